@@ -1,6 +1,8 @@
-"""A small build of gold: on a session with Spark's defaults, over one with tuned shuffle partitions.
+"""Live pipelines: a small build of gold, and the time from a broker's end to its incident in a sink.
 
-Both build the same recording in one session, in turns, each from an empty gold.
+The build of one recording takes turns in one session, with Spark's default number of shuffle partitions and with few,
+each from an empty gold. For the time to a sink, one of three brokers stops without a word to the others; the others
+keep listing it, so that its silence is the only sign.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 RECORDING = Path(__file__).parents[1] / "tests" / "data" / "tapes" / "kraft44-public.parquet"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT, TUNED = "200", "4"
+INTERVAL = 0.5
+"""Seconds between polls."""
+LONGEST_WAIT = 300.0
 
 
 def run(quick: bool) -> list[Figure]:
@@ -37,13 +42,22 @@ def run(quick: bool) -> list[Figure]:
             for setting in (DEFAULT, TUNED) if number % 2 else (TUNED, DEFAULT):
                 spark.conf.set(SHUFFLE_PARTITIONS, setting)
                 durations[setting].append(_build(spark))
+        spark.conf.unset(SHUFFLE_PARTITIONS)
+        delays = _delays_of_incidents(spark, 1 if quick else 5)
     finally:
         spark.stop()
     default, tuned = (statistics.median(durations[setting][1:]) for setting in (DEFAULT, TUNED))
     detail = f"{default:.1f} s with {DEFAULT} shuffle partitions in the session, {tuned:.1f} s with {TUNED}"
+    delay = statistics.median(delays) - INTERVAL
+    delay_detail = f"median of {len(delays)} beyond a poll interval of {INTERVAL} s: {_seconds(delays)}"
     return [
-        Figure("small build, default session", default / tuned, "x", 1.3, 1.1, higher_is_better=False, detail=detail)
+        Figure("small build, default session", default / tuned, "x", 1.3, 1.1, higher_is_better=False, detail=detail),
+        Figure("killed broker to incident in a sink", delay, "s", 60, 10, higher_is_better=False, detail=delay_detail),
     ]
+
+
+def _seconds(durations: list[float]) -> str:
+    return ", ".join(f"{each:.1f} s" for each in sorted(durations))
 
 
 def _build(spark: SparkSession) -> float:
@@ -55,3 +69,49 @@ def _build(spark: SparkSession) -> float:
         started = time.perf_counter()
         pipeline.gold()
         return time.perf_counter() - started
+
+
+def _delays_of_incidents(spark: SparkSession, count: int) -> list[float]:
+    """Return the seconds from the end of a broker to its incident in a sink, of several ends one after another."""
+    from kwire.spark import Pipeline
+    from kwire.spark.live_gold import LiveGold
+    from kwire.spark.live_source import capturing
+    from kwire.spark.sinks import IncidentNotice, IncidentPublisher
+    from kwire.spark.sinks.python_callable import CallableSink
+    from kwire.testing import FakeCluster
+
+    received: dict[tuple[str, int | None], float] = {}
+
+    def receive(notice: IncidentNotice) -> None:
+        received.setdefault((str(notice.status), notice.incident["broker_id"]), time.perf_counter())
+
+    with (
+        tempfile.TemporaryDirectory(prefix="kwire-bench-") as folder,
+        FakeCluster(brokers=3, topics=20) as cluster,
+        capturing(cluster.bootstrap, f"{folder}/capture", INTERVAL) as polling,
+    ):
+        pipeline = Pipeline(spark, f"{folder}/out")
+        live = LiveGold(pipeline, INTERVAL, IncidentPublisher(pipeline, [CallableSink(receive)]))
+
+        def wait_for(status: str, broker: int) -> float:
+            deadline = time.monotonic() + LONGEST_WAIT
+            while (status, broker) not in received:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"no notice of broker {broker} with status {status} in {LONGEST_WAIT:.0f} s")
+                pipeline.ingest_capture(f"{folder}/capture")
+                live.build()
+            return received[status, broker]
+
+        polling.wait(4 * INTERVAL)
+        pipeline.ingest_capture(f"{folder}/capture")
+        live.build()
+        delays = []
+        for number in range(count):
+            broker = 2 + number % 2
+            received.clear()
+            cluster.stop_broker(broker, fence=False)
+            stopped = time.perf_counter()
+            delays.append(wait_for("firing", broker) - stopped)
+            cluster.start_broker(broker)
+            wait_for("resolved", broker)
+        return delays

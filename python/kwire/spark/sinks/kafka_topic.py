@@ -15,10 +15,15 @@ from kwire.spark.sinks.publisher import SinkFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from confluent_kafka import Consumer
+
     from kwire.spark.sinks.notice import IncidentNotice
 
 TIMEOUT = 30.0
 """Seconds until a record must be acknowledged."""
+
+LAST_RECORDS = 1000
+"""How many records of each partition are searched for a notice after a crash."""
 
 
 class KafkaTopicSink:
@@ -34,13 +39,9 @@ class KafkaTopicSink:
         from confluent_kafka import Producer
 
         self._topic = topic
+        self._settings = {"bootstrap.servers": bootstrap, **(settings or {})}
         self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "enable.idempotence": True,
-                "message.timeout.ms": round(TIMEOUT * 1000),
-                **(settings or {}),
-            }
+            {"enable.idempotence": True, "message.timeout.ms": round(TIMEOUT * 1000), **self._settings}
         )
         self.name = f"kafka-{hashlib.sha256(f'{bootstrap} {topic}'.encode()).hexdigest()[:16]}"
 
@@ -63,3 +64,37 @@ class KafkaTopicSink:
             raise SinkFailed(f"topic {self._topic}", error) from error
         if failures or waiting:
             raise SinkFailed(f"topic {self._topic}", failures[0] if failures else "no acknowledgment")
+
+    def has_received(self, notice: IncidentNotice) -> bool:
+        """Return whether the last records of the topic have a notice (`LAST_RECORDS` of each partition)."""
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+        settings = {"group.id": self.name, "enable.auto.commit": False, "enable.partition.eof": True}
+        consumer = Consumer({**self._settings, **settings})
+        try:
+            listed = consumer.list_topics(self._topic, TIMEOUT).topics[self._topic]
+            starts = []
+            for partition in listed.partitions:
+                first, end = consumer.get_watermark_offsets(TopicPartition(self._topic, partition), TIMEOUT)
+                starts.append(TopicPartition(self._topic, partition, max(first, end - LAST_RECORDS)))
+            consumer.assign(starts)
+            return self._finds(notice, consumer, partitions=len(starts))
+        except KafkaException as error:
+            raise SinkFailed(f"topic {self._topic}", error) from error
+        finally:
+            consumer.close()
+
+    def _finds(self, notice: IncidentNotice, consumer: Consumer, partitions: int) -> bool:
+        """Return whether one of the records up to the ends of all partitions is the notice."""
+        while partitions:
+            record = consumer.poll(TIMEOUT)
+            if record is None:
+                raise SinkFailed(f"topic {self._topic}", "its last records cannot be read")
+            error = record.error()
+            if error is not None:
+                if error.name() != "_PARTITION_EOF":
+                    raise SinkFailed(f"topic {self._topic}", error)
+                partitions -= 1
+            elif record.key() == notice.id.encode() and json.loads(record.value() or b"{}")["status"] == notice.status:
+                return True
+        return False

@@ -2,8 +2,9 @@
 
     OUT/_notified/<sink>.json
 
-It is written after each notice that the sink has accepted. If the process ends between the two, the sink receives that
-notice again after the restart: the id and the status of a notice identify it.
+It is written before each notice is sent and after the sink has accepted it. If the process ends between the two, a sink
+that can look up what it has received is asked after the restart; another one receives that notice again. The id and the
+status of a notice identify it.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Ledger:
         self.is_new = True
         self._entries: dict[str, Entry] = {}
         self._ended_until: datetime | None = None
+        self._sending: tuple[str, str] | None = None
         self._load()
 
     def start(self, incidents: Iterable[Mapping[str, Any]]) -> None:
@@ -76,8 +78,18 @@ class Ledger:
                 notices.append(IncidentNotice(status, row))
         return notices
 
+    def begin(self, notice: IncidentNotice) -> None:
+        """Record that a notice is about to be sent."""
+        self._sending = (notice.id, str(notice.status))
+        self._write()
+
+    def is_unconfirmed(self, notice: IncidentNotice) -> bool:
+        """Return whether sending a notice has begun, and it is not known whether the sink has received it."""
+        return self._sending == (notice.id, str(notice.status))
+
     def add(self, notice: IncidentNotice) -> None:
         """Record that the sink has received a notice."""
+        self._sending = None
         self._entries[notice.id] = _entry(notice.status, notice.incident)
         self._forget_old()
         self._write()
@@ -116,13 +128,15 @@ class Ledger:
             known = json.loads(stream.read())
         self.is_new = False
         self._entries = {id: Entry(*entry) for id, entry in known["incidents"].items()}
+        self._sending = tuple(known["sending"]) if known.get("sending") else None
         until = known["ended_until"]
         self._ended_until = None if until is None else datetime.fromisoformat(until)
 
     def _write(self) -> None:
         """Write a new file and move it into place: a crash leaves the old or the new one."""
         until = None if self._ended_until is None else self._ended_until.isoformat()
-        content = json.dumps({"ended_until": until, "incidents": self._entries}).encode()
+        known = {"ended_until": until, "incidents": self._entries, "sending": self._sending}
+        content = json.dumps(known).encode()
         self._system.create_dir(FOLDER)
         with self._system.open_output_stream(f"{self._path}.new") as stream:
             stream.write(content)

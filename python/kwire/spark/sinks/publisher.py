@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kwire.errors import KwireError
 from kwire.spark.sinks.ledger import Ledger
@@ -49,6 +49,18 @@ class IncidentSink(Protocol):
         """
 
 
+@runtime_checkable
+class SearchableSink(Protocol):
+    """A sink that can look up what it has received, so that a crash repeats nothing."""
+
+    def has_received(self, notice: IncidentNotice) -> bool:
+        """Return whether the sink has received a notice.
+
+        Raises:
+            SinkFailed: that cannot be found out now.
+        """
+
+
 class IncidentPublisher:
     """Compares gold's incidents with what sinks have received.
 
@@ -83,14 +95,12 @@ class IncidentPublisher:
             self._metrics.set_incidents(incidents)
         sent = 0
         for sink, ledger in self._sinks:
-            for notice in ledger.pending(incidents):
-                try:
-                    sink.send(notice)
-                except SinkFailed as failure:
-                    log.warning("%s", failure)
-                    break
-                ledger.add(notice)
-                sent += 1
+            try:
+                for notice in ledger.pending(incidents):
+                    deliver(notice, sink, ledger)
+                    sent += 1
+            except SinkFailed as failure:
+                log.warning("%s", failure)
         return sent
 
     def _incidents(self) -> Sequence[dict[str, Any]]:
@@ -100,3 +110,16 @@ class IncidentPublisher:
                 row[name] = None if row[name] is None else row[name].astimezone(UTC)
             row["seen_at"] = {sign: at.astimezone(UTC) for sign, at in (row["seen_at"] or {}).items()}
         return rows
+
+
+def deliver(notice: IncidentNotice, sink: IncidentSink, ledger: Ledger) -> None:
+    """Send a notice, unless the sink has received it before this process was killed.
+
+    Raises:
+        SinkFailed: the sink did not accept it.
+    """
+    repeated = ledger.is_unconfirmed(notice) and isinstance(sink, SearchableSink) and sink.has_received(notice)
+    if not repeated:
+        ledger.begin(notice)
+        sink.send(notice)
+    ledger.add(notice)

@@ -1,0 +1,111 @@
+"""A topic of a real Kafka as a sink of incidents, also when the process that sends them is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka
+import pytest
+
+from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus, SinkFailed
+from kwire.spark.sinks.kafka_topic import KafkaTopicSink
+from kwire.spark.sinks.publisher import deliver
+from tests.kafka.administrator import Administrator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kwire.testing.kafka import Cluster
+
+AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
+
+
+def incident(id: str, *, ended: bool = False) -> dict[str, Any]:
+    return {
+        "incident_id": id,
+        "cluster_id": "c",
+        "kind": "broker_killed",
+        "broker_id": 2,
+        "began_at": AT,
+        "first_sign_at": AT,
+        "ended_at": AT if ended else None,
+    }
+
+
+KILLED_PROCESS = """
+import os, signal, sys
+from tests.kafka import test_incident_topic as this
+from kwire.spark.sinks import Ledger
+from kwire.spark.sinks.kafka_topic import KafkaTopicSink
+from kwire.spark.sinks.publisher import deliver
+
+bootstrap, topic, out, when = sys.argv[1:]
+sink = KafkaTopicSink(bootstrap, topic)
+send = sink.send
+
+def send_and_die(notice):
+    if when == "after":
+        send(notice)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+sink.send = send_and_die
+ledger = Ledger(out, sink.name)
+for notice in ledger.pending([this.incident("killed")]):
+    deliver(notice, sink, ledger)
+"""
+
+
+def received(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
+    """Return the key and status of each record of a topic with one partition."""
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": "reader", "enable.partition.eof": True}
+    )
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    found = []
+    while (record := consumer.poll(20)) is not None and record.error() is None:
+        found.append(((record.key() or b"").decode(), json.loads(record.value() or b"")["status"]))
+    assert record is not None
+    consumer.close()
+    return found
+
+
+def test_topic_receives_each_notice_as_json(cluster: Cluster, tmp_path: Path) -> None:
+    Administrator(cluster).create("incidents", 1)
+    sink = KafkaTopicSink(cluster.bootstrap, "incidents")
+    ledger = Ledger(str(tmp_path), sink.name)
+    for rows in ([incident("a")], [incident("a", ended=True), incident("b")], [incident("b")]):
+        for notice in ledger.pending(rows):
+            deliver(notice, sink, ledger)
+
+    assert received(cluster, "incidents") == [("a", "firing"), ("a", "resolved"), ("b", "firing")]
+    assert sink.has_received(IncidentNotice(NoticeStatus.RESOLVED, incident("a", ended=True)))
+    assert not sink.has_received(IncidentNotice(NoticeStatus.RESOLVED, incident("b", ended=True)))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_kill_neither_repeats_nor_loses_a_notice(cluster: Cluster, tmp_path: Path, when: str) -> None:
+    topic = f"killed-{when}"
+    Administrator(cluster).create(topic, 1)
+    command = [sys.executable, "-c", KILLED_PROCESS, cluster.bootstrap, topic, str(tmp_path), when]
+    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    assert len(received(cluster, topic)) == (when == "after")
+
+    sink = KafkaTopicSink(cluster.bootstrap, topic)
+    ledger = Ledger(str(tmp_path), sink.name)
+    for notice in ledger.pending([incident("killed")]):
+        deliver(notice, sink, ledger)
+
+    assert received(cluster, topic) == [("killed", "firing")]
+    assert ledger.pending([incident("killed")]) == []
+
+
+def test_unreachable_cluster_is_a_failed_sink() -> None:
+    sink = KafkaTopicSink("127.0.0.1:1", "incidents", {"message.timeout.ms": 1000})
+
+    with pytest.raises(SinkFailed, match="topic incidents did not accept an incident"):
+        sink.send(IncidentNotice(NoticeStatus.FIRING, incident("a")))
