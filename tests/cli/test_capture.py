@@ -30,6 +30,26 @@ def test_capture_polls_every_broker_for_the_duration(tmp_path: Path) -> None:
     assert all(file.is_closed for file in segments(tmp_path))
 
 
+def test_closed_segments_are_uploaded(tmp_path: Path) -> None:
+    with FakeCluster(topics=2) as cluster:
+        done = run(
+            "capture", "-b", cluster.bootstrap, "--duration", "1", "--upload", f"file://{tmp_path}/b", tmp_path / "a"
+        )
+
+    assert done.code == 0
+    assert [file.path.name for file in segments(tmp_path / "b")] == [
+        file.path.name for file in segments(tmp_path / "a")
+    ]
+    assert list(replay(tmp_path / "b")) == list(replay(tmp_path / "a"))
+
+
+def test_unknown_place_of_upload_is_a_usage_error(tmp_path: Path) -> None:
+    done = run("capture", "-b", "127.0.0.1:1", "--upload", "http://host/x", tmp_path)
+
+    assert done.code == 2
+    assert "expected a path or file:, s3a:" in done.err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_stops_the_capture_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with FakeCluster(topics=2) as cluster:

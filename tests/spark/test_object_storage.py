@@ -15,12 +15,14 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from kwire.spark import maintenance
+from kwire.spark.capture_upload import upload
 from kwire.spark.location import Location, UnsupportedLocation
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.store import Store
 from kwire.testing.kafka.jars import jars_of
 from tests.eventually import eventually_sync
 from tests.spark.bronze_rows import response, table, topic
+from tests.spark.test_capture_ingest import assert_history, captured, streamed
 from tests.spark.test_store import clusters, commit, everywhere
 
 if TYPE_CHECKING:
@@ -68,9 +70,9 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         server.wait()
 
 
-@pytest.fixture
-def hdfs(tmp_path: Path) -> Iterator[str]:
-    """Return a URI in an empty HDFS with one data node."""
+@pytest.fixture(scope="module")
+def name_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the URI of an HDFS with one data node."""
     jars = jars_of(Path(__file__).with_name("hdfs.xml"))
     options = ["-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     port, token = launch_gateway(
@@ -85,13 +87,19 @@ def hdfs(tmp_path: Path) -> Iterator[str]:
     try:
         hadoop = gateway.jvm.org.apache.hadoop
         settings = hadoop.conf.Configuration()
-        settings.set("hdfs.minidfs.basedir", str(tmp_path / "hdfs"))
+        settings.set("hdfs.minidfs.basedir", str(tmp_path_factory.mktemp("hdfs")))
         cluster = hadoop.hdfs.MiniDFSCluster.Builder(settings).numDataNodes(1).build()
         cluster.waitActive()
-        yield f"{cluster.getURI().toString()}/kafka"
+        yield cluster.getURI().toString()
         cluster.shutdown()
     finally:
         gateway.shutdown()
+
+
+@pytest.fixture
+def hdfs(name_node: str, tmp_path: Path) -> str:
+    """Return a URI in HDFS that does not exist yet."""
+    return f"{name_node}/{tmp_path.name}"
 
 
 def _commit_all(out: str, name: str) -> None:
@@ -127,6 +135,27 @@ def test_pipeline_runs_on_hdfs(spark: SparkSession, hdfs: str, tmp_path: Path) -
 
     assert report.rows["polls"] == 2
     assert [row.topic for row in pipeline.table("partitions").where("change = 'gone'").collect()] == ["a"]
+
+
+@pytest.mark.usefixtures("one_shuffle_partition")
+def test_uploaded_capture_is_ingested_and_streamed(spark: SparkSession, hdfs: str, tmp_path: Path) -> None:
+    folder, out, place = tmp_path / "capture", tmp_path / "out", hdfs
+    pipeline = Pipeline(spark, str(out))
+
+    captured(folder, 0, 300)
+    uploaded = [upload(str(folder), place), upload(str(folder), place)]
+    first = pipeline.ingest_capture(place)
+    captured(folder, 300, 500)
+    uploaded.append(upload(str(folder), place))
+    again = pipeline.ingest_capture(place)
+    assert_history(out, 500)
+    captured(folder, 500, 600)
+    upload(str(folder), place)
+    [*_, last] = streamed(pipeline, place)
+
+    assert uploaded == [1, 0, 1]
+    assert (first.rows["polls"], again.rows["polls"], last.rows["polls"]) == (300, 200, 100)
+    assert_history(out, 600)
 
 
 @pytest.mark.parametrize(

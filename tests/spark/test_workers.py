@@ -1,4 +1,4 @@
-"""What workers need: kwire with its compiled module."""
+"""What workers need: kwire with its compiled module, and the folders of the driver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kwire
+from kwire.spark.capture_segments import visible_segments
+from kwire.spark.ingest_task import IngestTask
+from kwire.spark.location import Location, UnsupportedLocation
 
 TASK = """
 import sys, warnings
@@ -15,6 +20,8 @@ warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
 from kwire.spark.ingest_task import IngestTask
 from kwire.spark.location import Location
+from kwire.spark.store import Store
+Store(sys.argv[2])
 list(IngestTask(Location.parse(sys.argv[2]), {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))
 """
 
@@ -39,3 +46,13 @@ def test_worker_without_compiled_module_fails_unless_allowed(tmp_path: Path) -> 
     assert "EngineMissing: the Python worker on" in refused.stderr
     assert "install the wheel on the executors" in refused.stderr
     assert allowed.returncode == 0, allowed.stderr
+
+
+def test_worker_that_does_not_see_folder_of_driver_says_so(tmp_path: Path) -> None:
+    store, capture = Location.parse(tmp_path / "out"), str(tmp_path / "capture")
+    reason = "the executor on .* does not see this folder of the driver: use a file system that all machines share"
+
+    with pytest.raises(UnsupportedLocation, match=f"{store.given}: {reason}"):
+        list(IngestTask(store, {}, {}).ingest(iter(())))
+    with pytest.raises(UnsupportedLocation, match=f"{capture}: {reason}"):
+        visible_segments(capture)

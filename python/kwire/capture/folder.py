@@ -19,7 +19,7 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kwire.capture.errors import NotACapture
 
@@ -30,20 +30,41 @@ PARTIAL_SUFFIX = ".writing"
 """Suffix of a file that is being written and will be renamed when it is complete."""
 
 
+class Storage(Protocol):
+    """Files that are not in a file system of this machine."""
+
+    def open(self, path: Path) -> Any:
+        """Open a file as Arrow reads it."""
+
+    def size(self, path: Path) -> int:
+        """Return the size of a file in bytes."""
+
+
 class Segment(NamedTuple):
     """One file of a capture.
 
     Attributes:
-        path: the file.
+        path: the file; in a `storage`, relative to it.
         first_row: the number of its first row that is not carried.
         first_time: the time of its earliest poll, without carried rows; None for a tail.
         last_time: the time of its latest poll, likewise.
+        storage: where the file is; None for this machine.
     """
 
     path: Path
     first_row: int
     first_time: datetime | None = None
     last_time: datetime | None = None
+    storage: Storage | None = None
+
+    def open(self) -> Any:
+        """Return what Arrow reads: the path, or an open file."""
+        return self.path if self.storage is None else self.storage.open(self.path)
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.path.stat().st_size if self.storage is None else self.storage.size(self.path)
 
     @property
     def is_closed(self) -> bool:
@@ -90,10 +111,14 @@ def _tails(folder: Path) -> list[Segment]:
 
 
 def _closed(folder: Path) -> list[Segment]:
-    found = ((path, _CLOSED.fullmatch(path.name)) for path in folder.glob("date=*/part-*.parquet"))
-    return [
-        Segment(path, int(match[3]), _parse_time(match[1]), _parse_time(match[2])) for path, match in found if match
-    ]
+    found = (parse_closed(path) for path in folder.glob("date=*/part-*.parquet"))
+    return [segment for segment in found if segment is not None]
+
+
+def parse_closed(path: Path, storage: Storage | None = None) -> Segment | None:
+    """Return the closed segment with that path; None if it has another name."""
+    match = _CLOSED.fullmatch(path.name)
+    return match and Segment(path, int(match[3]), _parse_time(match[1]), _parse_time(match[2]), storage)
 
 
 def _parse_time(text: str) -> datetime:

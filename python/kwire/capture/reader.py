@@ -43,7 +43,7 @@ def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
         yield from TailReader(segment.path)
         return
     try:
-        with pq.ParquetFile(segment.path) as parquet:
+        with pq.ParquetFile(segment.open()) as parquet:
             if parquet.schema_arrow != SCHEMA:
                 raise UnreadableCapture(segment.path, "its columns are not those of a capture")
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):

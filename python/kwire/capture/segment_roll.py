@@ -102,5 +102,5 @@ def _union(
 
 def closed_row_count(segment: Segment) -> int:
     """Return the number of rows of a closed segment without carried ones, from its footer."""
-    with pq.ParquetFile(segment.path) as parquet:
+    with pq.ParquetFile(segment.open()) as parquet:
         return int(parquet.metadata.metadata[_ROW_COUNT.encode()])

@@ -55,5 +55,5 @@ def _without_frames(segment: Segment) -> Iterator[pa.RecordBatch]:
         for batch in read_segment(segment):
             yield batch.select(columns)
         return
-    with pq.ParquetFile(segment.path) as parquet:
+    with pq.ParquetFile(segment.open()) as parquet:
         yield from parquet.iter_batches(columns=columns)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.capture.errors import UnreadableCapture
-from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA
 from kwire.spark.capture_fingerprint import REPORTER_COLUMNS, fingerprint_of, matches, own_rows
+from kwire.spark.capture_segments import capture_segments, visible_segments
 from kwire.spark.datasource import CapturePartition, count_carried, read_partition
 from kwire.spark.record import reporter_key
 from kwire.spark.state_builder import microseconds
@@ -25,6 +25,7 @@ from kwire.spark.writing import CaptureProgress, DamagedSegment, ManifestEntry, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from kwire.capture.folder import Segment
     from kwire.spark.ingest_task import IngestTask
 
 CAPTURES = "folder string, row bigint, fingerprint string"
@@ -49,7 +50,7 @@ class CaptureTask(NamedTuple):
                     yield manifest(self._ingest(folder, row, fingerprint))
 
     def _ingest(self, folder: str, row: int, fingerprint: str) -> list[ManifestEntry]:
-        found = segments(folder)
+        found = visible_segments(folder)
         first = row if matches(found, fingerprint) else 0
         wanted = [segment for segment, stop in zip(found, _stops(found), strict=True) if stop > first]
         damaged: dict[Segment, str] = {}
@@ -100,7 +101,7 @@ def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> li
     bad = set(damaged)
     parts: list[tuple[Any, ...]] = []
     lost: tuple[int, int] | tuple[None, None] = None, None
-    found = segments(folder)
+    found = capture_segments(folder)
     for segment, end in zip(found, _stops(found), strict=True):
         if segment.first_row >= stop or end <= start:
             continue

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,15 @@ class UnsupportedLocation(KwireError, ValueError):
         return f"{self.place}: {self.reason}"
 
 
+def not_visible(folder: str) -> UnsupportedLocation:
+    """Return the error of an executor on a machine that does not see a folder of the driver."""
+    return UnsupportedLocation(
+        folder,
+        f"the executor on {platform.node()} does not see this folder of the driver: use a file system that all machines"
+        " share, or the URI of an object store or HDFS",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A folder.
@@ -53,8 +63,12 @@ class Location:
     native: str
 
     @classmethod
-    def parse(cls, place: object) -> Location:
+    def parse(cls, place: object, *, any_name: bool = False) -> Location:
         """Resolve a path or URI.
+
+        Args:
+            place: the path or URI.
+            any_name: accept names that delta-rs cannot open, for folders without tables.
 
         Raises:
             UnsupportedLocation: the scheme is not supported, or the path contains escapes such as %20.
@@ -67,7 +81,7 @@ class Location:
         if scheme == "file":
             uri_path = "/" + unquote(re.sub(r"^//[^/]*", "", rest)).lstrip("/")
             path = str(Path(given).absolute() if match is None else Path(uri_path))
-            if re.search("%[0-9a-fA-F]{2}", path):
+            if not any_name and re.search("%[0-9a-fA-F]{2}", path):
                 raise UnsupportedLocation(given, "delta-rs cannot open a folder with a percent escape in its name")
             return cls(given, path, path)
         if scheme in _S3:

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
 
-from kwire.capture.folder import segments
 from kwire.spark.batch_ingest import BatchIngest
 from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
+from kwire.spark.capture_segments import capture_location, capture_segments
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
 from kwire.spark.ingest_report import IngestReport
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.maintenance import optimize
-from kwire.spark.paths import capture_path
 from kwire.spark.record import LATE, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_queries
 from kwire.spark.silver_tables import SILVER_SCHEMAS
@@ -122,8 +121,8 @@ class Pipeline:
     def ingest_capture(self, *folders: str) -> IngestReport:
         """Ingest the new rows of captures. Their frames stay where they are: a capture is bronze.
 
-        Each folder is one task, and the executors must see it under the same path. Rows that are not newer than what
-        their broker reported last, such as those that were streamed before, are ingested like those of a table.
+        Each folder is one task, and the executors must see it under the same path or URI. Rows that are not newer than
+        what their broker reported last, such as those that were streamed before, are ingested like those of a table.
         Segments that cannot be read are reported and skipped. Captures of the same brokers are ingested one after
         another.
 
@@ -133,9 +132,9 @@ class Pipeline:
         if not folders:
             raise ValueError("ingest_capture needs the folder of a capture")
         started = time.monotonic()
-        paths = list(dict.fromkeys(capture_path(folder) for folder in folders))
+        paths = list(dict.fromkeys(capture_location(folder) for folder in folders))
         for path in paths:
-            segments(path)  # raises NotACapture
+            capture_segments(path)  # raises NotACapture
 
         def run(record: Record) -> list[ManifestEntry] | None:
             known = [(path, record.progress.captures.get(path, {})) for path in paths]

@@ -13,8 +13,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from kwire.spark.capture_segments import capture_location
 from kwire.spark.datasource import rows_in_capture
-from kwire.spark.paths import capture_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ _PAUSE = 0.2
 
 def stream_name(folder: str) -> str:
     """Return the name of a capture's stream, which is also that of its checkpoint."""
-    return f"capture-{hashlib.sha256(capture_path(folder).encode()).hexdigest()[:16]}"
+    return f"capture-{hashlib.sha256(capture_location(folder).encode()).hexdigest()[:16]}"
 
 
 class CaptureStreams:
@@ -48,7 +48,7 @@ class CaptureStreams:
             on_report: called with the report of each batch.
         """
         self._queries: dict[str, StreamingQuery] = {}
-        for folder in dict.fromkeys(map(capture_path, folders)):
+        for folder in dict.fromkeys(map(capture_location, folders)):
             frames = pipeline.spark.readStream.format("kwire").load(folder)
             self._queries[folder] = pipeline.stream(
                 frames, name=stream_name(folder), on_report=on_report, processingTime=f"{every} seconds"

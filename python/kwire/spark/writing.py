@@ -11,9 +11,11 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.spark.record import LATE, DataFile
+from kwire.spark.location import not_visible
+from kwire.spark.record import INGESTS, LATE, DataFile
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -211,9 +213,15 @@ def date_of(at: int) -> str:
 
 
 class Output:
-    """Where a task writes: the store's folder, opened once."""
+    """Where a task writes: the store's folder, opened once.
+
+    Raises:
+        UnsupportedLocation: this machine does not see the folder.
+    """
 
     def __init__(self, location: Location) -> None:
+        if location.is_path and not (Path(location.native) / INGESTS).is_dir():
+            raise not_visible(location.given)
         self.files: FileSystem = location.files()
         self._makes_folders = location.is_path
 

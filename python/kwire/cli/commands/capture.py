@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     from kwire.capture import Capture
     from kwire.cli.cluster_choice import ClusterChoice
@@ -36,6 +38,9 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 @click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
 @click.option("--one", is_flag=True, help="Poll one broker instead of all brokers.")
+@click.option(
+    "--upload", metavar="URI", help="Copy closed segments to this place, such as s3://bucket/capture, every minute."
+)
 @polled_input_options
 def capture(
     out: Path,
@@ -43,6 +48,7 @@ def capture(
     duration: float | None,
     dialect: Dialect | None,
     one: bool,
+    upload: str | None,
     **chosen: Any,
 ) -> int:
     """Poll a cluster's metadata into a folder.
@@ -55,6 +61,7 @@ def capture(
       kwire capture --bootstrap broker-1:9092,broker-2:9092 OUT
       kwire capture -b broker-1:9092 --interval 0.5 --duration 60 --configs 30 OUT
       kwire capture -b broker-1:9093 --command-config client.properties OUT
+      kwire capture -b broker-1:9092 --upload s3://bucket/captures/prod OUT
     """
     require("pyarrow", "capture")
     from kwire.capture import CaptureInUse, NotACapture
@@ -65,7 +72,7 @@ def capture(
     _check_bootstrap(cluster.bootstrap)
     outages = Outages()
     try:
-        with _open_capture(out) as folder:
+        with _uploading(out, upload), _open_capture(out) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
             statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, intervals=intervals)
@@ -114,6 +121,19 @@ def _open_capture(out: Path) -> Capture:
         raise
     except OSError as error:
         raise click.ClickException(f"cannot write to {out}: {error.strerror}") from None
+
+
+def _uploading(out: Path, place: str | None) -> AbstractContextManager[object]:
+    if place is None:
+        return nullcontext()
+    require("deltalake", "spark")
+    from kwire.spark.capture_upload import PeriodicUpload
+    from kwire.spark.location import UnsupportedLocation
+
+    try:
+        return PeriodicUpload(str(out), place)
+    except UnsupportedLocation as error:
+        raise click.BadParameter(str(error), param_hint="--upload") from None
 
 
 def _check_bootstrap(bootstrap: str) -> None:

@@ -272,9 +272,9 @@ def _ingest_cluster(
         NoBrokerResponded: every poll failed.
     """
     from kwire.spark.live_source import capturing
-    from kwire.spark.paths import local_path
+    from kwire.spark.location import Location
 
-    folder = f"{local_path(tables.out)}/capture"
+    folder = f"{Location.parse(tables.out).native}/capture"
     with capturing(bootstrap, folder, interval, config, requests) as polling:
         if streaming:
             _stream(tables, [folder], streaming, polling)
@@ -380,23 +380,23 @@ def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstr
     Raises:
         BadParameter: the value of an option is invalid.
     """
-    from kwire.capture.folder import segments
     from kwire.errors import KwireError
     from kwire.protocol import Endpoint
-    from kwire.spark.paths import local_path
+    from kwire.spark.capture_segments import capture_location, capture_segments
+    from kwire.spark.location import Location
     from kwire.spark.store import Store
 
     option = "--recording"
     try:
         for path in recordings:
-            _check_recording(local_path(path))
+            _check_recording(path)
         option = "--capture"
         for folder in captures:
-            segments(local_path(folder))
+            capture_segments(capture_location(folder))
         option = "--bootstrap"
         if bootstrap:
             Endpoint.parse_all(bootstrap)
-            if "://" in local_path(out):
+            if not Location.parse(out).is_path:
                 raise ValueError(
                     f"a cluster is captured into OUT/capture, and {out} is not a folder of this machine: "
                     "run `kwire capture`, and use --capture"
@@ -412,8 +412,11 @@ def _check_recording(path: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from kwire.spark.location import Location
     from kwire.spark.session import started_by_spark_submit
 
+    if path.startswith("file:"):
+        path = Location.parse(path, any_name=True).native
     if "://" in path or any(sign in path for sign in "*?[{") or started_by_spark_submit():
         return
     if not Path(path).exists():
