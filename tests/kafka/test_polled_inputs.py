@@ -11,7 +11,9 @@ import confluent_kafka
 import pytest
 
 from kwire.capture import Capture, replay
-from kwire.client import PolledRequest, Poller, group_offsets, log_dirs
+from kwire.client import PolledRequest, Poller, group_offsets, log_dirs, topic_configs
+from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.spark.desired_configs import set_desired_configs
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import silver_rows
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from kwire.testing.kafka import Cluster
 
 INTERVAL = 0.2
-LIST_OFFSETS, LOG_DIRS = 2, 35
+LIST_OFFSETS, CONFIGS, LOG_DIRS = 2, 32, 35
 STORAGE_ERROR = 56
 
 
@@ -67,14 +69,15 @@ class Watch:
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self._cluster = cluster
-        self._folder = folder
+        self.folder = folder
 
     async def until(self, is_seen: Callable[[Poll[Any]], bool]) -> None:
         requests = [
             PolledRequest(group_offsets(), INTERVAL, separate_connection=True),
             PolledRequest(log_dirs(), INTERVAL, separate_connection=True),
+            PolledRequest(topic_configs(), INTERVAL, separate_connection=True),
         ]
-        with Capture(self._folder) as capture:
+        with Capture(self.folder) as capture:
             async with (
                 asyncio.timeout(30),
                 Poller(self._cluster.bootstrap, interval=INTERVAL, requests=requests, capture=capture) as poller,
@@ -194,6 +197,58 @@ async def test_offline_log_directory_is_an_incident(spark: SparkSession, tmp_pat
     assert (offline.broker_id, offline.attributes["log_dir"], offline.ended_at) == (1, str(failing), None)
     usage = {row.log_dir: row.offline for row in pipeline.table("disk_usage").sort("at").collect()}
     assert usage == {str(good): False, str(failing): True}
+
+
+async def test_config_that_differs_from_the_desired_one_is_an_incident(
+    kafka44: Kafka44, spark: SparkSession, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(Administrator(kafka44).create, "drifting-orders", 1, retention_ms="5000")
+    watch, pipeline = Watch(kafka44, tmp_path / "live"), Pipeline(spark, str(tmp_path / "out"))
+    async with await AdminClient.open(kafka44.bootstrap) as admin:
+        cluster_id = (await admin.describe_cluster()).cluster_id
+        resource = ConfigResource(ConfigResourceType.TOPIC, "drifting-orders")
+        desired = {("topic", "drifting-orders"): {"retention.ms": "5000", "cleanup.policy": "delete"}}
+        assert set_desired_configs(pipeline.out, cluster_id or "", desired) == 2
+        assert set_desired_configs(pipeline.out, cluster_id or "", desired) == 0
+        await watch.until(has_config("drifting-orders", "retention.ms", "5000"))
+        change = ConfigChange(set={"retention.ms": "6000", "segment.ms": "70000"})
+        (await admin.alter_configs({resource: change})).raise_first()
+        await watch.until(has_config("drifting-orders", "segment.ms", "70000"))
+        ingest(pipeline, watch)
+
+        [drifted] = incidents(pipeline, "config_drifted")
+        assert (drifted.attributes["resource"], drifted.ended_at) == ("topic/drifting-orders", None)
+        deviations = pipeline.table("config_deviations").sort("key").collect()
+        assert [(row.key, row.desired_value, row.value, row.valid_to) for row in deviations] == [
+            ("retention.ms", "5000", "6000", None),
+            ("segment.ms", None, "70000", None),
+        ]
+
+        change = ConfigChange(set={"retention.ms": "5000"}, delete=("segment.ms",))
+        (await admin.alter_configs({resource: change})).raise_first()
+        await watch.until(has_config("drifting-orders", "retention.ms", "5000"))
+        ingest(pipeline, watch)
+
+    [ended] = incidents(pipeline, "config_drifted")
+    assert ended.incident_id == drifted.incident_id
+    assert ended.ended_at is not None
+
+
+def has_config(topic: str, key: str, value: str) -> Callable[[Poll[Any]], bool]:
+    """Return whether a poll has a config."""
+
+    def check(poll: Poll[Any]) -> bool:
+        if poll.api_key != CONFIGS or poll.message is None:
+            return False
+        found = [each for each in poll.message.results if each.resource_name == topic]
+        return any((each.name, each.value) == (key, value) for result in found for each in result.configs)
+
+    return check
+
+
+def ingest(pipeline: Pipeline, watch: Watch) -> None:
+    pipeline.ingest_capture(str(watch.folder))
+    pipeline.gold()
 
 
 def slowed_down(folder: Path) -> str:

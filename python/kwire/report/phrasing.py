@@ -29,6 +29,7 @@ RECOVERIES = {
     "broker_returned": "came back",
 }
 LEADER_AND_REPLICA_MOVES = {"reassignment", "preferred_election", "leaders_moved"}
+CONFIG_CHANGES = {"config_changed", "config_drifted"}
 TOPIC_CHANGES = {"topic_created", "topic_deleted", "topic_recreated", "partitions_added"}
 
 LEADER_MOVE_REASONS = {
@@ -57,7 +58,9 @@ def incident_group(incident: ReportedIncident) -> IncidentGroup:
         return IncidentGroup.OUTAGE
     if incident.kind in RECOVERIES:
         return IncidentGroup.RECOVERY
-    return IncidentGroup.CONFIGS if incident.kind == "config_changed" else IncidentGroup.ADMINISTRATION
+    return (
+        IncidentGroup.CONFIGS if incident.kind in {"config_changed", "config_drifted"} else IncidentGroup.ADMINISTRATION
+    )
 
 
 def incident_title(incident: ReportedIncident) -> str:
@@ -93,6 +96,8 @@ def incident_title(incident: ReportedIncident) -> str:
             return f"Log directory {incident.attributes.get('log_dir', '?')} of broker {incident.broker} is offline"
         case "disk_almost_full":
             return f"Log directory {incident.attributes.get('log_dir', '?')} of broker {incident.broker} is almost full"
+        case "config_drifted":
+            return f"Configs of {incident.attributes.get('resource', '?')} differ from the desired ones"
         case "leaders_moved":
             return f"{pluralize(count, 'partition')} got a new leader for an unknown reason"
     return upper_first(kind.replace("_", " "))

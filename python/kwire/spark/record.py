@@ -61,7 +61,7 @@ class Change:
     """What one commit changes. Tables are named by their folders, such as `silver/polls`.
 
     Attributes:
-        kind: 'ingest', 'gold', 'optimize', 'expire', or 'migrate'.
+        kind: 'ingest', 'gold', 'desired', 'optimize', 'expire', or 'migrate'.
         base: the number of the record that the change continues.
         reporters, clusters, captures, streams: new entries of `Progress`.
         gold: the new `Progress.gold`; None keeps it.

@@ -90,6 +90,14 @@ def arrow_type(type: str) -> pa.DataType:
     }[kind]
 
 
+def ddl_schema(ddl: str) -> pa.Schema:
+    """Return the Arrow schema of columns in Spark's DDL, which are separated by commas and have simple types."""
+    import pyarrow as pa
+
+    columns = (column.split() for column in ddl.split(", "))
+    return pa.schema([pa.field(name.strip("`"), arrow_type(type)) for name, type in columns])
+
+
 def _split(types: str) -> list[str]:
     """Return the parts between commas outside of brackets."""
     parts, depth = [""], 0

@@ -18,7 +18,8 @@ from kwire.cli.polled_input_options import polled_input_options
 from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from kwire.spark.live_source import BackgroundPolling
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
+
+    DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
 _SECONDS = FiniteRange(min=0, min_open=True)
 _POLL_SECONDS = 10.0
@@ -96,6 +99,12 @@ class _Sinks(NamedTuple):
     metavar="SECONDS",
     help="Poll each broker at this interval.",
 )
+@click.option(
+    "--desired",
+    multiple=True,
+    metavar="CLUSTER_ID=FILE",
+    help="Compare the configs of a cluster with what `kafka configs export --output json` printed; repeatable.",
+)
 @polled_input_options
 @click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
 @click.option("--gold", is_flag=True, help="Also bring gold up to date.")
@@ -147,6 +156,7 @@ def pipeline(
     metrics: str | None,
     max_clock_skew: float,
     keep: timedelta | None,
+    desired: tuple[str, ...],
     **intervals: float | None,
 ) -> int:
     """Turn polled metadata into tables, on Spark.
@@ -196,9 +206,11 @@ def pipeline(
         require("prometheus_client", "node")
     if topic:
         require("confluent_kafka", "kafka")
+    wanted = _read_desired(desired)
     config = None if command_config is None else load_command_config(command_config).connection
     _check(out, recordings, captures, bootstrap)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
+    from kwire.spark.desired_configs import set_desired_configs
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.session import get_session
 
@@ -206,6 +218,8 @@ def pipeline(
     spark = get_session()
     try:
         tables = Pipeline(spark, out, max_clock_skew=timedelta(seconds=max_clock_skew))
+        for cluster_id, configs in wanted.items():
+            _print("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
         streaming = _Streaming(every, seconds, *_live_gold(tables, gold_every, sinks)) if stream else None
         if bootstrap:
             _ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
@@ -222,6 +236,29 @@ def pipeline(
     finally:
         spark.stop()
     return 0
+
+
+def _read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
+    """Return the desired configs of clusters, of texts like `CLUSTER_ID=FILE`."""
+    from kwire.client.admin import ConfigResource, ConfigResourceType
+    from kwire.verbs.changes import InvalidArgument
+    from kwire.verbs.configs.apply import read_configs
+
+    def resource_of(resource: ConfigResource) -> tuple[str, str]:
+        is_default = resource.type is ConfigResourceType.BROKER and not resource.name
+        return ("cluster", "") if is_default else (resource.type.singular, resource.name)
+
+    found: dict[str, DesiredConfigs] = {}
+    for text in texts:
+        cluster_id, separator, file = text.rpartition("=")
+        if not separator:
+            raise click.BadParameter(f"expected CLUSTER_ID=FILE, got {text!r}", param_hint="--desired")
+        try:
+            configs = read_configs(Path(file))
+        except InvalidArgument as error:
+            raise click.BadParameter(str(error), param_hint="--desired") from None
+        found[cluster_id] = {resource_of(resource): values for resource, values in configs.items()}
+    return found
 
 
 def _option(name: str) -> str:

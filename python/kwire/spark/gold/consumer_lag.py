@@ -124,6 +124,8 @@ class _Fold:
     def run(self, table: pa.Table) -> pa.Table:
         import pyarrow as pa
 
+        from kwire.spark.tables import ddl_schema
+
         cluster_id, topic = table["cluster_id"][0].as_py(), table["topic"][0].as_py()
         rows = table.select(["partition", "at_us", "broker_id", "group", "offset", "gone"]).to_pylist()
         rows.sort(key=lambda row: (row["partition"], row["at_us"], row["group"] is not None, row["broker_id"]))
@@ -135,7 +137,7 @@ class _Fold:
         for partition, events in by_partition.items():
             key = {"cluster_id": cluster_id, "topic": topic, "partition": partition}
             found += [{**key, **row} for row in self._of_partition(events)]
-        return pa.Table.from_pylist(found, schema=_folded_schema())
+        return pa.Table.from_pylist(found, schema=ddl_schema(_FOLDED))
 
     def _of_partition(self, events: list[Event]) -> list[dict[str, Any]]:
         lag = PartitionLag()
@@ -148,15 +150,6 @@ class _Fold:
         if self.as_of is not None:
             found += [_kept_row(event) for event in (lag.kept_events() if kept is None else kept)]
         return found
-
-
-def _folded_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    from kwire.spark.tables import arrow_type
-
-    columns = (column.split() for column in _FOLDED.split(", "))
-    return pa.schema([pa.field(name.strip("`"), arrow_type(type)) for name, type in columns])
 
 
 def _row(found: Any) -> dict[str, Any]:

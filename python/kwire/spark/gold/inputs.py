@@ -1,4 +1,4 @@
-"""Gold of the inputs besides metadata (`kwire.spark.inputs`): each has a module that plans its part of a window.
+"""Gold of what is known besides metadata (`kwire.spark.inputs`, desired configs), a module each.
 
 `plan` of a module plans tables (`GoldBuild.replace`) and state (`GoldBuild.keep_state`), and returns signals.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.spark.gold import broker_disk, consumer_lag
+from kwire.spark.gold import broker_disk, config_deviations, consumer_lag
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.gold.view import GoldBuild
 
-TABLES: tuple[GoldTable, ...] = (consumer_lag.TABLE, broker_disk.USAGE, broker_disk.TOPIC_USAGE)
+TABLES: tuple[GoldTable, ...] = (
+    consumer_lag.TABLE,
+    broker_disk.USAGE,
+    broker_disk.TOPIC_USAGE,
+    config_deviations.DESIRED,
+    config_deviations.TABLE,
+)
 """The tables of all inputs."""
 
-_INPUTS = (consumer_lag, broker_disk)
+_INPUTS = (consumer_lag, broker_disk, config_deviations)
 
 
 def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> list[DataFrame]:

@@ -35,6 +35,7 @@ class IncidentKind(StrEnum):
     GROUP_STALLED = "group_stalled"
     LOG_DIR_OFFLINE = "log_dir_offline"
     DISK_ALMOST_FULL = "disk_almost_full"
+    CONFIG_DRIFTED = "config_drifted"
 
 
 class Sign(StrEnum):

@@ -89,6 +89,10 @@ class SignalKind(StrEnum):
     """The volume of a log directory of `broker_id` became almost full. Detail: as above."""
     DISK_FREE = "disk_free"
     """The volume of a log directory of `broker_id` is no longer almost full. Detail: as above."""
+    CONFIG_CONFORMS = "config_conforms"
+    """A config equals the desired one again. Detail: `resource_type`, `resource`, `key`, `desired_value`, `value`."""
+    CONFIG_DEVIATED = "config_deviated"
+    """A config differs from the desired one. Detail: as above."""
 
 
 class PollFailure(StrEnum):
