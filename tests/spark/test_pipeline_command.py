@@ -184,6 +184,9 @@ def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str
         (["--bootstrap", "host:port", "--out", "out"], "'host:port' is not the address of a broker"),
         (["--out", "out"], "expected one of --recording, --capture, and --bootstrap"),
         (["--recording", "text", "--out", "out", "--stream"], "a recording does not grow"),
+        (["--capture", ".", "--out", "out", "--groups", "9"], "--configs, --groups, --log-dirs need --bootstrap"),
+        (["--capture", ".", "--out", "out", "--desired", "text"], "expected CLUSTER_ID=FILE, got 'text'"),
+        (["--capture", ".", "--out", "out", "--desired", "c=text"], "text: Expecting value"),
         (["--bootstrap", "host:9092", "--out", "s3://bucket/out"], "a cluster is captured into OUT/capture"),
     ],
 )
