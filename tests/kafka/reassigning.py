@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka.clusters import Broker
 
 PARTITIONS = 12
 RECORD = 10_000
@@ -62,6 +64,30 @@ class Load:
             self.acknowledged += 1
         else:
             self.errors.append(str(error))
+
+
+class Slowed:
+    """Stops the process of a broker again and again for a second: it answers slowly and stays in the cluster."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._slow_down)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _slow_down(self) -> None:
+        while not self._ended.is_set():
+            self._broker.send_signal(signal.SIGSTOP)
+            self._ended.wait(1.0)
+            self._broker.send_signal(signal.SIGCONT)
+            self._ended.wait(0.1)
 
 
 class Reassigner(Operator):

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.client.reassignment.executor import ExecutionOptions, Executor
+from kwire.client.reassignment.run_folder import PLAN, RunFolder
+from kwire.client.reassignment.snapshot_reader import read_snapshot
+from kwire.reassign.assignment_file import AssignmentFile
+from kwire.reassign.journal import started_details
+from kwire.reassign.plan import moves_of
+from kwire.reassign.schedule import BatchLimits, batches
 from kwire.reassign.throttle import RATES
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 from tests.eventually import eventually
@@ -17,6 +24,7 @@ from tests.kafka.reassigning import (
     PARTITIONS,
     Load,
     Reassigner,
+    Slowed,
     end,
     fill,
     replicas_of,
@@ -123,13 +131,39 @@ async def test_run_pauses_while_a_broker_is_down(three_brokers: Cluster, operato
         wait_for_audit(operator, "started batch 1")
         await asyncio.to_thread(third.stop)
         wait_for_audit(operator, "paused: partitions are under-replicated that are not moving")
+        wait_for_audit(operator, "changed the throttle to 104857 bytes a second")
         await asyncio.to_thread(third.start)
         wait_for_audit(operator, "continued")
+        wait_for_audit(operator, "changed the throttle to 1048576 bytes a second")
         assert running.process.wait(timeout=120) == 0
     assert operator.audit().endswith("completed\n")
     assert all(2 not in replicas for replicas in await replicas_of(three_brokers, "orders"))
     assert await throttles(three_brokers) == {}
     operator.rows("reassign-partitions", "rollback", "--yes")
+
+
+@pytest.mark.parametrize("three_brokers", [Kafka44], ids=["4.4.0"], indirect=True)
+async def test_run_pauses_while_a_broker_answers_slowly(three_brokers: Cluster, operator: Reassigner) -> None:
+    file = AssignmentFile.from_json(operator.plan("--drain", "2", "--topic", "orders").read_text(encoding="utf-8"))
+    folder = operator.folder / "journals" / "cluster"
+    options = ExecutionOptions(poll_seconds=0.1, health_seconds=0.1, least_latency=0.2)
+    async with await AdminClient.open(three_brokers.bootstrap) as admin:
+        snapshot = await read_snapshot(admin)
+        leader = (await admin.describe_quorum()).leader
+        slow = next(each for each in three_brokers.brokers if each.id not in (2, leader))
+        planned = batches(moves_of(snapshot, file.targets), BatchLimits(data=4 << 20))
+        details = started_details(snapshot.cluster_id, planned, 1 << 20, elections=False)
+        with RunFolder.create(folder, {PLAN: file.to_json()}, details, print) as run:
+            executing = asyncio.create_task(Executor(admin, run, options).run())
+            await asyncio.to_thread(wait_for_audit, operator, "started batch 1")
+            with Slowed(slow):
+                await asyncio.to_thread(wait_for_audit, operator, f"paused: broker {slow.id} answers in")
+                await asyncio.to_thread(wait_for_audit, operator, "changed the throttle to 104857 bytes a second")
+            await asyncio.to_thread(wait_for_audit, operator, "continued")
+            await asyncio.wait_for(executing, 120)
+    assert operator.audit().endswith("completed\n")
+    assert all(2 not in replicas for replicas in await replicas_of(three_brokers, "orders"))
+    assert await throttles(three_brokers) == {}
 
 
 async def test_cancelled_run_is_undone(three_brokers: Cluster, operator: Reassigner) -> None:

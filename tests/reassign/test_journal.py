@@ -81,6 +81,7 @@ def test_every_event_has_a_sentence(kind: EventKind) -> None:
         EventKind.BATCH_COMPLETED: {"batch": 0},
         EventKind.MOVE_FAILED: {"partition": ["orders", 0], "reason": "deleted"},
         EventKind.PAUSED: {"reason": "why"},
+        EventKind.RATE_CHANGED: {"rate": 1000},
         EventKind.CANCELLED: {"partitions": 3},
     }
     assert audit_text(event(kind, **details.get(kind, {})))

@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     MOVE_FAILED = "move-failed"  # partition, reason
     PAUSED = "paused"  # reason
     CONTINUED = "continued"
+    RATE_CHANGED = "rate-changed"  # rate
     INTERRUPTED = "interrupted"
     CANCELLING = "cancelling"
     CANCELLED = "cancelled"  # partitions
@@ -179,6 +180,8 @@ class RunState:
                 self.phase = Phase.CANCELLED
             case EventKind.COMPLETED:
                 self.phase = Phase.COMPLETED
+            case EventKind.RATE_CHANGED:
+                pass  # the rate of the run stays; every batch begins with it
 
 
 def started_details(
@@ -219,6 +222,8 @@ def audit_text(event: Event) -> str:
             return f"{topic}-{partition} was not moved: {details['reason']}"
         case EventKind.PAUSED:
             return f"paused: {details['reason']}"
+        case EventKind.RATE_CHANGED:
+            return f"changed the throttle to {details['rate']} bytes a second"
         case EventKind.CANCELLED:
             return f"cancelled {details['partitions']} moves in progress"
         case EventKind.CONTINUED | EventKind.INTERRUPTED | EventKind.CANCELLING | EventKind.COMPLETED:

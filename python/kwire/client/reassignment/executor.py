@@ -7,15 +7,18 @@ process can continue (`run`), or end (`cancel`).
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire.client.admin.errors import BrokerNotFound
 from kwire.client.admin.values import ReassignmentState
 from kwire.client.reassignment.latency import measure_latencies
 from kwire.client.reassignment.moves_in_progress import MovesInProgress
 from kwire.client.reassignment.progress import read_progress
 from kwire.client.reassignment.snapshot_reader import read_snapshot
 from kwire.client.reassignment.throttles import Throttles
+from kwire.protocol.errors import ConnectionFault
 from kwire.reassign.health import LatencyWatch, listed, unexplained_partitions
 from kwire.reassign.journal import EventKind, Phase
 from kwire.reassign.plan import partitions_by_topic
@@ -32,6 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["ExecutionOptions", "Executor", "Measured"]
 
 
+log = logging.getLogger(__name__)
+
+LEAST_RATE = 10_240
+"""Bytes a second. With less, a broker that is slow for another reason might never finish a move."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionOptions:
     """How a plan is executed.
@@ -41,12 +50,14 @@ class ExecutionOptions:
         health_seconds: seconds between two looks at the health of the cluster.
         latency_factor: pause if a broker answers this many times slower than before the first move.
         least_latency: seconds below which latency is never a reason to pause.
+        paused_share: the share of the throttle that moves in progress have during a pause.
     """
 
     poll_seconds: float = 0.5
     health_seconds: float = 5.0
     latency_factor: float = 10.0
     least_latency: float = 0.5
+    paused_share: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,7 @@ class Executor:
         self._watch = LatencyWatch(self._options.latency_factor, self._options.least_latency)
         self._known: Collection[PartitionKey] = ()
         self._next_look = 0.0
+        self._rate: int | None = None
 
     async def run(self) -> None:
         """Execute all batches that are not complete, then remove the throttles.
@@ -158,7 +170,7 @@ class Executor:
         moves = MovesInProgress(self._admin, run, batch)
         await self._wait_until_healthy(moves)
         if rate is not None:
-            await self._throttles.set_brokers(batch, rate)
+            await self._set_rate(batch, rate)
             await self._throttles.set_topics(batch)
         if run.state.batch < number:
             run.record(EventKind.BATCH_STARTED, batch=number)
@@ -167,7 +179,7 @@ class Executor:
             await self._report(number, moves)
             await asyncio.sleep(self._options.poll_seconds)
             await moves.update()
-            await self._look(moves)
+            await self._look(moves, batch, rate)
         if run.state.elections:
             await moves.elect(batch)
         if rate is not None:
@@ -215,12 +227,35 @@ class Executor:
     async def _measure(self, snapshot: ClusterSnapshot) -> None:
         self._watch.add(await measure_latencies(self._admin, snapshot), moving=True)
 
-    async def _look(self, moves: MovesInProgress) -> None:
-        """Record a pause, or its end, while moves are in progress. They continue; the next batch waits."""
+    async def _look(self, moves: MovesInProgress, batch: Sequence[Move], rate: int | None) -> None:
+        """Record a pause, or its end, while moves are in progress. They become slower; the next batch waits."""
         loop = asyncio.get_running_loop()
         if loop.time() >= self._next_look:
             self._set_pause(await self._problem(moves.open))
+            if rate is not None:
+                await self._adapt_rate(batch, rate)
             self._next_look = loop.time() + self._options.health_seconds
+
+    async def _adapt_rate(self, batch: Sequence[Move], rate: int) -> None:
+        """Lower the throttle of the moves in progress during a pause, and raise it again afterwards.
+
+        They are not cancelled, because what they have copied would be lost.
+        """
+        paused = self._run.state.phase is Phase.PAUSED
+        wanted = min(rate, max(LEAST_RATE, int(rate * self._options.paused_share))) if paused else rate
+        if wanted == self._rate:
+            return
+        try:
+            await self._set_rate(batch, wanted)
+        except (BrokerNotFound, ConnectionFault) as error:  # a broker has just gone down
+            log.info("the throttle is changed at the next look: %s", error)
+
+    async def _set_rate(self, batch: Sequence[Move], rate: int) -> None:
+        """Set the throttle of the brokers of a batch, and report a change."""
+        await self._throttles.set_brokers(batch, rate)
+        if self._rate not in (None, rate):
+            self._run.record(EventKind.RATE_CHANGED, rate=rate)
+        self._rate = rate
 
     async def _wait_until_healthy(self, moves: MovesInProgress) -> None:
         while problem := await self._problem(moves.open):
