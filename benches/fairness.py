@@ -1,11 +1,22 @@
-"""Requests of other clients that a cluster serves while one client sends the worst legal and illegal traffic.
+"""Requests of other clients that a node serves while one client sends the worst legal and illegal traffic.
 
-    python -m benches.fairness [--quick]
+    python -m benches.fairness [--quick] [--shared-address] [KIND...]
 
-Four clients send small requests in a closed loop, in turns without and with the attacker: a process with eight
-connections that sends, as fast as the node lets it, batches of 10,000 creations, changes, and deletions, requests for
-10,000 unknown topics, requests that list too many topics, frames that are too large, that end early, or that are
-garbage. Every kind is measured by itself, and the figure is the worst one.
+Four clients, each with an address of its own, send small requests, in turns without and with the attacker: a process
+with eight connections from one address that sends, as fast as the node lets it, batches of 10,000 creations,
+changes, and deletions, requests for 10,000 unknown topics, requests that list too many topics, frames that are too
+large, that never end, that end early, or that are garbage. Every kind is measured by itself, and the figure is the
+worst one. If the node divided its time evenly among the five addresses, it would be 0.8.
+
+What is measured is how the node divides its time, not how the kernel divides the processors among the programs:
+
+- The figure is answers in a second for which the thread of the node's event loop has run, with and without the
+  attacker. Time in which other programs have its core, the attacker among them, does not count.
+- The clients have many requests in flight, so that the node has work of theirs even if they wait for a core. A node
+  that waits for its clients may spend its time on the attacker, which is no loss to them.
+- The clients have a higher priority than the attacker, and, if that is permitted, than other programs. The attacker
+  sends prepared bytes, so a part of a core is enough for it.
+- Turns without and with the attacker alternate, and the ratio is that of neighbors.
 """
 
 from __future__ import annotations
@@ -14,15 +25,18 @@ import argparse
 import asyncio
 import multiprocessing
 import os
+import selectors
+import socket
+import struct
 import time
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from benches.figure import Figure
 from kwire import frame
-from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -32,16 +46,25 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.testing.local_cluster import LocalCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from io import RawIOBase
     from multiprocessing.synchronize import Event
-    from typing import Any
 
-    from kwire.declare import Message, Request
+    from kwire.declare import Message
+    from kwire.testing.local_cluster import NodeAddress
 
 ITEMS = 10_000
 """The topics that a request may list (`admin.request.max.items`)."""
-CONNECTIONS, CLIENTS = 8, 4
+CONNECTIONS = 8
+"""The connections of the attacker."""
+CLIENTS = tuple(f"127.0.0.{number}" for number in range(11, 15))
+"""The addresses of the other clients."""
+ATTACKER = "127.0.0.2"
+IMPATIENCE = 0.1
+"""Seconds for which the attacker waits for an answer before it opens another connection."""
 TOPIC = "orders"
+BATCH, BATCHES = 256, 8
+"""The requests that a client sends at once, and how often before it waits for answers."""
 
 _numbers = count()
 
@@ -80,6 +103,11 @@ def unfinished() -> bytes:
     return (3 << 20).to_bytes(4, "big") + b"\0\3\0\1" + bytes(2 << 20)
 
 
+def cut_short() -> bytes:
+    """Return a part of a frame; the attacker disconnects after it."""
+    return unfinished()
+
+
 def garbage() -> bytes:
     return b"\0\0\x40\0" + os.urandom(0x4000)
 
@@ -90,75 +118,121 @@ def _encoded(request: Message, version: int) -> bytes:
 
 ATTACKS: Mapping[str, Callable[[], bytes]] = {
     each.__name__: each
-    for each in (create, alter, delete, unknown_topics, too_many_topics, too_large, unfinished, garbage)
+    for each in (create, alter, delete, unknown_topics, too_many_topics, too_large, unfinished, cut_short, garbage)
 }
 
 
-def attack(addresses: list[tuple[str, int]], kind: str, running: Event) -> None:
-    """Send requests of a kind on several connections until the event is cleared."""
-    asyncio.run(_attack(addresses, kind, running))
+def attack(target: tuple[str, int], kind: str, address: str, running: Event, stopped: Event) -> None:
+    """Send requests of a kind on several connections while `running` is set, until `stopped` is."""
+    os.setpriority(os.PRIO_PROCESS, 0, 10)
+    asyncio.run(_attack(target, kind, address, running, stopped))
 
 
-async def _attack(addresses: list[tuple[str, int]], kind: str, running: Event) -> None:
+async def _attack(target: tuple[str, int], kind: str, address: str, running: Event, stopped: Event) -> None:
     prepared = ATTACKS[kind]()
 
-    async def one(address: tuple[str, int]) -> None:
-        while running.is_set():
-            with suppress(OSError, asyncio.IncompleteReadError):
-                reader, writer = await asyncio.open_connection(*address)
+    async def one() -> None:
+        while not stopped.is_set():
+            if not running.is_set():
+                await asyncio.sleep(0.02)
+                continue
+            with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
+                reader, writer = await asyncio.open_connection(*target, local_addr=(address, 0))
                 try:
                     while running.is_set():
                         writer.write(prepared)
                         await writer.drain()
-                        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 2), "big")
+                        if kind == cut_short.__name__:
+                            break
+                        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), IMPATIENCE), "big")
                         await reader.readexactly(size)
-                except TimeoutError:
-                    pass
                 finally:
-                    writer.close()
+                    linger = struct.pack("ii", 1, 0)  # reset: what is not sent yet must not occupy the machine
+                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    writer.transport.abort()
 
-    await asyncio.gather(*(one(addresses[index % len(addresses)]) for index in range(CONNECTIONS)))
-
-
-async def served(addresses: list[str], seconds: float) -> float:
-    """Return the requests that all clients together get answers to in a second."""
-    answered = 0
-    end = time.perf_counter() + seconds
-
-    async def client(address: str, requests: Iterator[Request[Any]]) -> None:
-        nonlocal answered
-        async with await Connection.open(address) as connection:
-            while time.perf_counter() < end:
-                await connection.send(next(requests))
-                answered += 1
-
-    def requests() -> Iterator[Request[Any]]:
-        for number in count():
-            yield ClusterMetadataRequest() if number % 2 else TopicMetadataRequest_V1(topic_names=(TOPIC,))
-
-    await asyncio.gather(*(client(addresses[index % len(addresses)], requests()) for index in range(CLIENTS)))
-    return answered / seconds
+    await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
 
 
-def run(quick: bool) -> list[Figure]:
-    turns, seconds = (1, 2.0) if quick else (3, 4.0)
+class Clients:
+    """Clients that keep small requests of two kinds in flight."""
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        requests = (
+            _encoded(TopicMetadataRequest_V1(topic_names=(TOPIC,)), 1),
+            _encoded(ClusterMetadataRequest(), 0),
+        )
+        self._batch = b"".join(requests) * (BATCH // len(requests))
+        self._selector = selectors.DefaultSelector()
+        for address in CLIENTS:
+            client = socket.create_connection(target, source_address=(address, 0))
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._answers = _read_answers(client, self._batch)  # bytes
+            self._selector.register(client, selectors.EVENT_READ, [0])  # bytes of the current batch
+            for _ in range(BATCHES):
+                client.sendall(self._batch)
+
+    def served(self, seconds: float, thread: NodeThread) -> float:
+        """Return the answers to all clients in a second of the node's thread."""
+        answered, used = 0, thread.used()
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for key, _ in self._selector.select(0.1):
+                assert isinstance(key.fileobj, socket.socket)
+                answered += self._receive(key.fileobj, key.data)
+        return answered / self._answers * BATCH / (thread.used() - used)
+
+    def _receive(self, client: socket.socket, received: list[int]) -> int:
+        """Read some bytes of answers, and send further batches for those that are complete. Return the bytes."""
+        size = len(client.recv(1 << 20))
+        assert size, "the node has closed the connection of a client"
+        received[0] += size
+        while received[0] >= self._answers:
+            received[0] -= self._answers
+            client.sendall(self._batch)
+        return size
+
+
+def _read_answers(client: socket.socket, batch: bytes) -> int:
+    """Send a batch, and return the bytes of its answers."""
+    client.sendall(batch)
+    stream = client.makefile("rb", buffering=0)
+    total = 0
+    for _ in range(BATCH):
+        head = _read(stream, 4)
+        total += 4 + len(_read(stream, int.from_bytes(head, "big")))
+    return total
+
+
+def _read(stream: RawIOBase, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        data += stream.read(size - len(data)) or b""
+    return data
+
+
+class NodeThread:
+    """The thread of a node's event loop, which is its first."""
+
+    def __init__(self, pid: int) -> None:
+        self._schedstat = Path(f"/proc/{pid}/task/{pid}/schedstat")
+
+    def used(self) -> float:
+        """Return the seconds for which the thread has run."""
+        return int(self._schedstat.read_text(encoding="ascii").split()[0]) / 1e9
+
+
+def run(quick: bool, kinds: Sequence[str] = tuple(ATTACKS), attacker: str = ATTACKER) -> list[Figure]:
+    turns, seconds = (2, 1.0) if quick else (5, 2.0)
     with LocalCluster(nodes=1) as cluster:
-        addresses = [f"{node.host}:{node.port}" for node in cluster.nodes]
-        targets = [(node.host, node.port) for node in cluster.nodes]
+        [node] = cluster.nodes
         asyncio.run(create_topic(cluster.bootstrap))
-        ratios: dict[str, list[float]] = {kind: [] for kind in ATTACKS}
-        for _ in range(turns):
-            for kind in ATTACKS:
-                normal = asyncio.run(served(addresses, seconds))
-                running = multiprocessing.get_context("spawn").Event()
-                running.set()
-                attacker = multiprocessing.get_context("spawn").Process(target=attack, args=(targets, kind, running))
-                attacker.start()
-                time.sleep(1.5)  # the process has started and prepared its request
-                ratios[kind].append(asyncio.run(served(addresses, seconds)) / normal)
-                running.clear()
-                attacker.join()
-    shares = {kind: median(found) for kind, found in ratios.items()}
+        thread = NodeThread(node.pid)
+        clients = Clients((node.host, node.port))
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, -10)
+        clients.served(seconds, thread)
+        shares = {kind: measured(kind, attacker, node, clients, thread, turns, seconds) for kind in kinds}
     worst = min(shares, key=lambda kind: shares[kind])
     return [
         Figure(
@@ -172,6 +246,30 @@ def run(quick: bool) -> list[Figure]:
     ]
 
 
+def measured(
+    kind: str, attacker: str, node: NodeAddress, clients: Clients, thread: NodeThread, turns: int, seconds: float
+) -> float:
+    """Return the share of the normal number of answers during an attack of a kind, the median of the turns."""
+    context = multiprocessing.get_context("spawn")
+    running, stopped = context.Event(), context.Event()
+    process = context.Process(target=attack, args=((node.host, node.port), kind, attacker, running, stopped))
+    process.start()
+    ratios = []
+    try:
+        clients.served(2.0, thread)  # meanwhile the attacker has started, and prepared its request
+        for _ in range(turns):
+            normal = clients.served(seconds, thread)
+            running.set()
+            clients.served(0.5, thread)
+            ratios.append(clients.served(seconds, thread) / normal)
+            running.clear()
+            clients.served(1.0, thread)  # the node finishes what it has received
+    finally:
+        stopped.set()
+        process.join()
+    return median(ratios)
+
+
 async def create_topic(bootstrap: str) -> None:
     async with await AdminClient.open(bootstrap) as admin:
         (await admin.create_topics({TOPIC: NewTopic(partitions=10, replication_factor=1)})).raise_first()
@@ -182,7 +280,12 @@ def main() -> None:
     """Print the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="measure shortly, for a first impression")
-    for figure in run(parser.parse_args().quick):
+    parser.add_argument("--shared-address", action="store_true", help="the attacker has the address of a client")
+    parser.add_argument("kinds", nargs="*", choices=[[], *ATTACKS], help="kinds of traffic [default: all]")
+    options = parser.parse_args()
+    for figure in run(
+        options.quick, options.kinds or tuple(ATTACKS), CLIENTS[0] if options.shared_address else ATTACKER
+    ):
         print(figure)
 
 

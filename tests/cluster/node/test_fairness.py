@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire import frame
+from kwire.cluster.node.connection_limits import CloseReason
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
@@ -15,6 +16,7 @@ from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from tests.cluster.node.nodes import new_root, nodes, send
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -138,3 +140,35 @@ async def test_only_metadata_of_the_controller_may_be_large(
             writer.close()
             reason = "disconnected_within_frame" if allowed else "invalid_frame"
             assert reason in capsys.readouterr().out
+
+
+async def test_count_of_a_request_is_checked_before_its_topics_are_decoded(
+    server: EmbeddedZooKeeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The topics are damaged, which decoding would report."""
+    async with nodes(await new_root(server), 1) as [node]:
+        for request, version in (
+            (TopicMetadataRequest_V1(topic_names=()), 1),
+            (DeleteTopicRequest_V2(topic_names=()), 2),
+        ):
+            empty = frame.encode_request(request, version=version, correlation_id=1, client_id="greedy")
+            damaged = empty[4:-4] + (1_500_000).to_bytes(4, "big") + b"\xff" * 3_000_000
+            reader, writer = await asyncio.open_connection(node.host, node.port)
+            writer.write(len(damaged).to_bytes(4, "big") + damaged)
+            assert await reader.read() == b""
+            writer.close()
+            assert f"{type(request).__name__} lists 1,500,000 topic_names" in capsys.readouterr().out
+
+
+async def test_clients_that_disconnect_within_frames_do_not_fill_the_log(
+    server: EmbeddedZooKeeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with nodes(await new_root(server), 1) as [node]:
+        for _ in range(300):
+            _, writer = await asyncio.open_connection(node.host, node.port)
+            writer.write(b"\0\0\1\0")
+            writer.close()
+            await writer.wait_closed()
+        await eventually(lambda: node.metrics.closed[CloseReason.DISCONNECTED] == 300)
+        lines = capsys.readouterr().out.count("disconnected within a frame")
+        assert lines < 300

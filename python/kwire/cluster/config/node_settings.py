@@ -118,6 +118,9 @@ class NodeSettings:
         "inter.broker.request.max.bytes", integer(1, 2**31 - 1), 24 * 1024 * 1024, is_live=True
     )
     """The largest UpdateMetadata request. One partition takes about 50 bytes. Kafka has no such setting."""
+    receive_buffer_bytes: int = setting("socket.receive.buffer.bytes", integer(1, 2**31 - 1), 100 * 1024)
+    """Bytes that the system may keep for each connection before the node reads them. The default of Linux is up to
+    32 MB, with which one client can take the memory that the system has for all connections of the machine."""
     max_request_items: int = setting("admin.request.max.items", integer(1, 2**31 - 1), 10_000, is_live=True)
     """Topics that one request may list; a request with more closes its connection. Kafka has no such setting."""
     max_request_partitions: int = setting("admin.request.max.partitions", integer(1, 2**31 - 1), 10_000, is_live=True)

@@ -24,6 +24,7 @@ from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
+from kwire.cluster.loop_shares import ConnectionShare, Measured
 from kwire.cluster.time_slice import TimeSlice
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.cluster.zookeeper.errors import (
@@ -375,7 +376,7 @@ class Controller:
         if response.cancelled():
             return
         try:
-            value = await asyncio.get_running_loop().create_task(request.work(), context=request.context)
+            value = await asyncio.get_running_loop().create_task(_measured(request), context=request.context)
         except AdminError as error:
             _fail(response, error)
         except (ControllerMoved, SessionExpired, StoreClosed) as error:
@@ -390,6 +391,12 @@ class Controller:
         else:
             if not response.done():
                 response.set_result(value)
+
+
+def _measured(request: RequestEvent) -> Coroutine[Any, Any, Any]:
+    """Start a request, the time of which is charged to the connection that sent it."""
+    share = request.context.get(ConnectionShare.current)
+    return request.work() if share is None else Measured(request.work(), share)
 
 
 def _fail(response: asyncio.Future[Any], error: Exception) -> None:

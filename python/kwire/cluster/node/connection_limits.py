@@ -56,6 +56,8 @@ class Limits(NamedTuple):
     """The largest request (`socket.request.max.bytes`)."""
     broker_frame: int = 24 * 1024 * 1024
     """The largest request with the key of UpdateMetadata (`inter.broker.request.max.bytes`)."""
+    receive_buffer: int = 100 * 1024
+    """Bytes that the system may keep for each connection before they are read (`socket.receive.buffer.bytes`)."""
     in_flight: int = 64
     """Requests of one connection that are being processed; further requests are not read."""
     unsent: int = 8 * 1024 * 1024
@@ -117,6 +119,10 @@ class Occupant(Protocol):
     """A connection, as far as its memory is concerned."""
 
     @property
+    def ip_address(self) -> str:
+        """The address of the client."""
+
+    @property
     def occupied(self) -> int:
         """The bytes that are received but not answered, or not sent yet."""
 
@@ -125,14 +131,22 @@ class Occupant(Protocol):
 
 
 def enforce_memory(connections: Collection[Occupant], limit: int) -> None:
-    """Close the connections that occupy most, until all together occupy at most `limit` bytes.
+    """Close connections until all together occupy at most `limit` bytes.
 
-    So many unfinished frames, or responses that are not read, cost their senders the connection, and no one else.
+    Of the address that occupies most, the connection that occupies most is closed first. So many unfinished frames, or
+    responses that are not read, cost their sender connections, and no one else.
     """
-    occupied = sorted(((one.occupied, number, one) for number, one in enumerate(connections)), reverse=True)
-    excess = sum(size for size, _, _ in occupied) - limit
-    for size, _, connection in occupied:
-        if excess <= 0:
-            break
-        connection.close_for_memory(size)
-        excess -= size
+    sizes = {connection: connection.occupied for connection in connections}
+    excess = sum(sizes.values()) - limit
+    if excess <= 0:
+        return
+    by_address: dict[str, list[Occupant]] = {}
+    for connection in sorted(sizes, key=sizes.__getitem__):
+        by_address.setdefault(connection.ip_address, []).append(connection)
+    totals = {address: sum(map(sizes.__getitem__, found)) for address, found in by_address.items()}
+    while excess > 0:
+        greediest = max(totals, key=totals.__getitem__)
+        connection = by_address[greediest].pop()
+        connection.close_for_memory(sizes[connection])
+        totals[greediest] -= sizes[connection]
+        excess -= sizes[connection]

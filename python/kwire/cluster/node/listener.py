@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,8 @@ class Listener:
         self._server = await loop.create_server(
             lambda: ServerConnection(self), host, port, backlog=512, ssl=self._tls, ssl_handshake_timeout=timeout
         )
+        for listening in self._server.sockets:  # connections inherit it
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.receive_buffer)
         self.host, self.port = self._server.sockets[0].getsockname()[:2]
         self._sweeper = loop.create_task(self._sweep(), name=f"sweep :{self.port}")
 

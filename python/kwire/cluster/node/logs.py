@@ -11,6 +11,7 @@ import logging
 import sys
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import structlog
@@ -105,6 +106,33 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, fi
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+
+
+class LineLimit:
+    """Bounds the lines about one kind of event, which clients can cause as often as they want.
+
+    Args:
+        lines: the lines in a second.
+    """
+
+    def __init__(self, lines: int) -> None:
+        self._lines = lines
+        self._ends = 0.0
+        self._written = 0
+        self._skipped = 0
+
+    def take(self) -> int | None:
+        """Return None if the event is not to be logged; else how many were skipped since the last one that was."""
+        now = monotonic()
+        if now >= self._ends:
+            self._ends = now + 1
+            self._written = 0
+        if self._written >= self._lines:
+            self._skipped += 1
+            return None
+        self._written += 1
+        skipped, self._skipped = self._skipped, 0
+        return skipped
 
 
 def logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -25,7 +25,7 @@ from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.full_metadata import request_full_metadata
 from kwire.cluster.node.listener import Listener
-from kwire.cluster.node.logs import logger
+from kwire.cluster.node.logs import LineLimit, logger
 from kwire.cluster.node.metadata_cache import MetadataCache, broker_endpoint
 from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.metrics import Metrics
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5
+CLOSED_LINES = 50
+"""Lines in a second about connections that were closed."""
 ASK_SECONDS = 0.2
 """Pause before the controller is asked for the full metadata: several gaps cause one request."""
 NODE_TIMEOUT = 10.0
@@ -102,6 +104,7 @@ class Node:
         self._asking: asyncio.Task[None] | None = None
         self._stop_metrics: Callable[[], None] | None = None
         self._stopped = False
+        self._closed_lines = LineLimit(CLOSED_LINES)
         self._has_ended = asyncio.Event()
 
     def _make_listener(self, protocol: str) -> Listener:
@@ -367,9 +370,16 @@ class Node:
         self.metrics.connections -= 1
         if reason is not None:
             self.metrics.closed[reason] += 1
-            log.warning(
-                "connection closed", peer=client.address, client_id=client.client_id, reason=reason, detail=detail
-            )
+            skipped = self._closed_lines.take()
+            if skipped is not None:
+                log.warning(
+                    "connection closed",
+                    peer=client.address,
+                    client_id=client.client_id,
+                    reason=reason,
+                    detail=detail,
+                    **({"skipped": skipped} if skipped else {}),
+                )
 
     def failed(self, client: ConnectedClient, error: BaseException) -> None:
         self.metrics.faults += 1
@@ -388,6 +398,7 @@ def limits(settings: NodeSettings) -> Limits:
     return Limits(
         frame=settings.request_bytes,
         broker_frame=settings.broker_request_bytes,
+        receive_buffer=settings.receive_buffer_bytes,
         in_flight=settings.requests_in_flight,
         memory=settings.queued_bytes,
         connections=settings.connections,

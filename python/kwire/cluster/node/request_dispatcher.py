@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from functools import cache
-from struct import Struct, unpack_from
+from struct import Struct, pack, unpack_from
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,9 @@ BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthentic
 """What a client may send before it is authenticated on a listener with SASL."""
 UNKNOWN = Subject()
 """The subject of such a request."""
+
+HEADER_BYTES = 10
+"""Bytes of a request's header before the client id, with its length."""
 
 MAX_CACHED_RESPONSES = 256
 MAX_CACHED_BODY = 1 << 15
@@ -113,6 +116,7 @@ class RequestDispatcher:
             InvalidRequest: the request cannot be answered.
         """
         received_at = perf_counter()
+        self._check_first_array(payload)
         try:
             request = frame.decode_request(payload, DIALECT)
         except frame.UnsupportedRequest as error:
@@ -145,16 +149,27 @@ class RequestDispatcher:
             self._cache_response(client, payload, (header.client_id, type(message).__name__), body)
         return _frame(header.correlation_id, body)
 
+    def _check_first_array(self, payload: bytes) -> None:
+        """Raise InvalidRequest if the array that begins a request has too many elements, before they are decoded."""
+        first = first_arrays().get(payload[:4])
+        if first is None or len(payload) < HEADER_BYTES:
+            return
+        at = HEADER_BYTES + max(0, unpack_from(">h", payload, HEADER_BYTES - 2)[0])
+        if at + 4 <= len(payload):
+            cls, name = first
+            self._check_count(cls, name, unpack_from(">i", payload, at)[0])
+
+    def _check_count(self, cls: type[Message], name: str, count: int) -> None:
+        limit = self._node.settings.max_request_items
+        if count > limit:
+            raise InvalidRequest(f"{cls.__name__} lists {count:,} {name}: at most {limit:,} are allowed")
+
     def _check_items(self, message: Message) -> None:
         """Raise InvalidRequest for a request of a client that lists too many topics."""
-        limit = self._node.settings.max_request_items
         if isinstance(message, UpdateMetadataRequest):
             return
         for name in array_fields().get(type(message), ()):
-            count = len(getattr(message, name))
-            if count > limit:
-                detail = f"{type(message).__name__} lists {count:,} {name}: at most {limit:,} are allowed"
-                raise InvalidRequest(detail)
+            self._check_count(type(message), name, len(getattr(message, name)))
 
     def _reject(self, payload: bytes, detail: str) -> bytes:
         """Answer an ApiVersions request of an unknown version; raise InvalidRequest for any other request."""
@@ -243,6 +258,25 @@ class RequestDispatcher:
         self._of_subjects.clear()
         self._cached_count = 0
         self._cached_at = self._metadata.changes
+
+
+@cache
+def first_arrays() -> Mapping[bytes, tuple[type[Message], str]]:
+    """Return the served requests that begin with an array with a count of four bytes.
+
+    Returns:
+        The class and the name of the array, by the first bytes of a request: its key and version.
+    """
+    found = {}
+    for cls in served_requests():
+        first = next(iter(introspect.fields(cls)), None)
+        if first is None or not isinstance(first.type, ArrayType) or cls is UpdateMetadataRequest:
+            continue
+        facts = introspect.describe(cls)
+        for version in facts.versions:
+            if first.since <= version and not facts.is_flexible(version):
+                found[pack(">hh", cls.api_key, version)] = (cls, first.name)
+    return found
 
 
 @cache

@@ -14,16 +14,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Coroutine
+from contextvars import copy_context
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
+from kwire.cluster.loop_shares import (
+    BYTE_SECONDS,
+    CONNECTION_SECONDS,
+    SETTLE_SECONDS,
+    ConnectionShare,
+    LoopShares,
+    Measured,
+)
 from kwire.cluster.node.connection_limits import (
     CloseReason,
     ConnectedClient,
     InvalidRequest,
 )
 from kwire.cluster.security.subjects import normalized_host
-from kwire.cluster.time_slice import SLICE_SECONDS, SharedTime
+from kwire.cluster.time_slice import SLICE_SECONDS
 from kwire.frame import other_protocol
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 
@@ -106,7 +116,7 @@ class ServerConnection(asyncio.Protocol):
         "_received_at",
         "_refused",
         "_rest",
-        "_shared_time",
+        "_share",
         "_transport",
         "_unread_since",
         "_yielded",
@@ -120,7 +130,7 @@ class ServerConnection(asyncio.Protocol):
         self._cached_responses = listener.cached_responses
         self._limits = listener.limits
         self._loop = asyncio.get_running_loop()
-        self._shared_time = SharedTime.of_loop()
+        self._share = LoopShares.of_loop().own  # until the address is known
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
         """Received bytes that are not processed: an incomplete frame, or frames that arrived while reading paused."""
@@ -158,6 +168,10 @@ class ServerConnection(asyncio.Protocol):
             self.ip_address = address[0]
             self.client.address = f"{address[0]}:{address[1]}"
             self.client.host = normalized_host(address[0])
+        self._share = LoopShares.of_loop().connection(self.ip_address)
+        self._share.arrived(self._loop.time())
+        self._share.used = CONNECTION_SECONDS
+        self._share.settle(self._loop.time())
         self._listener.identify(self.client, transport)
         self._listener.add(self)
         self._listener.observer.opened(self.client)
@@ -166,6 +180,8 @@ class ServerConnection(asyncio.Protocol):
         elif self._listener.connections_of(self.ip_address) > self._limits.connections_per_address:
             detail = f"more than {self._limits.connections_per_address} connections of {self.ip_address}"
             self.close(CloseReason.TOO_MANY_CONNECTIONS, detail)
+        elif not self._share.is_due(self._loop.time()):
+            self._yield_turn()
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc  # how a client leaves does not matter; why we close is in _close_reason
@@ -181,8 +197,12 @@ class ServerConnection(asyncio.Protocol):
         self._listener.observer.closed(self.client, self._close_reason, self._close_detail)
 
     def data_received(self, data: bytes) -> None:
-        self._shared_time.arrivals += 1
-        self._received_at = self._loop.time()
+        now = self._received_at = self._loop.time()
+        share = self._share
+        share.arrived(now)
+        share.used += len(data) * BYTE_SECONDS
+        if share.address.due > now and not self._paused:
+            self._yield_turn()
         if self._rest or self._paused:
             self._keep(data)
             if not self._paused:
@@ -249,17 +269,19 @@ class ServerConnection(asyncio.Protocol):
         position = 0
         started = self._loop.time()
         turn_ends = started + SLICE_SECONDS
+        yields = False
         try:
             while not self._paused and not self._finishing:
-                if self._listener.is_adding_up:
-                    self._yield_turn()
+                yields = self._listener.is_adding_up
+                if yields:
                     break
                 stop = self._answer_next(data, position)
                 if stop == position:
                     break
                 position = stop
-                if position < len(data) and self._loop.time() > turn_ends:
-                    self._yield_turn()
+                yields = position < len(data) and self._loop.time() > turn_ends
+                if yields:
+                    break
         except InvalidRequest as error:
             self._flush()
             self._refuse(error, self._loop.time() - started)
@@ -269,12 +291,30 @@ class ServerConnection(asyncio.Protocol):
             self._fail(error)
             return len(data)
         self._flush()
+        now = self._loop.time()
+        self._share.used += now - started
+        if not self._settle(now) or yields:
+            self._yield_turn()
         return position
 
+    def _settle(self, now: float) -> bool:
+        """Charge what the connection has used, and return whether it may continue."""
+        share = self._share
+        if share.used < SETTLE_SECONDS:
+            return True
+        share.settle(now)
+        return share.is_due(now)
+
     def _yield_turn(self) -> None:
+        """Continue after the turn of other connections, once this one is due."""
+        if self._yielded:
+            return
         self._yielded = True
         self._pause_reading()
-        self._loop.call_soon(self._continue)
+        if self._share.is_due(self._loop.time()):
+            self._loop.call_soon(self._continue)
+        else:
+            self._share.call_when_due(self._continue)
 
     def _continue(self) -> None:
         """Continue after the turn of other connections."""
@@ -326,7 +366,7 @@ class ServerConnection(asyncio.Protocol):
             future.set_result(response)
             size = len(response) if isinstance(response, bytes) else sum(map(len, response))
         else:
-            future = asyncio.ensure_future(response)
+            future = self._start(response)
             future.add_done_callback(self._send_completed)
             size *= DECODED_FACTOR
         self._pending.append(future)
@@ -335,6 +375,14 @@ class ServerConnection(asyncio.Protocol):
         self._listener.occupied_more(size)
         if self._has_too_many_pending():
             self._pause_reading()
+
+    def _start(self, response: Awaitable[Frame]) -> asyncio.Future[Frame]:
+        """Start a task that is charged to this connection."""
+        if not isinstance(response, Coroutine):
+            return asyncio.ensure_future(response)
+        context = copy_context()
+        context.run(ConnectionShare.current.set, self._share)
+        return self._loop.create_task(Measured(response, self._share), context=context)
 
     def _has_too_many_pending(self) -> bool:
         return len(self._pending) >= self._limits.in_flight or self._pending_bytes > self._limits.unsent
@@ -362,6 +410,8 @@ class ServerConnection(asyncio.Protocol):
                 return
             self._send(first.result(), 1)
         self._flush()
+        if not self._settle(self._loop.time()):
+            self._yield_turn()
         self._resume_reading()
         self._close_when_finished()
 
@@ -448,7 +498,7 @@ class ServerConnection(asyncio.Protocol):
         """Close the connection because of an invalid request, after a delay, and read nothing until then."""
         self._refused = True
         self._pause_reading()
-        self._loop.call_later(self._shared_time.refusal_delay(used), self.close, error.reason, error.detail)
+        self._loop.call_later(self._share.refusal_delay(used), self.close, error.reason, error.detail)
 
     def _fail(self, error: BaseException) -> None:
         self._listener.observer.failed(self.client, error)

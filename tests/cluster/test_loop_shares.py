@@ -1,0 +1,117 @@
+"""Shares of an event loop: even among active addresses, and among the connections of one address."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+
+import pytest
+
+from kwire.cluster.loop_shares import ConnectionShare, LoopShares, Measured
+
+
+async def work(share: ConnectionShare, seconds: float, until: float) -> int:
+    """Use the loop for `seconds` at a time, and return how often that was possible."""
+    loop = asyncio.get_running_loop()
+    turns = 0
+    while loop.time() < until:
+        share.arrived(loop.time())
+        share.begin_step()
+        ends = perf_counter() + seconds
+        while perf_counter() < ends:
+            pass
+        turns += 1
+        await share.wait_due()
+    return turns
+
+
+async def used(*members: tuple[str, float]) -> list[float]:
+    """Return the part of the time that each member gets; members are addresses, with the length of their turns."""
+    shares = LoopShares.of_loop()
+    until = asyncio.get_running_loop().time() + 1
+    turns = await asyncio.gather(*(work(shares.connection(address), seconds, until) for address, seconds in members))
+    total = sum(count * seconds for count, (_, seconds) in zip(turns, members, strict=True))
+    return [count * seconds / total for count, (_, seconds) in zip(turns, members, strict=True)]
+
+
+async def test_address_with_long_turns_gets_no_more_than_others() -> None:
+    greedy, *others = await used(("10.0.0.1", 0.02), *((f"10.0.0.{number}", 0.001) for number in range(2, 6)))
+    assert greedy < 0.4
+    assert min(others) > 0.1
+
+
+async def test_address_with_many_connections_gets_no_more_than_others() -> None:
+    *greedy, other = await used(*[("10.0.0.1", 0.005)] * 8, ("10.0.0.2", 0.001))
+    assert sum(greedy) < 0.75
+    assert other > 0.25
+
+
+async def test_connection_with_long_turns_leaves_time_to_others_of_its_address() -> None:
+    greedy, *others = await used(("10.0.0.1", 0.02), *[("10.0.0.1", 0.001)] * 3)
+    assert greedy < 0.5
+    assert min(others) > 0.1
+
+
+async def test_nothing_waits_without_others() -> None:
+    share = LoopShares.of_loop().connection("10.0.0.1")
+    share.arrived(asyncio.get_running_loop().time())
+    share.used = 1.0
+    share.settle(asyncio.get_running_loop().time())
+    assert share.is_due(asyncio.get_running_loop().time() + 0.001)
+
+
+async def test_debts_outlast_connections() -> None:
+    shares, now = LoopShares.of_loop(), asyncio.get_running_loop().time()
+    others = [shares.connection("10.0.0.2"), shares.connection("10.0.0.1")]
+    for other in others:
+        other.arrived(now)
+    others[1].used = 1.0
+    others[1].settle(now)
+    del others[1]
+    assert not shares.connection("10.0.0.1").is_due(now)
+    assert shares.connection("10.0.0.2").is_due(now)
+
+
+async def test_who_waits_continues_once_the_loop_is_idle() -> None:
+    shares, now = LoopShares.of_loop(), asyncio.get_running_loop().time()
+    greedy, other = shares.connection("10.0.0.1"), shares.connection("10.0.0.2")
+    greedy.arrived(now)
+    other.arrived(now)
+    greedy.used = 1e6
+    greedy.settle(now)
+    assert not greedy.is_due(now)
+    await asyncio.wait_for(greedy.wait_due(), 4)  # the debt alone would last for the longest wait, 5 s
+
+
+async def test_refusals_of_one_address_are_spaced() -> None:
+    shares = LoopShares.of_loop()
+    delays = [shares.connection("10.0.0.1").refusal_delay(0.1) for _ in range(3)]
+    assert delays == sorted(delays)
+    assert delays[0] < shares.connection("10.0.0.2").refusal_delay(0.1) + 0.1 < delays[2]
+
+
+async def test_steps_of_a_task_are_charged() -> None:
+    share = LoopShares.of_loop().connection("10.0.0.1")
+
+    async def computing() -> str:
+        for _ in range(3):
+            ends = perf_counter() + 0.01
+            while perf_counter() < ends:
+                pass
+            await asyncio.sleep(0.02)
+        return "done"
+
+    assert await asyncio.create_task(Measured(computing(), share)) == "done"
+    assert 0.03 <= share.used < 0.055
+
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("expected")
+
+    with pytest.raises(ValueError, match="expected"):
+        await asyncio.create_task(Measured(failing(), share))
+    waiting = asyncio.create_task(Measured(asyncio.sleep(100), share))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
