@@ -13,7 +13,7 @@ What is measured is how the node divides its time, not how the kernel divides th
 - The figure is answers in a second for which the thread of the node's event loop has run, with and without the
   attacker. Time in which other programs have its core, the attacker among them, does not count.
 - The clients have many requests in flight, so that the node has work of theirs even if they wait for a core. A node
-  that waits for its clients may spend its time on the attacker, which is no loss to them.
+  that waits for its clients may spend its time on the attacker, and they lose nothing.
 - The clients have a higher priority than the attacker, and, if that is permitted, than other programs. The attacker
   sends prepared bytes, so a part of a core is enough for it.
 - Turns without and with the attacker alternate, and the ratio is that of neighbors.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -173,3 +174,33 @@ def creation(name: str, replicas: list[int] | None = None) -> CreateTopicRequest
 
 def knows_topic(node: NodeAddress, topic: str) -> bool:
     return topic in state_of_node(node)["topics"]
+
+
+def codes(node: NodeAddress, name: str) -> list[int]:
+    """Create a topic, and return the error codes."""
+    body = send(node, creation(name, [1]), version=2, timeout=20)
+    return [topic.error_code for topic in kwire.decode(CreateTopicResponse_V2, body, version=2).topics]
+
+
+def test_commands_end_while_zookeeper_cannot_be_reached() -> None:
+    """protocol.md 3, code 7. A client waited without end."""
+    settings = {"admin.request.timeout.ms": "1000"}
+    with (
+        LocalCluster(nodes=1, settings=settings, session_timeout=30) as cluster,
+        BlockingAdminClient(cluster.bootstrap) as admin,
+    ):
+        admin.create_topics({"before": NewTopic(partitions=1, replication_factor=1)}).raise_first()
+        admin.wait_until_created(["before"])
+        cluster.zookeeper.kill()
+        assert codes(cluster.node(1), "first") == [7]
+        assert codes(cluster.node(1), "second") == [7]
+        [error] = admin.delete_topics(["before"]).errors.values()
+        assert "REQUEST_TIMED_OUT" in str(error)
+        lines = [json.loads(line) for line in cluster.log(1).splitlines()]
+        reasons = {line["topic"]: line["reason"] for line in lines if line["event"] == "topic refused"}
+        cluster.zookeeper.start()
+        eventually_sync(lambda: codes(cluster.node(1), "later") in ([0], [1001]), "commands are carried out again")
+        topics = admin.list_topics()
+        for name in ("first", "second"):
+            assert "the request has waited for 1 s: " in reasons[name]
+            assert ("the outcome is unknown" in reasons[name]) or name not in topics

@@ -88,7 +88,7 @@ LONG_BATCHES = {
 
 @pytest.mark.parametrize("batch", LONG_BATCHES)
 async def test_others_are_answered_while_long_batches_are_refused(batch: str, server: EmbeddedZooKeeper) -> None:
-    async with nodes(await new_root(server), 1) as [node]:
+    async with nodes(await new_root(server), 1, zookeeper_session_timeout_ms=30_000) as [node]:
         work = asyncio.gather(*(send(node, *[LONG_BATCHES[batch]] * 10) for _ in range(4)))
         assert await responses_meanwhile(node, work) >= 20
 

@@ -21,6 +21,9 @@ NAMED = 5
 """How many configs or partitions a reason names."""
 
 
+TIMED_OUT = "the controller could not reach ZooKeeper in time: the outcome is unknown"
+
+
 def creation_reason(code: int, topic: NewTopic, brokers: Collection[int]) -> str | None:
     """Return why a topic was probably not created; None if the code says all that is known.
 
@@ -60,7 +63,7 @@ def reassignment_reason(code: int, targets: Mapping[int, Sequence[int]], brokers
         return f"the topic does not exist, or has no partition {_some(targets)}"
     if code == ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT:
         return _assignment_reason(targets, brokers)
-    return None
+    return TIMED_OUT if code == ErrorCode.REQUEST_TIMED_OUT else None
 
 
 def _reason(
@@ -71,6 +74,8 @@ def _reason(
     brokers: Collection[int],
 ) -> str | None:
     match code:
+        case ErrorCode.REQUEST_TIMED_OUT:
+            return TIMED_OUT
         case ErrorCode.INVALID_ARGUMENT_PARTITIONS if partitions is not None and partitions < 1:
             return f"{partitions} is not a number of partitions: a topic has at least 1"
         case ErrorCode.INVALID_ARGUMENT_PARTITIONS if partitions is not None:

@@ -118,6 +118,9 @@ class NodeSettings:
         "inter.broker.request.max.bytes", integer(1, 2**31 - 1), 24 * 1024 * 1024, is_live=True
     )
     """The largest UpdateMetadata request. One partition takes about 50 bytes. Kafka has no such setting."""
+    request_timeout_ms: int = setting("admin.request.timeout.ms", integer(1, 2**31 - 1), 15_000, is_live=True)
+    """Time after which a command is answered with REQUEST_TIMED_OUT if ZooKeeper cannot be reached. Kafka has no such
+    setting."""
     receive_buffer_bytes: int = setting("socket.receive.buffer.bytes", integer(1, 2**31 - 1), 100 * 1024)
     """Bytes that the system may keep for each connection before the node reads them. The default of Linux is up to
     32 MB, with which one client can take the memory that the system has for all connections of the machine."""

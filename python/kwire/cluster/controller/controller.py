@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller import feature_commands, replica_commands, topic_commands
+from kwire.cluster.controller.backend import Outcome
 from kwire.cluster.controller.change_handlers import process_event
 from kwire.cluster.controller.controller_context import ControllerContext
 from kwire.cluster.controller.controller_election import ElectedEpoch, elect, resign
-from kwire.cluster.controller.errors import AdminError, NotController
+from kwire.cluster.controller.errors import AdminError, NotController, RequestTimedOut
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from uuid import UUID
 
-    from kwire.cluster.controller.backend import Outcome, TopicNames, TopicReassignmentStatus
+    from kwire.cluster.controller.backend import TopicNames, TopicReassignmentStatus
     from kwire.cluster.controller.cluster_state import Cluster
     from kwire.cluster.controller.events import ChangeEvent, ControllerEvent
     from kwire.cluster.controller.feature_commands import FeatureUpdate
@@ -64,6 +65,8 @@ Result = TypeVar("Result")
 
 RESIGN_SECONDS = 2.0
 """Time that a stopping controller waits for ZooKeeper."""
+LATE_CHECK_SECONDS = 1.0
+"""Interval at which a request that takes longer than its limit checks whether ZooKeeper can be reached."""
 RETRY_SECONDS = 0.5
 """Pause before the next election or reload after an unexpected error."""
 
@@ -187,17 +190,22 @@ class Controller:
         time_slice = TimeSlice()
         time_slice.suspend()
         for commands in topic_commands.creation_commands(creations, settings):
-            outcomes += await self._request(
-                partial(
-                    topic_commands.create_topics,
-                    commands=commands,
-                    client_id=client_id,
-                    budget=budget,
-                    rng=self._rng,
-                    time_slice=time_slice,
-                ),
-                is_continued=bool(outcomes),
+            create = partial(
+                topic_commands.create_topics,
+                commands=commands,
+                client_id=client_id,
+                budget=budget,
+                rng=self._rng,
+                time_slice=time_slice,
             )
+            try:
+                outcomes += await self._request(create, is_continued=bool(outcomes))
+            except RequestTimedOut as error:
+                # Further parts are not sent: a client that has waited for so long does not wait for each of them.
+                unanswered = {creation.topic_name: error for creation in creations}
+                for outcome in outcomes:
+                    del unanswered[outcome.topic]
+                return [*outcomes, *(Outcome(name, error) for name in unanswered)]
         return outcomes
 
     async def alter_topics(self, alterations: Sequence[TopicAlteration]) -> list[Outcome]:
@@ -247,11 +255,21 @@ class Controller:
     async def _request(
         self, work: Callable[[ControllerContext], Coroutine[Any, Any, Result]], *, is_continued: bool = False
     ) -> Result:
-        """Process a request, or the next part of one that was accepted before."""
+        """Process a request, or the next part of one that was accepted before.
+
+        Raises:
+            RequestTimedOut: ZooKeeper cannot be reached.
+        """
         queue, context = self._queue, self._context
         if queue is None or context is None:
             raise NotController(self._broker_id)
-        result: Result = await queue.enqueue_request(lambda: work(context), is_continued=is_continued)
+        limit = _TimeLimit(self._config.current.request_timeout_ms / 1000, self._store)
+        response = queue.enqueue_request(lambda: limit.begin(work(context)), is_continued=is_continued)
+        limit.start(response)
+        try:
+            result: Result = await response
+        finally:
+            limit.stop()
         return result
 
     # Producers of events
@@ -373,7 +391,7 @@ class Controller:
             ControllerMoved: another controller was elected; the response is complete.
         """
         response = request.response
-        if response.cancelled():
+        if response.done():  # the client does not wait for it any more
             return
         try:
             value = await asyncio.get_running_loop().create_task(_measured(request), context=request.context)
@@ -391,6 +409,36 @@ class Controller:
         else:
             if not response.done():
                 response.set_result(value)
+
+
+class _TimeLimit:
+    """Ends the wait for a response when ZooKeeper cannot be reached; work that is long only may take longer."""
+
+    def __init__(self, seconds: float, store: Store) -> None:
+        self._seconds = seconds
+        self._store = store
+        self._has_begun = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, work: Result) -> Result:
+        """Note that the work begins, and return it."""
+        self._has_begun = True
+        return work
+
+    def start(self, response: asyncio.Future[Any]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, response)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self, response: asyncio.Future[Any]) -> None:
+        if response.done():
+            return
+        if self._store.state == SessionState.CONNECTED:
+            self._timer = asyncio.get_running_loop().call_later(LATE_CHECK_SECONDS, self._expire, response)
+        else:
+            response.set_exception(RequestTimedOut(self._seconds, started=self._has_begun))
 
 
 def _measured(request: RequestEvent) -> Coroutine[Any, Any, Any]:

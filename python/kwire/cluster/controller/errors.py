@@ -1,7 +1,7 @@
 """Errors of the controller that are reported to clients.
 
-An AdminError concerns one topic and does not affect the other topics of a batch. NotController and QueueFull concern
-the whole request.
+An AdminError concerns one topic and does not affect the other topics of a batch. NotController, QueueFull, and
+RequestTimedOut concern the whole request, or what was not done of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
 from kwire.messages.kip4.strings import shortened
 
-__all__ = ["AdminError", "NotController", "QueueFull", "reassignment_in_progress", "write_failed"]
+__all__ = ["AdminError", "NotController", "QueueFull", "RequestTimedOut", "reassignment_in_progress", "write_failed"]
 
 
 class AdminError(KwireError):
@@ -54,6 +54,20 @@ class QueueFull(AdminError):
         reason = f"{limit} requests are already waiting for the controller: try again later"
         super().__init__(ErrorCode.ADMIN_REQUEST_FAILED, reason)
         self.limit = limit
+
+
+class RequestTimedOut(AdminError):
+    """ZooKeeper could not be reached in time.
+
+    Attributes:
+        started: whether the request may still be carried out.
+    """
+
+    def __init__(self, seconds: float, *, started: bool) -> None:
+        outcome = "the outcome is unknown" if started else "nothing was changed"
+        reason = f"ZooKeeper cannot be reached, and the request has waited for {seconds:g} s: {outcome}"
+        super().__init__(ErrorCode.REQUEST_TIMED_OUT, reason)
+        self.started = started
 
 
 def reassignment_in_progress() -> AdminError:

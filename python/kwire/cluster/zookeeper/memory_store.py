@@ -291,7 +291,12 @@ class MemoryStore:
 
     def listen(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def remove() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return remove
 
     def get(self, path: str, watch: Watch | None = None) -> asyncio.Future[Znode]:
         check_path(path)
