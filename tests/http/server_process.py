@@ -34,6 +34,9 @@ class ServerProcess:
         options: further options.
         token: the token of requests.
         trusted: the certificate of the server's authority.
+
+    Attributes:
+        certificate: the certificate of the client with its key; None for no certificate.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class ServerProcess:
             )
         self._token = token
         self._trusted = trusted
+        self.certificate: Path | None = None
         self.url = ""
 
     def __enter__(self) -> Self:
@@ -114,6 +118,8 @@ class ServerProcess:
         connection = HTTPConnection(url.hostname, url.port, timeout=30)
         if url.scheme == "https":
             context = ssl.create_default_context(cafile=self._trusted)
+            if self.certificate is not None:
+                context.load_cert_chain(self.certificate)
             connection = HTTPSConnection(url.hostname, url.port, timeout=30, context=context)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self._token is not None:

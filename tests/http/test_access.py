@@ -135,9 +135,35 @@ def test_tls(cluster: FakeCluster, tokens: Path, tmp_path: Path) -> None:
         assert "without encryption" not in server.log()
 
 
+def test_client_certificates_are_principals(cluster: FakeCluster, tmp_path: Path) -> None:
+    authority, files = CertificateAuthority(), {}
+    for name in ("server", "alice", "bob"):
+        issued = authority.issue(name)
+        files[name] = tmp_path / f"{name}.pem"
+        files[name].write_text(issued.chain + issued.key)
+    trusted, tokens = tmp_path / "ca.pem", tmp_path / "tokens.toml"
+    trusted.write_text(authority.certificate)
+    tokens.write_text('[certificates."CN=alice"]\nrole = "change"\n')
+    tokens.chmod(0o600)
+    unverified = kwire("-b", "127.0.0.1:1", "http", "--tokens", tokens, "--certificate", files["server"])
+    assert "client certificates have roles: give --client-authority FILE" in unverified.err
+    options = ("--tokens", tokens, "--certificate", files["server"], "--client-authority", trusted)
+    with ServerProcess(cluster.bootstrap, *options, trusted=trusted) as server:
+        assert server.get("/api/v1/topics/list").status == 401
+        server.certificate = files["bob"]
+        assert "the certificate CN=bob has no role" in server.get("/api/v1/topics/list").body["error"]["message"]
+        server.certificate = files["alice"]
+        assert server.get("/api/v1/topics/list").status == 200
+        assert server.get("/api/v1/topics/list", Origin="https://evil.example").status == 403
+        assert server.get("/api/v1/topics/list", **bearer("x")).status == 401, "a token goes before the certificate"
+        server.post("/api/v1/topics/delete", {"names": ["audit"]})
+        assert "User:CN=alice ran topics delete" in server.log()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--client-authority", "ca.pem"], "--client-authority requires --certificate"),
         (["--listen", "0.0.0.0:0"], "0.0.0.0:0 is not a loopback address: give --tokens FILE, or listen on 127.0.0.1"),
         (["--listen", "here"], "'here' is not an address: write HOST:PORT"),
         (["--listen", "127.0.0.1:70000"], "'127.0.0.1:70000' is not an address: write HOST:PORT"),

@@ -1,6 +1,7 @@
 """Who may use the server, and from where.
 
 - A request carries a token in the header Authorization, never in its address. Each token has a name and a role.
+- A client certificate is an alternative. Browsers present it on their own, so requests from other origins are refused.
 - Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages may not:
   a request must name a loopback address in the header Host (DNS rebinding), and must not come from another origin.
 - An address that sent too many wrong tokens waits before its tokens are checked again (`GuessLimit`).
@@ -26,17 +27,18 @@ from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, Res
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
+from kwire.http.client_certificates import CERTIFICATE
 from kwire.http.guess_limit import GuessLimit
 from kwire.http.responses import refuse
 from kwire.verbs.verb import Danger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["AccessControl", "InvalidTokens", "Role", "Token", "is_loopback", "read_tokens"]
+__all__ = ["AccessControl", "CertificateRole", "InvalidTokens", "Role", "Token", "is_loopback", "read_tokens"]
 
 log = logging.getLogger("kwire.http")
 
@@ -87,8 +89,24 @@ class Token:
     digest: bytes
 
 
-def read_tokens(path: Path) -> list[Token]:
-    """Return the tokens of a TOML file with a table `[tokens.NAME]` for each, with `role` and `token` or `sha256`.
+@dataclass(frozen=True, slots=True)
+class CertificateRole:
+    """What a client certificate of a file permits.
+
+    Attributes:
+        name: the subject of the certificate, such as `CN=alice,O=example`, which is the principal.
+        role: what it permits.
+    """
+
+    name: str
+    role: Role
+
+
+def read_tokens(path: Path) -> list[Token | CertificateRole]:
+    """Return the tokens and certificates of a TOML file.
+
+    It has a table `[tokens.NAME]` for each token, with `role` and `token` or `sha256`, and a table
+    `[certificates."CN=NAME"]` for each certificate, with `role`.
 
     Raises:
         InvalidTokens: the file cannot be read, or its content is invalid.
@@ -97,18 +115,32 @@ def read_tokens(path: Path) -> list[Token]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidTokens(f"cannot read {path}: {error}") from None
-    tables = document.get("tokens")
-    if not isinstance(tables, dict) or not tables or set(document) != {"tokens"}:
-        raise InvalidTokens(f"{path}: expected tables such as [tokens.alice]")
-    return [_read_token(f"{path}: tokens.{name}", name, table) for name, table in tables.items()]
+    tokens, certificates = document.pop("tokens", {}), document.pop("certificates", {})
+    if document or not isinstance(tokens, dict) or not isinstance(certificates, dict) or not (tokens or certificates):
+        raise InvalidTokens(f"{path}: expected tables such as [tokens.alice] or [certificates.'CN=alice']")
+    return [
+        *(_read_token(f"{path}: tokens.{name}", name, table) for name, table in tokens.items()),
+        *(_read_certificate(f"{path}: certificates.{name}", name, table) for name, table in certificates.items()),
+    ]
+
+
+def _read_certificate(where: str, name: str, table: Any) -> CertificateRole:
+    if not isinstance(table, dict) or set(table) != {"role"}:
+        raise InvalidTokens(f"{where}: expected role")
+    return CertificateRole(name, _read_role(where, table))
+
+
+def _read_role(where: str, table: Mapping[str, Any]) -> Role:
+    role = table.get("role")
+    if role not in (Role.READ, Role.CHANGE):
+        raise InvalidTokens(f"{where}.role: expected 'read' or 'change'")
+    return Role(role)
 
 
 def _read_token(where: str, name: str, table: Any) -> Token:
     if not isinstance(table, dict) or set(table) - {"role", "token", "sha256"}:
         raise InvalidTokens(f"{where}: expected role, and token or sha256")
-    role = table.get("role")
-    if role not in (Role.READ, Role.CHANGE):
-        raise InvalidTokens(f"{where}.role: expected 'read' or 'change'")
+    role = _read_role(where, table)
     text, digest = table.get("token"), table.get("sha256")
     if (text is None) == (digest is None):
         raise InvalidTokens(f"{where}: expected either token or sha256")
@@ -116,12 +148,12 @@ def _read_token(where: str, name: str, table: Any) -> Token:
         if not isinstance(digest, str) or len(digest) != 64:
             raise InvalidTokens(f"{where}.sha256: expected 64 hexadecimal digits")
         try:
-            return Token(name, Role(role), bytes.fromhex(digest))
+            return Token(name, role, bytes.fromhex(digest))
         except ValueError:
             raise InvalidTokens(f"{where}.sha256: expected 64 hexadecimal digits") from None
     if not isinstance(text, str) or len(text) < SHORTEST_TOKEN:
         raise InvalidTokens(f"{where}.token: expected at least {SHORTEST_TOKEN} characters")
-    return Token(name, Role(role), sha256(text.encode()).digest())
+    return Token(name, role, sha256(text.encode()).digest())
 
 
 def is_loopback(host: str) -> bool:
@@ -138,25 +170,51 @@ def _address(scope: Scope) -> str:
     return scope["client"][0] if scope.get("client") else "unknown"
 
 
+def _check_host(headers: Headers) -> tuple[int, str] | None:
+    """Return why a request may come through a name that an attacker controls."""
+    host = headers.get("host", "")
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    if not is_loopback(name):
+        return 421, f"the header Host names {host!r}: this server answers to loopback addresses only"
+    return None
+
+
+def _check_origin(headers: Headers) -> tuple[int, str] | None:
+    """Return why a request may come from a web page of another origin."""
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != headers.get("host", ""):
+        return 403, f"requests from the origin {origin!r} are not allowed"
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return 403, "requests from other sites are not allowed"
+    return None
+
+
 class AccessControl:
     """ASGI middleware that authenticates requests and protects the server from other web pages.
 
     Args:
         app: the application.
-        tokens: the tokens; without any, the server must listen on loopback only.
+        tokens: the tokens and certificates; without any, the server must listen on loopback only.
         anonymous: what requests without a token may do if there are no tokens.
         public: paths that need no token, since they contain nothing about a cluster.
     """
 
     def __init__(
-        self, app: ASGIApp, tokens: Iterable[Token], anonymous: Role = Role.READ, public: Iterable[str] = ()
+        self,
+        app: ASGIApp,
+        tokens: Iterable[Token | CertificateRole],
+        anonymous: Role = Role.READ,
+        public: Iterable[str] = (),
     ) -> None:
         self._app = app
-        self._tokens = tuple(tokens)
+        known = tuple(tokens)
+        self._is_open = not known
+        self._tokens = tuple(each for each in known if isinstance(each, Token))
+        self._certificates = frozenset(each.name for each in known if isinstance(each, CertificateRole))
         self._public = frozenset(public)
         self._guesses = GuessLimit()
         self._authorizer = AclAuthorizer()
-        roles = [(f"User:{token.name}", token.role) for token in self._tokens] or [(ANONYMOUS, anonymous)]
+        roles = [(f"User:{token.name}", token.role) for token in known] or [(ANONYMOUS, anonymous)]
         entries = [
             AclEntry(principal, "Allow", OPERATIONS[role].value, "*") for principal, role in roles if role in OPERATIONS
         ]
@@ -180,7 +238,7 @@ class AccessControl:
             await send(message)
 
         headers = Headers(scope=scope)
-        reason = self._check_origin(headers) if not self._tokens else None
+        reason = _check_host(headers) or _check_origin(headers) if self._is_open else None
         if reason is None:
             reason = self._authenticate(scope, headers)
         if reason is not None:
@@ -196,29 +254,22 @@ class AccessControl:
         scope.setdefault("state", {})["access"] = self
         await self._app(scope, receive, send_secured)
 
-    def _check_origin(self, headers: Headers) -> tuple[int, str] | None:
-        """Return why a request may come from a web page of another origin."""
-        host = headers.get("host", "")
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if not is_loopback(name):
-            return 421, f"the header Host names {host!r}: this server answers to loopback addresses only"
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            return 403, f"requests from the origin {origin!r} are not allowed"
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return 403, "requests from other sites are not allowed"
-        return None
-
     def _authenticate(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Set the principal, or return why the request has none."""
         state = scope.setdefault("state", {})
-        if not self._tokens:
+        if self._is_open:
             state["principal"] = ANONYMOUS
             return None
+        certificate = state.get(CERTIFICATE)
+        if certificate in self._certificates and "authorization" not in headers:
+            state["principal"] = f"User:{certificate}"
+            return _check_origin(headers)
         scheme, _, text = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text:
             if scope["path"] in self._public:
                 return None
+            if certificate is not None:
+                return 401, f"the certificate {certificate} has no role, and the request has no token"
             return 401, "a token is required in the header Authorization: Bearer TOKEN"
         address = _address(scope)
         seconds = self._guesses.wait(address)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from kwire.http.access import Token
+    from kwire.http.access import CertificateRole, Token
     from kwire.http.change_feed import ChangeFeed
     from kwire.http.cluster_access import ServedCluster
     from kwire.verbs.verb import Verb
@@ -61,14 +61,17 @@ class BodyTooLarge(Exception):
 
 
 def application(
-    cluster: ServedCluster, feed: ChangeFeed, tokens: Sequence[Token] = (), anonymous: Role = Role.READ
+    cluster: ServedCluster,
+    feed: ChangeFeed,
+    tokens: Sequence[Token | CertificateRole] = (),
+    anonymous: Role = Role.READ,
 ) -> AccessControl:
     """Return the ASGI application that administers a cluster.
 
     Args:
         cluster: the cluster.
         feed: its changes. The caller closes it.
-        tokens: the tokens; without any, the server must listen on loopback only.
+        tokens: the tokens and certificates; without any, the server must listen on loopback only.
         anonymous: what requests without a token may do if there are no tokens.
     """
     access = ClusterAccess(cluster)

@@ -14,9 +14,10 @@ import uvicorn
 
 from kwire import ready_file
 from kwire.errors import KwireError
-from kwire.http.access import Role, is_loopback
+from kwire.http.access import CertificateRole, Role, is_loopback
 from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
+from kwire.http.client_certificates import CertificateProtocol
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -47,26 +48,33 @@ class HttpOptions:
         anonymous: what requests without a token may do if there are no tokens.
         certificate: PEM file with the certificate chain; None for HTTP without TLS.
         key: PEM file with its private key; None if `certificate` contains it.
+        client_authority: PEM file with the authority of client certificates; None to accept tokens only.
         interval: seconds between two polls of a broker while a client reads the changes.
         ready_file: where `url` and `pid` are written as JSON once the server listens.
     """
 
     listen: Endpoint
-    tokens: Sequence[Token] = ()
+    tokens: Sequence[Token | CertificateRole] = ()
     anonymous: Role = Role.READ
     certificate: Path | None = None
     key: Path | None = None
     interval: float = 1.0
     ready_file: Path | None = None
+    client_authority: Path | None = None
 
     def check(self) -> None:
         """Check that not everybody can use the server.
 
         Raises:
-            UnsafeAddress: the address is not loopback, and there are no tokens.
+            UnsafeAddress: the address is not loopback, and there are no tokens; or certificates of clients have roles
+                and cannot be verified.
         """
         if not self.tokens and not is_loopback(self.listen.host):
             raise UnsafeAddress(f"{self.listen} is not a loopback address: give --tokens FILE, or listen on 127.0.0.1")
+        if self.client_authority is None and any(isinstance(each, CertificateRole) for each in self.tokens):
+            raise UnsafeAddress("client certificates have roles: give --client-authority FILE to verify them")
+        if self.client_authority is not None and self.certificate is None:
+            raise UnsafeAddress("--client-authority requires --certificate")
 
 
 def parse_address(text: str) -> Endpoint:
@@ -102,6 +110,7 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
     feed = ChangeFeed(cluster.bootstrap, options.interval, cluster.config)
     config = uvicorn.Config(
         application(cluster, feed, options.tokens, options.anonymous),
+        http="auto" if options.client_authority is None else CertificateProtocol,
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -159,6 +168,12 @@ def _tls_context(options: HttpOptions) -> ssl.SSLContext | None:
         context.load_cert_chain(options.certificate, options.key)
     except OSError as error:  # an SSLError is one
         raise UnsafeAddress(f"cannot read the certificate {options.certificate} or its key: {error}") from None
+    if options.client_authority is not None:
+        context.verify_mode = ssl.CERT_OPTIONAL  # other clients have tokens
+        try:
+            context.load_verify_locations(options.client_authority)
+        except OSError as error:
+            raise UnsafeAddress(f"cannot read the authority {options.client_authority}: {error}") from None
     return context
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.cli.cluster_choice import ClusterChoice
-    from kwire.http.access import Token
+    from kwire.http.access import CertificateRole, Token
 
 
 @click.command(params=[option for option in cluster_options() if option.name not in ("output", "debug")])
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Address to listen on; port 0 is a free one. Other addresses than loopback require --tokens.",
 )
-@file_option("--tokens", description="TOML file with the tokens that requests must have, and their roles.")
+@file_option(
+    "--tokens", description="TOML file with the tokens or certificates that requests must have, and their roles."
+)
 @click.option(
     "--anonymous",
     type=click.Choice(["none", "read", "change"]),
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 )
 @file_option("--certificate", description="Serve HTTPS with this PEM certificate chain.")
 @file_option("--key", description="PEM private key  [default: that in --certificate]")
+@file_option("--client-authority", description="Accept client certificates of this PEM authority.")
 @interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
 @ready_file_option("url and pid", "the server listens")
 def http(
@@ -47,6 +50,7 @@ def http(
     anonymous: str,
     certificate: Path | None,
     key: Path | None,
+    client_authority: Path | None,
     interval: float,
     ready_file: Path | None,
     **cluster: Any,
@@ -67,6 +71,8 @@ def http(
       [tokens.grafana]
       role = "read"
       sha256 = "..."    # of the token; or token = "..."
+      [certificates."CN=alice,O=example"]    # with --client-authority
+      role = "change"
 
     Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
     """
@@ -85,7 +91,14 @@ def http(
         raise click.BadParameter(str(error), param_hint="--bootstrap") from None
     try:
         options = HttpOptions(
-            parse_address(listen), _tokens(tokens), Role(anonymous), certificate, key, interval, ready_file
+            parse_address(listen),
+            _tokens(tokens),
+            Role(anonymous),
+            certificate,
+            key,
+            interval,
+            ready_file,
+            client_authority,
         )
         options.check()
     except ValueError as error:
@@ -118,7 +131,7 @@ def _choose(cluster: dict[str, Any]) -> ClusterChoice:
     return choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
 
 
-def _tokens(file: Path | None) -> list[Token]:
+def _tokens(file: Path | None) -> list[Token | CertificateRole]:
     """Return the tokens of a file, after a warning if all users of the machine can read it."""
     if file is None:
         return []
