@@ -19,7 +19,7 @@ from kwire.tools import ToolRun, tool
 from kwire.tools.on_node import ToolOnNode, node_tools
 from tests.cluster.node.access_control import allow, change_acls
 from tests.cluster.node.nodes import new_root, send, session, settings
-from tests.cluster.node.test_secured_nodes import ALICE_PASSWORD, NODE_PASSWORD, PLAIN, node_settings, plain
+from tests.cluster.node.secured import ALICE_PASSWORD, NODE_PASSWORD, PLAIN, node_settings, plain
 from tests.eventually import eventually
 from tests.tools import scripted
 

@@ -6,150 +6,56 @@ import asyncio
 import logging
 import subprocess
 import sys
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire import frame
 from kwire.client import ConnectionConfig
 from kwire.client.admin import AdminClient, NewTopic
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials, ScramCredentials
-from kwire.client.security.tls import ClientCertificate, TlsConfig
-from kwire.cluster.config.node_settings import NodeSettings
+from kwire.client.security.tls import TlsConfig
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.node.connection_limits import CloseReason
 from kwire.cluster.node.node import Node
-from kwire.cluster.zookeeper import EntityConfig
-from kwire.cluster.zookeeper.configs import ConfigChangeNotification
-from kwire.cluster.zookeeper.errors import NodeExists, NotAuthorized
-from kwire.cluster.zookeeper.store import make_path
-from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.cluster.zookeeper.errors import NotAuthorized
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
 from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.sasl_server import ScramCredential
 from kwire.secret import Secret
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
-from tests.cluster.node.nodes import knows_cluster, new_root, session
+from tests.cluster.node.nodes import new_root, session
+from tests.cluster.node.secured import (
+    ALICE_PASSWORD,
+    BOB_PASSWORD,
+    NODE_PASSWORD,
+    PLAIN,
+    SCRAM_NODE,
+    SECRETS,
+    brokers_seen,
+    certificate,
+    node_settings,
+    plain,
+    secured,
+    set_scram_password,
+    tls_properties,
+    with_sasl,
+)
 from tests.cluster.node.test_error_codes import creation
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from kwire.client.security.credentials import SaslCredentials
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.protocol.scram_passwords import ScramName
-    from kwire.testing.kafka.certificates import IssuedCertificate
-
-NODE_PASSWORD = "node-secret-1"
-ALICE_PASSWORD = "alice-secret-2"
-BOB_PASSWORD = "bob-secret-3"
-SECRETS = (NODE_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD, "store-secret-4")
-
-PLAIN_USERS = (
-    "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    f' username="node" password="{NODE_PASSWORD}"'
-    f' user_node="{NODE_PASSWORD}" user_alice="{ALICE_PASSWORD}";'
-)
-SCRAM_NODE = (
-    f'org.apache.kafka.common.security.scram.ScramLoginModule required username="node" password="{NODE_PASSWORD}";'
-)
-PLAIN = {
-    "listener.security.protocol.map": "ADMIN:SASL_PLAINTEXT",
-    "sasl.enabled.mechanisms": "PLAIN",
-    "listener.name.admin.plain.sasl.jaas.config": PLAIN_USERS,
-}
 
 
 @pytest.fixture(scope="module")
 def authority() -> CertificateAuthority:
     return CertificateAuthority()
-
-
-def tls_properties(folder: Path, authority: CertificateAuthority, name: str = "node") -> dict[str, str]:
-    """Write the stores of a node, and return its properties: a key store in PKCS12, a trust store in PEM."""
-    folder.mkdir(exist_ok=True)
-    (folder / "node.p12").write_bytes(authority.issue(name).pkcs12("store-secret-4"))
-    (folder / "ca.pem").write_text(authority.certificate)
-    return {
-        "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(folder / "node.p12"),
-        "ssl.keystore.password": "store-secret-4",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(folder / "ca.pem"),
-    }
-
-
-def node_settings(zookeeper: str, node_id: int, properties: dict[str, str]) -> NodeSettings:
-    return NodeSettings.from_properties(
-        {
-            "broker.id": str(node_id),
-            "zookeeper.connect": zookeeper,
-            "zookeeper.session.timeout.ms": "2000",
-            "listeners": "ADMIN://127.0.0.1:0",
-            "connection.failed.authentication.delay.ms": "10",
-            **properties,
-        }
-    )
-
-
-@asynccontextmanager
-async def secured(zookeeper: str, properties: dict[str, str], *ids: int) -> AsyncIterator[list[Node]]:
-    """Start nodes that know each other. The first one is the controller."""
-    started: list[Node] = []
-    try:
-        for node_id in ids:
-            node = Node(node_settings(zookeeper, node_id, properties))
-            await node.start()
-            started.append(node)
-            await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))
-        yield started
-    finally:
-        for node in started:
-            await node.stop(grace=0.5)
-
-
-async def set_scram_password(zookeeper: str, user: str, password: str | None, *names: ScramName) -> None:
-    """Write credentials and the notification, as Kafka's tools do; None deletes them."""
-    config: dict[str, str] = {
-        name: str(ScramCredential.of_password(name, Secret(password), b"salt")) for name in names if password
-    }
-    async with session(zookeeper) as store:
-        path = EntityConfig.path("users", user)
-        await make_path(store, "/config/users")
-        await make_path(store, ConfigChangeNotification.root)
-        try:
-            await store.create(path, EntityConfig(config).encode())
-        except NodeExists:
-            await store.set(path, EntityConfig(config).encode())
-        change = ConfigChangeNotification(f"users/{user}").encode()
-        await store.create(ConfigChangeNotification.path(), change, sequential=True)
-
-
-async def brokers_seen(node: Node, config: ConnectionConfig) -> list[int]:
-    """Connect as a client, and return the brokers that the node reports."""
-    async with await Connection.open(Endpoint(node.host, node.port), timeout=5, config=config) as connection:
-        response = await connection.send(ClusterMetadataRequest())
-    return sorted(broker.node_id for broker in response.brokers)
-
-
-def with_sasl(credentials: SaslCredentials) -> ConnectionConfig:
-    return ConnectionConfig(sasl=credentials)
-
-
-def plain(user: str, password: str) -> ConnectionConfig:
-    return with_sasl(PlainCredentials(user, Secret(password)))
-
-
-def certificate(issued: IssuedCertificate) -> ClientCertificate:
-    return ClientCertificate(issued.chain, Secret(issued.key))
 
 
 async def test_nodes_and_clients_authenticate_with_plain(server: EmbeddedZooKeeper) -> None:
@@ -263,64 +169,6 @@ async def test_node_knows_users_as_soon_as_it_listens(server: EmbeddedZooKeeper)
         await starting
     finally:
         await again.stop(grace=0.5)
-
-
-async def exchange(node: Node, *requests: tuple[Any, int]) -> list[Any]:
-    """Send requests one after another without reading the responses, and return what arrives before the end."""
-    reader, writer = await asyncio.open_connection(node.host, node.port)
-    for number, (request, version) in enumerate(requests):
-        writer.write(frame.encode_request(request, version=version, correlation_id=number, client_id="tests"))
-    received = []
-    async with asyncio.timeout(10):
-        try:
-            while size := await reader.readexactly(4):
-                received.append(await reader.readexactly(int.from_bytes(size, "big")))
-                if len(received) == len(requests):
-                    writer.write_eof()
-        except asyncio.IncompleteReadError:
-            pass
-    writer.close()
-    return received
-
-
-@pytest.mark.parametrize(
-    ("request_", "version"),
-    [(ClusterMetadataRequest(), 0), (TopicMetadataRequest_V1(topic_names=()), 1), (creation("new"), 2)],
-)
-async def test_request_before_authentication_closes_the_connection(
-    request_: Any, version: int, server: EmbeddedZooKeeper
-) -> None:
-    """Also if the response to the same request is cached for an authenticated client."""
-    async with secured(await new_root(server), PLAIN, 1) as [node]:
-        await brokers_seen(node, plain("alice", ALICE_PASSWORD))
-        assert await exchange(node, (request_, version)) == []
-        handshake = SaslHandshakeRequest(mechanism="PLAIN")
-        assert len(await exchange(node, (handshake, 1), (request_, version))) <= 1
-        wrong = SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong")
-        assert len(await exchange(node, (handshake, 1), (wrong, 2), (request_, version))) <= 2
-        assert node.metrics.closed[CloseReason.UNAUTHENTICATED] >= 2
-        assert "new" not in node.metadata.topics
-
-
-async def test_token_without_handshake_fails(server: EmbeddedZooKeeper) -> None:
-    token = SaslAuthenticateRequest(auth_bytes=f"\0alice\0{ALICE_PASSWORD}".encode())
-    async with secured(await new_root(server), PLAIN, 1) as [node]:
-        [payload] = await exchange(node, (token, 2))
-        assert frame.decode_response(payload, SaslAuthenticateResponse, version=2).message.error_code == 58
-        await eventually(lambda: node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1)
-
-
-async def test_tokens_without_header_are_not_supported(server: EmbeddedZooKeeper) -> None:
-    async with secured(await new_root(server), PLAIN, 1) as [node]:
-        [payload] = await exchange(node, (SaslHandshakeRequest(mechanism="PLAIN"), 0))
-        assert frame.decode_response(payload, SaslHandshakeResponse, version=0).message.error_code == 35
-        await eventually(lambda: node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1)
-
-
-async def test_sasl_on_a_listener_without_it_is_answered(server: EmbeddedZooKeeper) -> None:
-    async with secured(await new_root(server), {}, 1) as [node]:
-        with pytest.raises(AuthenticationFailed, match="the listener has no SASL"):
-            await brokers_seen(node, plain("alice", ALICE_PASSWORD))
 
 
 async def test_principals_are_authorized(server: EmbeddedZooKeeper) -> None:

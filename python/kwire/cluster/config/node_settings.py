@@ -145,6 +145,9 @@ class NodeSettings:
     """Open connections of one IP address to a listener."""
     idle_ms: int = setting("connections.max.idle.ms", integer(1, 2**31 - 1), 600_000, is_live=True)
     """Time after which a connection without traffic is closed."""
+    max_reauth_ms: int = setting("connections.max.reauth.ms", integer(0, 2**31 - 1), 0, is_live=True)
+    """Time after which a client of SASL must have authenticated again (KIP-368), or its connection is closed at its
+    next request; 0 for no limit."""
     slow_client_ms: int = setting("socket.slow.peer.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True)
     """Time for completing a frame, and for reading responses. Kafka has no such setting."""
     metrics: tuple[str, int] | None = setting("metrics.listener", ADDRESS, level=Level.BROKER)

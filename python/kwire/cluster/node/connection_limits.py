@@ -28,6 +28,7 @@ class CloseReason(StrEnum):
     INVALID_REQUEST = "invalid_request"
     MEMORY = "memory"
     REQUEST_FAILED = "request_failed"
+    SESSION_ENDED = "session_ended"
     TOO_MANY_CONNECTIONS = "too_many_connections"
     UNAUTHENTICATED = "unauthenticated"
     UNREAD_RESPONSES = "unread_responses"

@@ -102,6 +102,8 @@ class RequestDispatcher:
         if self._cached_at != self._metadata.changes:
             self._clear_cache()
         cached = client.responses if self._shared is None else self._shared
+        if client.authentication is not None and client.authentication.is_expired:
+            return None
         found = cached.get(received, start, at_most) if cached is not None else None
         if found is None:
             return None
@@ -138,6 +140,8 @@ class RequestDispatcher:
             else:
                 subject = UNKNOWN
                 check_before_authentication(message, payload)
+        elif client.authentication is not None and client.authentication.is_expired:
+            check_expired(message)
         response = handle(
             message, RequestContext(self._node, header.request_api_version, header.client_id, subject, client)
         )
@@ -296,6 +300,13 @@ def check_before_authentication(message: Message, payload: bytes) -> None:
     if len(payload) > MAX_UNAUTHENTICATED:
         detail = f"{type(message).__name__} of {len(payload):,} bytes before authentication"
         raise InvalidRequest(detail, CloseReason.UNAUTHENTICATED)
+
+
+def check_expired(message: Message) -> None:
+    """Raise InvalidRequest for a request that a client must not send before it has authenticated again."""
+    if not isinstance(message, SaslHandshakeRequest | SaslAuthenticateRequest):
+        detail = f"{type(message).__name__} after the session has ended: authenticate again (KIP-368)"
+        raise InvalidRequest(detail, CloseReason.SESSION_ENDED)
 
 
 def _frame(correlation_id: int, body: bytes) -> Frame:

@@ -1,7 +1,8 @@
-"""The SASL exchange of one connection to a node."""
+"""The SASL exchanges of one connection to a node: the first, and later ones that extend the session (KIP-368)."""
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from kwire.protocol.sasl_server import AuthenticationRejected
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["SaslAuthentication"]
 
 
+SECONDS_BETWEEN = 1.0
+"""The least time between two authentications of one connection, as in Kafka."""
+
+
 class SaslAuthentication:
-    """The SASL exchange of one connection. It authenticates once.
+    """The SASL exchanges of one connection.
 
     Args:
         mechanisms: makes a mechanism for one authentication, by name.
@@ -24,8 +29,13 @@ class SaslAuthentication:
     def __init__(self, mechanisms: Mapping[str, Callable[[], ServerMechanism]]) -> None:
         self._makers = mechanisms
         self._mechanism: ServerMechanism | None = None
+        """The mechanism of the exchange in progress."""
+        self._name: str | None = None
+        """The name of the first mechanism. Later exchanges have the same."""
+        self._completed_at = 0.0
+        self._ends: float | None = None
         self.user: str | None = None
-        """The authenticated user; None until the exchange is complete."""
+        """The authenticated user; None until the first exchange is complete. It does not change."""
         self.failure: str | None = None
         """Why the client failed, after which the connection must be closed; without secrets."""
 
@@ -33,6 +43,21 @@ class SaslAuthentication:
     def enabled(self) -> tuple[str, ...]:
         """The names of the enabled mechanisms."""
         return tuple(self._makers)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the client may authenticate for the first time, or again."""
+        return self.user is None or monotonic() - self._completed_at >= SECONDS_BETWEEN
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last exchange is complete."""
+        return self.user is not None and self._mechanism is None
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the session has ended, so that the client must authenticate before anything else."""
+        return self._ends is not None and monotonic() > self._ends
 
     def choose(self, name: str) -> bool:
         """Choose a mechanism, and return whether it is enabled. If not, the client has failed."""
@@ -42,22 +67,41 @@ class SaslAuthentication:
         if self._mechanism is not None or self.failure is not None:
             self.failure = "the client chose a second mechanism"
             return False
+        if self._name not in {None, name}:
+            self.failure = "the client chose another mechanism to authenticate again"
+            return False
+        self._name = name
         self._mechanism = self._makers[name]()
         return True
 
-    def respond(self, token: bytes) -> bytes:
-        """Return the response to a token; at the end of the exchange, set `user`.
+    def respond(self, token: bytes, session_seconds: float = 0.0) -> bytes:
+        """Return the response to a token; at the end of the exchange, set `user` and begin a session.
+
+        Args:
+            token: the token of the client.
+            session_seconds: how long the session lasts; 0 for no limit.
 
         Raises:
             AuthenticationRejected: the client has failed.
         """
-        if self._mechanism is None or self.failure is not None or self.user is not None:
+        mechanism = self._mechanism
+        if mechanism is None or self.failure is not None:
             self.failure = "the client sent a token at the wrong time"
             raise AuthenticationRejected("SaslAuthenticate request received after successful or without SaslHandshake")
         try:
-            response = self._mechanism.respond(token)
+            response = mechanism.respond(token)
         except AuthenticationRejected as error:
-            self.failure = f"{self._mechanism.name}: {error.reason}"
+            self.failure = f"{mechanism.name}: {error.reason}"
             raise
-        self.user = self._mechanism.user
+        if mechanism.user is not None:
+            self._complete(mechanism.user, session_seconds)
         return response
+
+    def _complete(self, user: str, session_seconds: float) -> None:
+        if self.user not in {None, user}:
+            self.failure = "the client authenticated again as another user"
+            raise AuthenticationRejected("Cannot change principals during re-authentication")
+        self.user = user
+        self._mechanism = None
+        self._completed_at = monotonic()
+        self._ends = self._completed_at + session_seconds if session_seconds else None

@@ -1,4 +1,7 @@
-"""SaslAuthenticate, key 36: one step of the SASL exchange that SaslHandshake starts."""
+"""SaslAuthenticate, key 36: one step of the SASL exchange that SaslHandshake starts.
+
+From version 1 on, the last response has the time after which the client must authenticate again (KIP-368).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,21 @@ async def handle(request: SaslAuthenticateRequest, context: RequestContext) -> S
     client = context.client
     if client is None or client.authentication is None:
         return _failure(ErrorCode.ILLEGAL_SASL_STATE, "the listener has no SASL")
+    lifetime_ms = context.node.settings.max_reauth_ms
     try:
-        token = client.authentication.respond(request.auth_bytes)
+        token = client.authentication.respond(request.auth_bytes, lifetime_ms / 1000)
     except AuthenticationRejected as error:
         await asyncio.sleep(context.node.settings.failed_authentication_delay_ms / 1000)
         return _failure(ErrorCode.SASL_AUTHENTICATION_FAILED, error.reason)
-    if client.authentication.user is not None:
+    is_complete = client.authentication.is_complete
+    if is_complete and client.subject is None:
         client.subject = Subject(f"User:{client.authentication.user}", client.host)
-    return SaslAuthenticateResponse(error_code=ErrorCode.NONE, error_message=None, auth_bytes=token)
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        auth_bytes=token,
+        session_lifetime_ms=lifetime_ms if is_complete else 0,
+    )
 
 
 def _failure(code: ErrorCode, reason: str) -> SaslAuthenticateResponse:

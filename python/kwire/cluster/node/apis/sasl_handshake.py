@@ -17,9 +17,12 @@ WITH_SASL_AUTHENTICATE = 1
 
 
 async def handle(request: SaslHandshakeRequest, context: RequestContext) -> SaslHandshakeResponse:
-    """Choose a mechanism. On a listener without SASL, and after authentication, the answer is ILLEGAL_SASL_STATE."""
+    """Choose a mechanism.
+
+    On a listener without SASL, and less than a second after the last authentication, the answer is ILLEGAL_SASL_STATE.
+    """
     client = context.client
-    if client is None or client.authentication is None or client.subject is not None:
+    if client is None or client.authentication is None or not client.authentication.is_repeatable:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=())
     authentication = client.authentication
     if context.version < WITH_SASL_AUTHENTICATE:
