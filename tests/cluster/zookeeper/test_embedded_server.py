@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kwire.child_process import is_running
-from kwire.cluster.zookeeper import Stat, WatchEvent, WatchEventKind, connect
+from kwire.cluster.zookeeper import Stat, WatchEvent, WatchEventKind, connect, embedded_server
 from kwire.cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, LARGE_LOG, CannotStart, EmbeddedZooKeeper
 from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
@@ -194,6 +194,21 @@ def test_large_log_is_moved_aside_when_the_server_starts(tmp_path: Path) -> None
     with server:
         assert server.log.stat().st_size < LARGE_LOG
     assert old.stat().st_size == LARGE_LOG + 1
+
+
+async def test_log_of_a_running_server_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded_server, "LARGE_LOG", 20_000)
+    monkeypatch.setattr(embedded_server, "LOG_LEVEL", "debug")
+    old = tmp_path / "zookeeper.log.1"
+    async with EmbeddedZooKeeper(tmp_path, force_sync=False) as server:
+        store = await connect(server.hosts)
+        await eventually(old.exists)
+        for number in range(200):
+            await store.create(f"/{number}", b"")
+        await store.close()
+        sizes = {each.name: each.stat().st_size for each in tmp_path.glob("zookeeper.log*")}
+        assert sizes.keys() == {"zookeeper.log", "zookeeper.log.1"}
+        assert max(sizes.values()) < 25_000
 
 
 def test_port_in_use_is_an_error_with_the_server_log(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ _JAR_PATTERNS = ("zookeeper-*", "slf4j-api-*", "log4j-*", "netty-*", "metrics-co
 DEFAULT_PARTITIONS = 200_000
 """The partitions that the default heap has room for."""
 LARGE_LOG = 1 << 20
-"""Bytes of a log that is moved to `zookeeper.log.1` when the server starts. The server logs errors only."""
+"""Bytes of a log that is moved to `zookeeper.log.1`, when the server starts and while it runs."""
+LOG_LEVEL = "error"
 KEPT_SNAPSHOTS = 3
 """Snapshots that are kept, with the transaction logs since; older ones are deleted at the start and every hour."""
 # Measured: 2.2 KB of live heap for each partition with three replicas. The last 500 transactions are in memory as well.
@@ -220,6 +221,7 @@ class EmbeddedZooKeeper:
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-Djava.awt.headless=true",
+            f"-Dlog4j2.configurationFile={self.data / 'log4j2.properties'}",
         ]
         if not self._force_sync:
             options.append("-Dzookeeper.forceSync=no")
@@ -264,6 +266,7 @@ class EmbeddedZooKeeper:
         }
         text = "".join(f"{key}={value}\n" for key, value in settings.items())
         (self.data / "zoo.cfg").write_text(text, encoding="utf-8")
+        (self.data / "log4j2.properties").write_text(_log_settings(self.log), encoding="utf-8")
 
     def _wait_until_ready(self, process: ChildProcess, deadline: float) -> None:
         while time.monotonic() < deadline:
@@ -280,6 +283,26 @@ class EmbeddedZooKeeper:
         with self.log.open("rb") as output:
             output.seek(self._log_start)
             return output.read().decode(errors="replace")[-4000:].strip()
+
+
+def _log_settings(log: Path) -> str:
+    """Return the properties of Log4j 2: one file and the one before it, each of at most `LARGE_LOG` bytes."""
+    settings = {
+        "status": "error",
+        "appender.file.type": "RollingFile",
+        "appender.file.name": "file",
+        "appender.file.fileName": str(log.absolute()),
+        "appender.file.filePattern": f"{log.absolute()}.%i",
+        "appender.file.layout.type": "PatternLayout",
+        "appender.file.layout.pattern": "%d{ISO8601} [%t] %p %c - %m%n",
+        "appender.file.policy.type": "SizeBasedTriggeringPolicy",
+        "appender.file.policy.size": str(LARGE_LOG),
+        "appender.file.strategy.type": "DefaultRolloverStrategy",
+        "appender.file.strategy.max": "1",
+        "rootLogger.level": LOG_LEVEL,
+        "rootLogger.appenderRef.file.ref": "file",
+    }
+    return "".join(f"{key} = {value}\n" for key, value in settings.items())
 
 
 def command(java: str | None = None) -> str:
