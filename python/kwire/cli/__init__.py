@@ -46,9 +46,14 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except ModuleNotFoundError as error:
-        if error.name not in ("click", "prompt_toolkit", "rich"):
+        from kwire.extras import install_hint
+
+        hint = install_hint(error)
+        if error.name in ("click", "prompt_toolkit", "rich"):  # also if the package has no metadata
+            hint = f"the command line needs {error.name}: pip install 'kwire[cli]'"
+        if hint is None:
             raise
-        print(f"Error: the command line needs {error.name}: pip install 'kwire[cli]'", file=sys.stderr)
+        print(f"Error: {hint}", file=sys.stderr)
         code = 2
     sys.exit(code)
 

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.errors import KwireError
+from kwire.extras import install_hint
 from kwire.parameters import InvalidArgument
 from kwire.supervised_thread import TimeLimitExceeded, run_on_thread
 from kwire.tools.command_line import HelpRequested, check_values, parse_words, usage
@@ -111,6 +112,8 @@ async def run_tool(
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
         reason = f"it ended with exit status {status}"
+    except ModuleNotFoundError as error:
+        status, reason = FAILED, install_hint(error) or str(error)
     except Exception as error:
         log.debug("tool %s failed", tool.name, exc_info=True)
         status, reason = FAILED, f"{type(error).__name__}: {error}"

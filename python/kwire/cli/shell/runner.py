@@ -17,6 +17,7 @@ from kwire.cli.shell.statement_group import STATEMENTS
 from kwire.cli.verb_errors import INTERRUPTED, REFUSED, USAGE, exit_code
 from kwire.cli.verb_session import KEY
 from kwire.errors import KwireError
+from kwire.extras import install_hint
 from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
@@ -90,6 +91,12 @@ def _run(session: ShellSession, statement: Statement, defaults: Mapping[str, Any
             traceback.print_exc()
         session.report(str(error))
         return exit_code(error)
+    except ModuleNotFoundError as error:
+        hint = install_hint(error)
+        if hint is None:
+            raise
+        session.report(hint)
+        return USAGE
     except (KeyboardInterrupt, click.Abort):
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
