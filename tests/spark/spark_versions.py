@@ -1,4 +1,4 @@
-"""Other versions of PySpark than the installed one, for processes of their own."""
+"""Programs that need a Spark of their own: another version of PySpark, or another kind of session."""
 
 from __future__ import annotations
 
@@ -32,15 +32,20 @@ def pyspark(version: str) -> Path:
     return folder
 
 
-def run_with(version: str, program: str, *arguments: object) -> str:
-    """Run a Python program with that version of PySpark, and return what it prints.
+def run_program(program: str, *arguments: object, version: str | None = None) -> str:
+    """Run a Python program, and return what it prints.
+
+    Args:
+        program: the source.
+        arguments: of the program.
+        version: the version of PySpark [default: the installed one].
 
     Raises:
         CalledProcessError: it failed.
     """
-    packages = os.pathsep.join(map(str, (pyspark(version), ROOT / "python", ROOT)))
+    packages = [ROOT / "python", ROOT] if version is None else [pyspark(version), ROOT / "python", ROOT]
     environment = os.environ | {
-        "PYTHONPATH": packages,
+        "PYTHONPATH": os.pathsep.join(map(str, packages)),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONWARNINGS": "ignore",

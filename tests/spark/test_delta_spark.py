@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kwire.spark.store import Store
 from kwire.testing.kafka.jars import jars_of
-from tests.spark.spark_versions import run_with
+from tests.spark.spark_versions import run_program
 
 TABLES = ("polls", "partitions", "intervals", "incidents")
 
@@ -71,7 +71,7 @@ spark.stop()
 def test_delta_spark_reads_all_tables_and_earlier_versions(tmp_path: Path) -> None:
     jars = jars_of(Path(__file__).with_name("delta42.xml"))
 
-    found = json.loads(run_with("4.2.0", PROGRAM, tmp_path, jars, ",".join(TABLES)).splitlines()[-1])
+    found = json.loads(run_program(PROGRAM, tmp_path, jars, ",".join(TABLES), version="4.2.0").splitlines()[-1])
 
     snapshot = Store(str(tmp_path)).snapshot()
     counts = {
