@@ -125,7 +125,7 @@ def _expire(store: Store, record: Record, first: str) -> int:
     change.removed = expired_files({table: snapshot.files(table) for table in snapshot.versions}, incidents, first)
     resumed = _resumed(incidents, first)
     if resumed is not None:
-        kept = {stamp: since for stamp, since in incidents.items() if stamp >= resumed}
+        kept = {stamp: since for stamp, since in incidents.items() if stamp >= resumed[:10]}
         change.gold = record.progress.gold | {"incidents": kept}
     store.commit(change)
     return sum(map(len, change.removed.values()))
@@ -162,9 +162,9 @@ def _first_kept_day(table: str, first: str, resumed: str | None, incidents: dict
     if resumed is None:
         return None  # a build of gold would need the whole history
     if table in {"gold/incidents", "gold/signals"}:
-        return min(first, incidents[resumed][:10])
+        return min(first, *(since[:10] for stamp, since in incidents.items() if stamp >= resumed[:10]))
     if table.startswith("gold/_"):
-        return resumed
+        return resumed[:10]  # a state continues the first one of its day
     return min(first, resumed[:10]) if table.startswith("gold/") or table in RESUMED else None
 
 

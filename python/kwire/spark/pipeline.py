@@ -23,7 +23,7 @@ from kwire.spark.datasource import register
 from kwire.spark.ingest_report import IngestReport
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.maintenance import optimize
-from kwire.spark.record import LATE, Change, DataFile, Record, reporter_key
+from kwire.spark.record import LATE, REOPENING, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_queries
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import PipelineSnapshot, Snapshot, read_files
@@ -289,7 +289,7 @@ class Pipeline:
         others = [each for each in entries if not (isinstance(each, WrittenFile) and each.kind == FileKind.SILVER)]
         final = _change(record, [*others, *again, *rewritten])
         change.reporters, change.clusters = final.reporters, final.clusters
-        change.added, change.removed = final.added, old
+        change.kind, change.added, change.removed = REOPENING, final.added, old
         change.oldest = _oldest(change.oldest, *(each.first for each in new))
         change.rows = report.rows = _counts([*others, *again])
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-LAYOUT = 1
+LAYOUT = 2
 """The version of the layout of a store. It grows when an older kwire would misread what a newer one writes."""
+
+REOPENING = "reopening ingest"
+"""The kind of an ingest with late frames, which replaces rows of silver."""
 
 INGESTS, RECORDS, STATE, LATE = "ingests", "_commits", "_state", "_late"
 """Folders of a store (`kwire.spark.store`)."""
@@ -61,7 +64,7 @@ class Change:
     """What one commit changes. Tables are named by their folders, such as `silver/polls`.
 
     Attributes:
-        kind: 'ingest', 'gold', 'desired', 'optimize', 'expire', or 'migrate'.
+        kind: 'ingest', `REOPENING`, 'gold', 'desired', 'optimize', 'expire', or 'migrate'.
         base: the number of the record that the change continues.
         reporters, clusters, captures, streams: new entries of `Progress`.
         gold: the new `Progress.gold`; None keeps it.

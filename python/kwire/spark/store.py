@@ -32,7 +32,7 @@ from kwire.errors import KwireError
 from kwire.spark import delta_table
 from kwire.spark.delta_table import IncompatibleTable
 from kwire.spark.location import Location
-from kwire.spark.record import INGESTS, LAYOUT, RECORDS, Change, DataFile, Layout, Record
+from kwire.spark.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, DataFile, Layout, Record
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import Snapshot
 
@@ -190,6 +190,11 @@ class Store:
         rows = self._rows_of(self._opened(INGESTS), since)
         found = (row["oldest"] for row in rows if since < row["number"] <= until)
         return min((at for at in found if at is not None), default=None)
+
+    def has_replaced_rows(self, since: int, until: int) -> bool:
+        """Return whether commits after `since` up to `until` replaced rows of silver, as late frames do."""
+        rows = self._rows_of(self._opened(INGESTS), since)
+        return any(row["kind"] == REOPENING for row in rows if since < row["number"] <= until)
 
     # Writing
 

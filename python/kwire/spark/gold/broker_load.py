@@ -44,11 +44,12 @@ TABLE = GoldTable(
 HOUR = 3_600_000_000
 
 
-def broker_load(transitions: DataFrame, periods: DataFrame) -> DataFrame:
-    """Return the rows of `TABLE` for the polled hours.
+STEPS = "cluster_id string, broker_id int, us bigint, leads bigint, holds bigint"
+"""By how much the numbers of leaders and replicas of a broker rise at a time."""
 
-    `transitions` must contain the states at the beginning of the first hour.
-    """
+
+def load_steps(transitions: DataFrame) -> DataFrame:
+    """Return the rows of `STEPS` for the agreed states of a window."""
     rows = transitions.where("present")
     part = "array<struct<broker_id:int,leads:int,holds:int>>"
     leads = f.array(f.struct(f.col("leader").alias("broker_id"), f.lit(1).alias("leads"), f.lit(0).alias("holds")))
@@ -58,13 +59,32 @@ def broker_load(transitions: DataFrame, periods: DataFrame) -> DataFrame:
     parts = f.concat(holds.cast(part), f.when(f.col("leader") >= 0, leads.cast(part)).otherwise(f.array().cast(part)))
     began = f.struct(f.col("since").alias("us"), f.lit(1).alias("sign"))
     ended = f.struct(f.col("until").alias("us"), f.lit(-1).alias("sign"))
-    sides = f.filter(f.array(began, ended), lambda side: side["us"].isNotNull())
+    sides = f.when(f.col("carried"), f.array(ended)).otherwise(f.array(began, ended))
+    sides = f.filter(sides, lambda side: side["us"].isNotNull())
     steps = rows.select("cluster_id", f.explode(parts).alias("part"), sides.alias("sides"))
     steps = steps.select("cluster_id", "part.*", f.explode("sides").alias("side"))
-    steps = steps.groupBy("cluster_id", "broker_id", "side.us").agg(
+    return steps.groupBy("cluster_id", "broker_id", "side.us").agg(
         f.sum(f.col("side.sign") * f.col("leads")).alias("leads"),
         f.sum(f.col("side.sign") * f.col("holds")).alias("holds"),
     )
+
+
+def loads_at(steps: DataFrame, as_of: int) -> DataFrame:
+    """Return the loads at a time, as steps at that time."""
+    sums = (f.sum(name).alias(name) for name in ("leads", "holds"))
+    rows = steps.where(f.col("us") < as_of).groupBy("cluster_id", "broker_id").agg(*sums)
+    return rows.where("leads <> 0 or holds <> 0").select(
+        "cluster_id", "broker_id", f.lit(as_of).alias("us"), "leads", "holds"
+    )
+
+
+def broker_load(steps: DataFrame, periods: DataFrame) -> DataFrame:
+    """Return the rows of `TABLE` for the polled hours.
+
+    Args:
+        steps: the steps of a window, and the loads at its beginning (`loads_at`).
+        periods: the voting periods.
+    """
     bounds = periods.groupBy("cluster_id").agg(f.max("end").alias("end"), f.min("start").alias("start"))
     return steps.join(bounds, "cluster_id").groupBy("cluster_id").applyInArrow(_loads, TABLE.ddl)
 

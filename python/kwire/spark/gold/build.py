@@ -35,6 +35,9 @@ from kwire.spark.gold import (
 )
 from kwire.spark.gold.attribution import attribute_unanswered
 from kwire.spark.gold.clock_skew import Clocks
+from kwire.spark.gold.consensus import Role
+from kwire.spark.gold.fold_task import FoldTask
+from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.gold.view import GoldBuild
 from kwire.spark.gold.voting_periods import metadata_polls, voting_periods
 from kwire.spark.session import require_utc
@@ -113,9 +116,11 @@ def _build(
     build.clocks = Clocks(skew_by_hour[max(skew_by_hour)] if skew_by_hour else {}, bound=max_clock_skew)
     first, end = build.clocks.range_of(first, end)
     since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
+    everything = wanted is not None or store.has_replaced_rows(known.get("commit", 0), record.number)
     incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
     oldest = since or state.hour_of(_first_poll(build))
-    build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
+    if everything or known.get("configs") != record.progress.versions.get("silver/configs"):
+        build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
     skew = {} if since is None else skew_by_hour.get(since, {})
     for start, stop in _windows(since, oldest, end):
         build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
@@ -124,12 +129,12 @@ def _build(
         as_of = _state_time(oldest, stop, end)
         if as_of is not None:
             skew_by_hour[as_of] = skew
-        _build_window(build, start, stop, as_of, incidents_since)
+        _build_window(build, start, stop, as_of, incidents_since, everything or start is None)
     build.clocks.warn()
     for hour in state.superfluous(incidents_since):
         del incidents_since[hour]
     build.forget_states(set(build.states()) - incidents_since.keys())
-    build.commit(state.to_progress(record.number, incidents_since, skew_by_hour))
+    build.commit(state.to_progress(record, incidents_since, skew_by_hour))
 
 
 def _oldest_new_poll(store: Store, record: Record) -> datetime | None:
@@ -193,59 +198,105 @@ def _build_window(
     stop: datetime,
     as_of: datetime | None,
     incidents_since: dict[datetime, datetime],
+    everything: bool,
 ) -> None:
-    """Build the tables of a window, and keep the state at `as_of`, of which `incidents_since` gets an entry."""
+    """Build the tables of a window, and keep the state at `as_of`, of which `incidents_since` gets an entry.
+
+    Only partitions that have changed are computed, unless `everything` is set.
+    """
+    if as_of is not None and start is not None and as_of <= start:
+        as_of = None
     brokers = build.silver("brokers")
     since = start and start - LOOK_BACK
     later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
     polls = days.between(later_polls, "polled_at", since, stop)
     metadata = metadata_polls(attribute_unanswered(polls, later_polls, brokers))
     metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
-    periods = voting_periods(metadata).persist(StorageLevel.MEMORY_AND_DISK)
-    partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
-    reports = transitions.observations(partitions)
-    observations, config_polls = reports, config_changes.config_polls(days.between(polls, "polled_at", start, None))
+    periods = voting_periods(metadata, start).persist(StorageLevel.MEMORY_AND_DISK)
+    configs = build.silver("configs") if build.files("silver/configs") else None
+    complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
+    folded = _fold(build, start, stop, periods, incidents_since, everything, as_of, complete)
+    folded = folded.persist(StorageLevel.DISK_ONLY)
+    agreed = folded.where(f.col("role") == int(Role.AGREED))
+    config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
+    loads = broker_load.load_steps(agreed)
     if start is not None:
-        reports = build.state("last_reports", start).unionByName(reports)
-        observations = reports.unionByName(build.state("agreed", start))
         config_polls = build.state("config_polls", start).unionByName(config_polls)
-    # The only large result: in memory, it would evict everything else.
-    agreed = transitions.agreed_states(observations, periods).persist(StorageLevel.DISK_ONLY)
-    configs = build.silver("configs")
-    changed = config_changes.changes(configs, config_polls).persist(StorageLevel.MEMORY_AND_DISK)
+        loads = build.state("broker_loads", start).unionByName(loads)
+    changed = config_changes.changes(build.silver("configs"), config_polls).persist(StorageLevel.MEMORY_AND_DISK)
 
-    build.replace(intervals.TABLE, intervals.intervals(agreed, configs), start)
+    states = intervals.intervals(agreed, configs)
+    build.replace(intervals.TABLE, states.where("present and valid_to is not null"), start)
+    build.replace_open(intervals.TABLE, states.where("valid_to is null"), start, everything=everything)
     for table, rows in (
         (leader_moves.TABLE, leader_moves.leader_moves(agreed)),
         (isr_events.TABLE, isr_events.isr_events(agreed)),
-        (broker_load.TABLE, broker_load.broker_load(agreed, periods)),
-        (propagation.TABLE, propagation.propagation(agreed)),
+        (broker_load.TABLE, days.between(broker_load.broker_load(loads, periods), "at", start, None)),
+        (propagation.TABLE, propagation.propagation(agreed, start)),
         (config_changes.CHANGES, days.between(changed, "at", start, stop)),
     ):
-        build.replace(table, rows if start is None else rows.where(f.col("at") >= f.lit(start)), start)
-    kept_at = as_of if as_of is not None and (start is None or as_of > start) else None
-    seen = signals.signals(agreed, metadata, brokers, changed, first_window=start is None)
-    for each in inputs.plan(build, start, stop, kept_at):
-        seen = seen.unionByName(each)
-    seen = days.between(seen, "at", start, stop)
-    seen = seen.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns))
+        build.replace(table, rows, start)
+    seen = signals.signals(agreed, metadata, brokers, changed, start)
+    for each in inputs.plan(build, start, stop, as_of):
+        seen = seen.unionByName(days.between(each, "at", start, None).withColumn(FILED_AT, f.col("at")))
+    seen = days.between(seen, "at", None, stop)
+    seen = seen.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns), FILED_AT)
     seen = seen.persist(StorageLevel.MEMORY_AND_DISK)
     build.replace(signals.TABLE, seen, start)
     diagnosed_since = _diagnose(build, start, seen, incidents_since)
-    if kept_at is not None:
-        state.keep(
-            build,
-            kept_at,
-            last_reports=transitions.last_reports(reports.where(f.col("at") < f.lit(state.micros(kept_at)))),
-            agreed=agreed,
-            config_polls=config_polls,
-        )
-    agreed.count()  # computed once, before the tasks that write tables from it run side by side
+    if as_of is not None:
+        state.keep(build, as_of, partitions=folded, complete=complete, loads=loads, polls=config_polls)
+    folded.count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
-    if kept_at is not None:
-        incidents_since[kept_at] = _oldest_open_incident(build, diagnosed_since, kept_at)
-    for persisted in (metadata, periods, agreed, changed, seen):
+    if as_of is not None:
+        incidents_since[as_of] = _oldest_open_incident(build, diagnosed_since, as_of)
+    for persisted in (metadata, periods, folded, changed, seen):
         persisted.unpersist()
+
+
+def _fold(
+    build: GoldBuild,
+    start: datetime | None,
+    stop: datetime,
+    periods: DataFrame,
+    hours: Iterable[datetime],
+    everything: bool,
+    as_of: datetime | None,
+    complete: bool,
+) -> DataFrame:
+    """Return the agreed states of the partitions that have changed in a window, and the state to keep.
+
+    Args:
+        build: the build.
+        start: the beginning of the window.
+        stop: its end.
+        periods: the voting periods.
+        hours: the hours of which the state is kept.
+        everything: whether to fold all partitions.
+        as_of: the time of which the state is kept; None keeps none.
+        complete: whether the state to keep has all partitions.
+    """
+    reports = transitions.observations(days.between(build.silver("partitions", start, stop), "at", start, stop))
+    rows = reports.withColumn("as_of", f.lit(""))
+    if start is not None:
+        rows = rows.unionByName(build.partition_states(hours, start, with_first=False))
+        configs = build.silver("configs", start, stop) if _has_rows_since(build, "configs", start) else None
+        if configs is not None:
+            topics = transitions.changed_topics(days.between(configs, "at", start, stop))
+            rows = rows.unionByName(topics.withColumn("as_of", f.lit("")))
+    task = FoldTask(
+        build.snapshot.location,
+        {} if start is None else build.first_states(hours, start),
+        everything,
+        None if as_of is None else state.micros(as_of),
+        complete,
+    )
+    return transitions.fold(rows, periods, task)
+
+
+def _has_rows_since(build: GoldBuild, table: str, start: datetime) -> bool:
+    oldest = state.micros(start - build.clocks.bound)
+    return any(file.last is None or file.last >= oldest for file in build.files(f"silver/{table}"))
 
 
 def _diagnose(
@@ -263,21 +314,25 @@ def _diagnose(
         That beginning; None is the beginning of the history.
     """
     if start is None:
-        build.replace(incidents.TABLE, incidents.incidents(seen), None)
+        build.replace(incidents.TABLE, incidents.incidents(seen.drop(FILED_AT)), None)
         return None
     since = min(incidents_since.get(start, start), start)
-    earlier = days.between(build.table(signals.TABLE, since), "at", since, start).drop("date", "hour")
-    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(seen)), since)
+    earlier = build.between(signals.TABLE, since, start)
+    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(seen.drop(FILED_AT))), since)
     return since
 
 
 def _oldest_open_incident(build: GoldBuild, since: datetime | None, as_of: datetime) -> datetime:
     """Return the hour in which the oldest incident began that has not ended at `as_of`, or `as_of` without any.
 
-    An incident that began before `since` has ended, or it would have been diagnosed again.
+    No incident lasts across that hour's beginning: the signals since then say all about the incidents since then. An
+    incident that began before `since` has ended, or it would have been diagnosed again.
     """
     known = build.arrow(incidents.TABLE, since, ("began_at", "ended_at"))
-    lasting = pc.or_kleene(known["ended_at"].is_null(), pc.greater_equal(known["ended_at"], pa.scalar(as_of - MARGIN)))
-    began = known.filter(lasting)["began_at"]
-    oldest = pc.min(began.filter(pc.less(began, pa.scalar(as_of)))).as_py()
-    return as_of if oldest is None else state.hour_of(oldest.astimezone(UTC))
+    while True:
+        ended_at, lasts_until = known["ended_at"], pa.scalar(as_of - MARGIN, known.schema.field("ended_at").type)
+        lasting = known.filter(pc.or_kleene(ended_at.is_null(), pc.greater_equal(ended_at, lasts_until)))["began_at"]
+        oldest = pc.min(lasting.filter(pc.less(lasting, pa.scalar(as_of, lasting.type)))).as_py()
+        if oldest is None:
+            return as_of
+        as_of = state.hour_of(oldest.astimezone(UTC))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from kwire.spark.gold import days, intervals, transitions, voting_periods
+from kwire.spark.gold.consensus import Role
 from kwire.spark.session import require_utc
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ def _reported(view: GoldView, as_of: datetime, broker_id: int) -> DataFrame:
     before, exactly = days.between(partitions, "at", kept, as_of), partitions.where(f.col("at") == f.lit(as_of))
     observations = transitions.observations(before.unionByName(exactly))
     if kept is not None:
-        last_reports = view.state("last_reports", kept)
-        observations = last_reports.where(f.col("broker_id") == broker_id).unionByName(observations)
+        is_report = (f.col("role") == int(Role.LAST_REPORT)) & (f.col("broker_id") == broker_id)
+        known = view.partition_states(view.states(), kept, with_first=True).where(is_report)
+        observations = known.drop("as_of").unionByName(observations)
     rows = transitions.last_reports(observations).where("present")
     # Silver ignores a first empty response, but it is what the broker reported.
     polls = view.silver("polls", None, as_of).where(

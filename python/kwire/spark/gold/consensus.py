@@ -42,6 +42,10 @@ class Role(IntEnum):
     """A broker's last report before the window."""
     OBSERVATION = 2
     """A change that a broker reported in the window."""
+    TOPIC = 3
+    """A topic of which something else changed in the window."""
+    UNCHANGED = 4
+    """The agreed state of a partition that was not folded."""
 
 
 class Observation(NamedTuple):
@@ -149,14 +153,16 @@ class ObservationColumns(NamedTuple):
 class Voters:
     """The brokers that have a vote at each time."""
 
-    def __init__(self, periods: Iterable[tuple[int, int, int]], end: int) -> None:
+    def __init__(self, periods: Iterable[tuple[int, int, int]], end: int, voted_until: int = NEVER) -> None:
         """Index the voting periods.
 
         Args:
             periods: broker, start, and stop of each period in which a broker has a vote.
             end: the time of the last poll.
+            voted_until: the time of the last poll before the window; the votes until then are in the agreed states.
         """
         periods = list(periods)
+        self._voted_until = voted_until
         bounds = {time for _, start, stop in periods for time in (start, stop) if time <= end}
         self.bounds = sorted(bounds)
         """When a broker gains or loses its vote."""
@@ -171,7 +177,8 @@ class Voters:
 
     def bounds_between(self, after: int, until: int) -> list[int]:
         """Return the bounds in `(after, until)`: where reports differ, the vote is repeated at each of them."""
-        return self.bounds[bisect_right(self.bounds, after) : bisect_right(self.bounds, until - 1)]
+        first = bisect_right(self.bounds, max(after, self._voted_until))
+        return self.bounds[first : max(first, bisect_right(self.bounds, until - 1))]
 
 
 def vote(observations: dict[int, Observation], voters: Sequence[int]) -> Observation | None:

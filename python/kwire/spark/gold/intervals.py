@@ -1,7 +1,8 @@
 """`intervals`: every agreed state of every partition, with the time in which it held.
 
 `consensus` has the rules by which brokers agree. A row is stored under the hour of its end, or under `date=open` while
-the state lasts. So a new hour adds only what changed in it, and a state that never changes costs nothing more.
+the state lasts, with its bucket as the hour. A build replaces the files of the buckets in which states have changed. So
+a new hour adds only what changed in it, and a state that never changes costs nothing more.
 
 Times are those of polls: a state holds from the response that made it the majority's. `first_reported_at` is when the
 first broker reported it; the change itself happened between that and the same broker's response before.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.transitions import bucket
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -48,25 +50,35 @@ TABLE = GoldTable(
         Column(
             "min_isr",
             "int",
-            "min.insync.replicas of the topic when the state began; null where configs were not polled",
+            "min.insync.replicas of the topic when the state began, or the first value reported while it lasted; null "
+            "where configs were not polled",
         ),
     ),
     time="valid_to",
 )
 
 
-def intervals(transitions: DataFrame, configs: DataFrame) -> DataFrame:
-    """Return the rows of `TABLE` for the agreed states of a window."""
-    rows = transitions.where("present")
-    needed = _min_isr(configs)
-    rows = rows.join(
-        needed,
-        (rows["cluster_id"] == needed["of_cluster"])
-        & (rows["topic"] == needed["of_topic"])
-        & (rows["since"] >= needed["from_us"])
-        & (rows["since"] < needed["to_us"]),
-        "left",
-    )
+def intervals(transitions: DataFrame, configs: DataFrame | None) -> DataFrame:
+    """Return the rows of `TABLE` for the agreed states of a window, with columns `present` and `bucket`.
+
+    `configs` is the `configs` table of silver; None if it has no rows.
+    """
+    rows = transitions
+    if configs is None:
+        rows = rows.withColumn("min_isr", f.lit(None).cast("int"))
+    else:
+        needed = _min_isr(configs)
+        # Values that are known only after the end of a state do not count: its row is final by then.
+        is_known = needed["known_us"] < f.coalesce(rows["until"], f.lit(2**62))
+        rows = rows.join(
+            needed,
+            (rows["cluster_id"] == needed["of_cluster"])
+            & (rows["topic"] == needed["of_topic"])
+            & (rows["since"] >= needed["from_us"])
+            & (rows["since"] < needed["to_us"])
+            & is_known,
+            "left",
+        )
     missing = f.array_except(f.array_except("replicas", "isr"), f.col("adding"))
     leaderless = f.col("leader") < 0
     return rows.select(
@@ -97,11 +109,16 @@ def intervals(transitions: DataFrame, configs: DataFrame) -> DataFrame:
         ),
         (f.size("isr") < f.col("min_isr")).alias("under_min_isr"),
         "min_isr",
+        "present",
+        bucket().alias("bucket"),
     )
 
 
 def _min_isr(configs: DataFrame) -> DataFrame:
-    """Return min.insync.replicas of each topic over time; the first known value also counts for the time before."""
+    """Return min.insync.replicas of each topic over time.
+
+    The first known value, reported at `known_us`, also counts for the time before.
+    """
     rows = configs.where("resource_type = 'topic' and key = 'min.insync.replicas' and change = 'set'")
     at = f.unix_micros("at")
     values = rows.groupBy("cluster_id", "resource").agg(
@@ -121,5 +138,6 @@ def _min_isr(configs: DataFrame) -> DataFrame:
         f.col("resource").alias("of_topic"),
         f.when(f.col("i") == 0, f.lit(-(2**62))).otherwise(f.col("new.at")).alias("from_us"),
         f.coalesce(f.get("changes", f.col("i") + 1)["at"], f.lit(2**62)).alias("to_us"),
+        f.col("new.at").alias("known_us"),
         f.col("new.value").alias("min_isr"),
     )

@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import GoldTable
-from kwire.spark.gold.transitions import is_same_topic
+from kwire.spark.gold.transitions import FILED_AT, is_same_topic
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -29,7 +29,12 @@ TABLE = GoldTable(
         Column("isr_size", "int", "size of the ISR after the change", "replicas"),
         Column("leader", "int", "the leader, which decides about the ISR; -1 without a leader"),
         Column("moving", "boolean", "whether a reassignment is in progress or ends with this change"),
-        Column("events_in_hour", "int", "changes of this partition's ISR in the same hour of UTC", "events"),
+        Column(
+            "events_in_hour",
+            "int",
+            "changes of this partition's ISR on which brokers agreed in the same hour of UTC",
+            "events",
+        ),
     ),
 )
 
@@ -50,8 +55,9 @@ def isr_events(transitions: DataFrame) -> DataFrame:
         ((f.size("adding") > 0) | (f.size("was_adding") > 0) | (f.col("was_replicas") != f.col("replicas"))).alias(
             "moving"
         ),
+        f.timestamp_micros("since").alias(FILED_AT),
     )
     rows = rows.where((f.size("removed") > 0) | (f.size("added") > 0))
     event = f.when(f.size("added") == 0, "shrink").when(f.size("removed") == 0, "expand").otherwise("swap")
-    hour = Window.partitionBy("cluster_id", "topic", "topic_id", "partition", f.date_trunc("hour", "at"))
+    hour = Window.partitionBy("cluster_id", "topic", "topic_id", "partition", f.date_trunc("hour", FILED_AT))
     return rows.withColumn("event", event).withColumn("events_in_hour", f.count("*").over(hour).cast("int"))

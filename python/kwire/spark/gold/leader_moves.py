@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import GoldTable
-from kwire.spark.gold.transitions import is_same_topic
+from kwire.spark.gold.transitions import FILED_AT, is_same_topic
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -63,4 +63,5 @@ def leader_moves(transitions: DataFrame) -> DataFrame:
         "leader",
         "leader_epoch",
         reason.alias("reason"),
+        f.timestamp_micros("since").alias(FILED_AT),
     )

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame
 
 TABLE = GoldTable(
@@ -32,15 +35,21 @@ TABLE = GoldTable(
 )
 
 
-def propagation(transitions: DataFrame) -> DataFrame:
-    """Return the rows of `TABLE`."""
-    rows = transitions.where("present and not carried and size(reports) > 1").select(
-        "cluster_id", "first_reported_at", "reported_by", f.explode("reports").alias("report")
+def propagation(transitions: DataFrame, start: datetime | None) -> DataFrame:
+    """Return the rows of `TABLE` for a window. Reports about one change in different hours give several rows."""
+    found_at = f.greatest("since", "report.at")
+    rows = transitions.where("present and size(reports) > 1").select(
+        "cluster_id", "first_reported_at", "reported_by", "since", "carried", f.explode("reports").alias("report")
     )
     rows = rows.where("report.broker_id <> reported_by")
+    if start is not None:
+        rows = rows.where(~f.col("carried") | (found_at >= f.unix_micros(f.lit(start))))
+    hour = f.date_trunc("hour", f.timestamp_micros(found_at)).alias(FILED_AT)
     lag = (f.col("report.at") - f.col("first_reported_at")) / 1000.0
     return (
-        rows.groupBy("cluster_id", "first_reported_at", "reported_by", f.col("report.broker_id").alias("broker_id"))
+        rows.groupBy(
+            "cluster_id", "first_reported_at", "reported_by", f.col("report.broker_id").alias("broker_id"), hour
+        )
         .agg(
             f.count("*").alias("partitions"),
             f.min(lag).alias("lag_ms_min"),

@@ -15,9 +15,12 @@ from pyspark.sql import functions as f
 from kwire.spark.gold import transitions
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
@@ -56,16 +59,17 @@ STEADY_CONTROLLER = 0.1
 
 
 def signals(
-    agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, config_changes: DataFrame, first_window: bool
+    agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, config_changes: DataFrame, start: datetime | None
 ) -> DataFrame:
-    """Return all signals of a window.
+    """Return all signals of a window, with the column `FILED_AT`.
 
     Args:
         agreed: the agreed states (`transitions`).
         metadata: the Metadata polls (`voting_periods.metadata_polls`).
         brokers: the `brokers` table of silver.
         config_changes: the changes of configs.
-        first_window: whether nothing is known of the time before: what the first responses list existed before.
+        start: the beginning of the window. None if nothing is known of the time before: what the first responses list
+            existed before.
     """
     reporters = metadata.where(~f.col("failed")).select(
         "cluster_id",
@@ -76,7 +80,7 @@ def signals(
     same_topic = transitions.is_same_topic()
     seen = _topic_signals(agreed, same_topic).unionByName(_partition_signals(agreed, same_topic))
     seen = seen.join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
-    if first_window:
+    if start is None:
         # The first response of a broker shows how things are, not that they have changed.
         initial = f.col("not_before").isNull()
         states = (
@@ -96,9 +100,10 @@ def signals(
         _controller_signals(metadata),
         _config_signals(config_changes),
     ]
-    everything = parts[0].select(*TABLE.names)
+    everything = parts[0].select(*TABLE.names, FILED_AT)
     for part in parts[1:]:
-        everything = everything.unionByName(part.select(*TABLE.names))
+        rows = part.select(*TABLE.names, f.col("at").alias(FILED_AT))
+        everything = everything.unionByName(rows if start is None else rows.where(f.col("at") >= f.lit(start)))
     return everything
 
 
@@ -148,6 +153,9 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
         f.col("topic_id").alias("id"),
         f.col("was_known_id").alias("known_id"),
         f.col("was_known").alias("known"),
+        f.col("partitions_before").alias("older"),
+        f.lit(1).alias("change"),
+        _hour_of_agreement(),
     )
     vanished = changed.where("was_present").select(
         "cluster_id",
@@ -158,22 +166,27 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
         f.col("was_topic_id").alias("id"),
         f.lit(None).cast("string").alias("known_id"),
         f.lit(False).alias("known"),
+        f.col("was_partitions_before").alias("older"),
+        f.lit(-1).alias("change"),
+        _hour_of_agreement(),
     )
     summed = (
         appeared.unionByName(vanished)
-        .groupBy("cluster_id", "kind", "reported_by", "first_reported_at", "topic", "id")
+        .groupBy("cluster_id", "kind", "reported_by", "first_reported_at", "topic", "id", FILED_AT)
         .agg(
             f.count("*").cast("int").alias("partitions"),
             f.max("known_id").alias("known_id"),
             f.max("known").alias("known"),
+            f.max("older").alias("older"),
+            f.sum("change").alias("change"),
         )
     )
-    older_partitions = (
-        agreed.where("carried and present")
-        .groupBy("cluster_id", "topic", f.col("topic_id").alias("id"))
-        .agg(f.count("*").alias("before"))
+    of_topic = Window.partitionBy("cluster_id", "topic", "id").orderBy(
+        FILED_AT, "first_reported_at", "kind", "reported_by"
     )
-    return summed.join(older_partitions, ["cluster_id", "topic", "id"], "left").select(
+    earlier = f.sum("change").over(of_topic.rowsBetween(Window.unboundedPreceding, -1))
+    before = f.coalesce("older", f.lit(0)) + f.coalesce(earlier, f.lit(0))
+    return summed.withColumn("before", f.when(f.col("id").isNotNull() & (before > 0), before)).select(
         "cluster_id",
         "kind",
         f.timestamp_micros("first_reported_at").alias("at"),
@@ -191,6 +204,7 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
             before=f.col("before").cast("string"),
         ).alias("detail"),
         f.col("first_reported_at").alias("us"),
+        FILED_AT,
     )
 
 
@@ -202,11 +216,14 @@ def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
         "first_reported_at",
         "topic",
         f.xxhash64("topic", "partition").alias("hash"),
+        _hour_of_agreement(),
         f.explode(f.filter(_facts(same_topic), lambda fact: fact.isNotNull())).alias("fact"),
     )
     return (
-        facts.select("cluster_id", "reported_by", "first_reported_at", "topic", "hash", "fact.*")
-        .groupBy("cluster_id", "reported_by", "first_reported_at", "kind", "broker_id", "other_broker_id", "step")
+        facts.select("cluster_id", "reported_by", "first_reported_at", FILED_AT, "topic", "hash", "fact.*")
+        .groupBy(
+            "cluster_id", "reported_by", "first_reported_at", FILED_AT, "kind", "broker_id", "other_broker_id", "step"
+        )
         .agg(
             f.count("*").cast("int").alias("partitions"),
             f.sort_array(f.collect_set("topic")).alias("topics"),
@@ -225,8 +242,13 @@ def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
             "partition_hashes",
             _details(step=f.col("step")).alias("detail"),
             f.col("first_reported_at").alias("us"),
+            FILED_AT,
         )
     )
+
+
+def _hour_of_agreement() -> Expression:
+    return f.date_trunc("hour", f.timestamp_micros("since")).alias(FILED_AT)
 
 
 def _facts(same_topic: Expression) -> Expression:

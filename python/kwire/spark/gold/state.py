@@ -1,11 +1,14 @@
 """The state of gold at the beginning of hours, from which builds continue.
 
-`gold/_last_reports` has each broker's last report about each partition, `gold/_agreed` the agreed states, and
-`gold/_config_polls` the times at which brokers reported configs, each partitioned by `as_of`, the hour. `Progress.gold`
-has the number of the last `commit` that is in gold and, for each of these hours, the one from which incidents must be
-diagnosed again because some have not ended (`incidents`), and the clock skew that was corrected (`skew`). A build
-continues from the newest state before the oldest poll of later commits. Older states are thinned out: a late frame then
-costs more.
+`gold/_partition_states` has each broker's last report about each partition and the agreed states, `gold/_broker_loads`
+the leaders and replicas of each broker, and `gold/_config_polls` the times at which brokers reported configs, each
+partitioned by `as_of`, the hour. The first state of a day has all partitions, and each later one of that day those that
+changed since the one before.
+
+`Progress.gold` has for each of these hours the one from which incidents must be diagnosed again because some have not
+ended (`incidents`), and the clock skew that was corrected (`skew`). It also has the number of the last `commit` that is
+in gold, the version of silver's `configs` at that time, and the `layout` of the state. A build continues from the
+newest state before the oldest poll of later commits. Older states are thinned out: a late frame then costs more.
 """
 
 from __future__ import annotations
@@ -14,9 +17,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as f
-
-from kwire.spark.gold import config_changes, transitions
+from kwire.spark.gold import broker_load, config_changes, transitions
 from kwire.spark.gold.view import STAMP
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     from kwire.spark.gold.clock_skew import Broker
     from kwire.spark.gold.view import GoldBuild
+    from kwire.spark.record import Record
+
+LAYOUT = 2
+"""The version of the layout of the state; a state with another one is not read, so gold is built again."""
 
 EACH_HOUR = timedelta(days=2)
 """How long the state of every hour is kept; of older days, only the first is."""
@@ -43,16 +48,27 @@ def to_time(micros: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
 
 
+def is_first_of_day(as_of: datetime, hours: Iterable[datetime]) -> bool:
+    """Return whether no state of an earlier hour of that day is kept."""
+    return not any(hour.date() == as_of.date() and hour < as_of for hour in hours)
+
+
 def keep(
-    build: GoldBuild, as_of: datetime, *, last_reports: DataFrame, agreed: DataFrame, config_polls: DataFrame
+    build: GoldBuild, as_of: datetime, *, partitions: DataFrame, complete: bool, loads: DataFrame, polls: DataFrame
 ) -> None:
-    """Write the state at a time, from what is older."""
-    bound = f.lit(micros(as_of))
-    build.keep_state("last_reports", as_of, last_reports)
-    held = agreed.where((f.col("since") < bound) & (f.col("until").isNull() | (f.col("until") >= bound)))
-    held = held.withColumn("reports", f.filter("reports", lambda report: report["at"] < bound))
-    build.keep_state("agreed", as_of, transitions.to_resume(held))
-    build.keep_state("config_polls", as_of, config_changes.polls_to_keep(config_polls, as_of).coalesce(1))
+    """Write the state at a time.
+
+    Args:
+        build: the build.
+        as_of: the time.
+        partitions: the result of the fold.
+        complete: whether it has all partitions.
+        loads: the steps of loads (`broker_load.STEPS`).
+        polls: the config polls.
+    """
+    build.keep_partition_states(as_of, transitions.to_keep(partitions, micros(as_of)), complete=complete)
+    build.keep_state("broker_loads", as_of, broker_load.loads_at(loads, micros(as_of)).coalesce(1))
+    build.keep_state("config_polls", as_of, config_changes.polls_to_keep(polls, as_of).coalesce(1))
 
 
 def superfluous(hours: Iterable[datetime]) -> set[datetime]:
@@ -65,6 +81,8 @@ def superfluous(hours: Iterable[datetime]) -> set[datetime]:
 
 def incidents_by_hour(gold: dict[str, Any]) -> dict[datetime, datetime]:
     """Return the hours with a state, and from which on each diagnoses incidents again."""
+    if gold.get("layout") != LAYOUT:
+        return {}
     return {_parse(hour): _parse(since) for hour, since in gold.get("incidents", {}).items()}
 
 
@@ -77,16 +95,18 @@ def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[Broker, int]]:
 
 
 def to_progress(
-    commit: int, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[Broker, int]]
+    record: Record, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[Broker, int]]
 ) -> dict[str, Any]:
-    """Return `Progress.gold`; the skew of hours that are not in `incidents` is dropped."""
+    """Return `Progress.gold` after a build that continues a record; the skew of other hours is dropped."""
     return {
-        "commit": commit,
+        "commit": record.number,
         "incidents": {hour.strftime(STAMP): since.strftime(STAMP) for hour, since in sorted(incidents.items())},
         "skew": {
             hour.strftime(STAMP): [[*broker, micros] for broker, micros in skew.get(hour, {}).items()]
             for hour in sorted(incidents)
         },
+        "configs": record.progress.versions.get("silver/configs"),
+        "layout": LAYOUT,
     }
 
 

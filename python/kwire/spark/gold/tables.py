@@ -1,8 +1,9 @@
 """Declarations of gold tables.
 
-Layout: `OUT/gold/<table>/date=YYYY-MM-DD/hour=HH/*.parquet` in UTC. A row belongs to the hour of its event; intervals
-belong to the hour of their end, and incidents to the hour of their beginning. Rows without an end are under
-`date=open/hour=0`. A build replaces all files of an hour, so building an hour twice gives the same table.
+Layout: `OUT/gold/<table>/date=YYYY-MM-DD/hour=HH/*.parquet` in UTC. A row belongs to the hour in which the brokers
+agreed on its event; intervals belong to the hour of their end, and incidents to the hour of their beginning, or to the
+first hour of the build that found them if that is later. Rows without an end are under `date=open`. A build replaces
+all files of an hour, so building an hour twice gives the same table.
 """
 
 from __future__ import annotations

@@ -1,31 +1,30 @@
 """Agreed states as a table: one row per state of a partition, with fields of the state before it.
 
-`consensus` has the rules. This module runs them in the executors, on one group of topics of a cluster at a time.
+`consensus` has the rules, and `fold_task` runs them in the executors, on one group of topics of a cluster at a time.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from kwire.spark.gold.consensus import AgreedState, ObservationColumns, Role, Voters, fold_partitions
+from kwire.spark.gold.consensus import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
+
+    from kwire.spark.gold.fold_task import FoldTask
+
+FILED_AT = "filed_at"
+"""A column with the time under which a row is stored: events are stored under the hour in which the brokers agreed."""
 
 GROUPS = 16
 """Number of groups of topics per cluster. An executor holds one group of one build window at a time."""
 
-AGREED_TYPE = (
-    "struct<first_reported_at:bigint,reported_by:int,reports:array<struct<broker_id:int,at:bigint>>,last_leader:int,"
-    "adding:array<int>,electing:boolean,out_of_sync:array<int>,expanded:boolean,known:boolean,known_id:string>"
-)
+CLUSTER_GROUPS = 16
+"""Number of groups of clusters. A bucket is a group of topics of a group of clusters."""
 
 REPORTS_TYPE = "array<struct<broker_id:int,at:bigint>>"
 
@@ -41,8 +40,41 @@ STATE = {
     "error_code": "int",
 }
 
+RESUMED = {
+    "first_reported_at": "bigint",
+    "reported_by": "int",
+    "reports": REPORTS_TYPE,
+    "last_leader": "int",
+    "adding": "array<int>",
+    "electing": "boolean",
+    "out_of_sync": "array<int>",
+    "expanded": "boolean",
+    "known": "boolean",
+    "known_id": "string",
+}
+"""What a fold that continues needs about an agreed state; null in reports."""
+
+INPUT = {
+    "cluster_id": "string",
+    "role": "int",
+    "at": "bigint",
+    "broker_id": "int",
+    **STATE,
+    "present": "boolean",
+    **RESUMED,
+    "fingerprint": "bigint",
+    "key": "bigint",
+    "differ": "boolean",
+}
+"""Reports of brokers and agreed states. `key` is a hash of topic and partition; `differ` is set in kept reports.
+
+`differ` says whether the last reports about the partition differ: then a change of the voters can change its state.
+"""
+
 TYPES = {
     "cluster_id": "string",
+    "role": "int",
+    "broker_id": "int",
     **STATE,
     "present": "boolean",
     "since": "bigint",
@@ -72,22 +104,72 @@ TYPES = {
     "was_replicas": "array<int>",
     "was_isr": "array<int>",
     "was_offline": "array<int>",
+    "partitions_before": "bigint",
+    "was_partitions_before": "bigint",
+    "fingerprint": "bigint",
+    "key": "bigint",
+    "differ": "boolean",
 }
-SCHEMA = ", ".join(f"{name} {type}" for name, type in TYPES.items())
-"""One row per agreed state of a partition; `present` is false where the partition is absent. Times are microseconds."""
+"""The result of a fold. Times are microseconds; `present` is false where the partition is absent.
+
+Rows with `Role.AGREED` are the agreed states of the partitions that were folded. `partitions_before` is the number of
+partitions of the topic id before the window, `was_partitions_before` that of the topic id before; null for none. Rows
+with other roles are kept for later windows: `Role.LAST_REPORT`, and `Role.UNCHANGED` for partitions not folded.
+"""
+
+
+def ddl(types: dict[str, str]) -> str:
+    """Return columns as Spark's DDL."""
+    return ", ".join(f"`{name}` {type}" for name, type in types.items())
 
 
 def observations(partitions: DataFrame) -> DataFrame:
-    """Return the rows of silver's `partitions` as input of `agreed_states`."""
-    return partitions.select(
-        "cluster_id",
-        f.lit(int(Role.OBSERVATION)).alias("role"),
-        f.unix_micros("at").alias("at"),
-        "broker_id",
-        *STATE,
-        (f.col("change") == "set").alias("present"),
-        f.lit(None).cast(AGREED_TYPE).alias("agreed"),
+    """Return the rows of silver's `partitions` as input of `fold` (`INPUT`)."""
+    # xxhash64 concatenates the elements of arrays. Without the sizes, ISR [1, 2] with replica 3 offline would have the
+    # hash of ISR [1, 2, 3].
+    lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
+    sized = [part for values in lists for part in (f.size(values), values)]
+    state = f.xxhash64("leader", "leader_epoch", "error_code", *sized)
+    present = f.col("change") == "set"
+    return _input(
+        partitions.select(
+            "cluster_id",
+            f.lit(int(Role.OBSERVATION)).alias("role"),
+            f.unix_micros("at").alias("at"),
+            "broker_id",
+            *STATE,
+            present.alias("present"),
+            # All absences are equal, whatever the state before.
+            f.when(present, state).otherwise(0).alias("fingerprint"),
+            f.xxhash64("topic", "partition").alias("key"),
+        )
     )
+
+
+def changed_topics(configs: DataFrame) -> DataFrame:
+    """Return the topics of silver's `configs` as input of `fold`, so that all their partitions are folded."""
+    topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic")).distinct()
+    return _input(topics.withColumn("role", f.lit(int(Role.TOPIC))).withColumn("at", f.lit(0).cast("bigint")))
+
+
+def _input(rows: DataFrame) -> DataFrame:
+    known = set(rows.columns)
+    return rows.select(
+        *(
+            f.col(name).cast(type) if name in known else f.lit(None).cast(type).alias(name)
+            for name, type in INPUT.items()
+        )
+    )
+
+
+def bucket() -> Expression:
+    """Return the bucket of a row, from its cluster and topic."""
+    return (first_bucket() + f.pmod(f.xxhash64("topic"), f.lit(GROUPS))).cast("int")
+
+
+def first_bucket() -> Expression:
+    """Return the first bucket of a cluster."""
+    return (f.pmod(f.xxhash64("cluster_id"), f.lit(CLUSTER_GROUPS)) * GROUPS).cast("int")
 
 
 def is_same_topic() -> Expression:
@@ -96,214 +178,33 @@ def is_same_topic() -> Expression:
     return f.col("present") & f.col("was_present") & one_id
 
 
-def to_resume(transitions: DataFrame) -> DataFrame:
-    """Return agreed states as input of `agreed_states` for the window that follows."""
-    return transitions.select(
-        "cluster_id",
-        f.lit(int(Role.AGREED)).alias("role"),
-        f.col("since").alias("at"),
-        f.lit(-1).alias("broker_id"),
-        *STATE,
-        "present",
-        f.struct(
-            "first_reported_at",
-            "reported_by",
-            "reports",
-            "last_leader",
-            "adding",
-            "electing",
-            "out_of_sync",
-            "expanded",
-            "known",
-            "known_id",
-        )
-        .cast(AGREED_TYPE)
-        .alias("agreed"),
-    )
+def to_keep(folded: DataFrame, as_of: int) -> DataFrame:
+    """Return the rows that later windows need (`INPUT`), from the result of a `fold` that kept the state at `as_of`."""
+    role, since, until = f.col("role"), f.col("since"), f.col("until")
+    held = (role != int(Role.AGREED)) | ((since < as_of) & (until.isNull() | (until >= as_of)))
+    rows = folded.where(held).withColumnRenamed("since", "at")
+    rows = rows.withColumn("reports", f.filter("reports", lambda report: report["at"] < as_of))
+    return rows.withColumn("role", f.when(role == int(Role.UNCHANGED), int(Role.AGREED)).otherwise(role)).select(*INPUT)
 
 
 def last_reports(observations: DataFrame) -> DataFrame:
     """Return each broker's last report about each partition."""
     last = f.max_by(f.struct(*observations.columns), f.struct("at", "present"))
     kept = observations.groupBy("cluster_id", "broker_id", "topic", "partition").agg(last.alias("last"))
-    return kept.select("last.*").withColumn("role", f.lit(int(Role.LAST_REPORT)))
+    return kept.select("last.*")
 
 
-def agreed_states(observations: DataFrame, periods: DataFrame) -> DataFrame:
-    """Return the agreed states of each partition (`SCHEMA`).
+def fold(rows: DataFrame, periods: DataFrame, task: FoldTask) -> DataFrame:
+    """Return the agreed states of the partitions that changed, and the state to keep (`TYPES`).
 
     Args:
-        observations: the changes in the window and, for a window that continues an earlier one, the last reports and
-            the agreed states before it.
+        rows: the changes in the window, and the states that were kept before it after the first one of that day, with
+            the columns of `INPUT` and the time `as_of` of the kept states.
         periods: the voting periods of the brokers.
+        task: reads the first state of the day, and folds.
     """
-    group = f.pmod(f.xxhash64("topic"), f.lit(GROUPS)).cast("int")
-    # xxhash64 concatenates the elements of arrays. Without the sizes, ISR [1, 2] with replica 3 offline would have the
-    # hash of ISR [1, 2, 3].
-    lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
-    sized = [part for values in lists for part in (f.size(values), values)]
-    state = f.xxhash64("leader", "leader_epoch", "error_code", *sized)
-    # All absences are equal, whatever the state before.
-    fingerprint = f.when(f.col("present"), state).otherwise(0)
-    left = observations.withColumn("fingerprint", fingerprint).withColumn("group", group)
-    right = periods.withColumn("group", f.explode(f.sequence(f.lit(0), f.lit(GROUPS - 1))))
-    grouped = left.groupBy("cluster_id", "group").cogroup(right.groupBy("cluster_id", "group"))
-    return grouped.applyInArrow(_fold_group, SCHEMA)
-
-
-class _Lists:
-    """A column of lists; a Python list is created only for the rows that are read."""
-
-    __slots__ = ("offsets", "values")
-
-    def __init__(self, column: pa.ChunkedArray) -> None:
-        lists = column.combine_chunks()
-        self.offsets: list[int] = lists.offsets.to_pylist()
-        self.values: list[int] = lists.values.to_pylist()
-
-    def __getitem__(self, row: int) -> list[int]:
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-
-class _AgreedStates:
-    """The column of agreed states to resume from."""
-
-    __slots__ = ("at", "column", "topic_id")
-
-    def __init__(self, rows: pa.Table) -> None:
-        self.at = rows.column("at")
-        self.column = rows.column("agreed")
-        self.topic_id = rows.column("topic_id")
-
-    def __getitem__(self, row: int) -> AgreedState:
-        agreed = self.column[row].as_py()
-        last_leader = agreed["last_leader"]
-        return AgreedState(
-            row,
-            self.at[row].as_py(),
-            first_reported_at=agreed["first_reported_at"],
-            reported_by=agreed["reported_by"],
-            reports=[(report["broker_id"], report["at"]) for report in agreed["reports"]],
-            last_leader=last_leader,
-            previous_leader=last_leader,
-            topic_id=self.topic_id[row].as_py(),
-            adding=tuple(agreed["adding"]),
-            electing=agreed["electing"],
-            out_of_sync=tuple(agreed["out_of_sync"]),
-            expanded=agreed["expanded"],
-            known=agreed["known"],
-            known_id=agreed["known_id"],
-            carried=True,
-        )
-
-
-def _fold_group(rows: pa.Table, periods: pa.Table) -> pa.Table:
-    schema = _arrow_schema()
-    if rows.num_rows == 0:
-        return schema.empty_table()
-    order = ("topic", "partition", "role", "at", "broker_id", "present")
-    rows = rows.sort_by([(name, "ascending") for name in order])
-    end = max(periods.column("end").to_pylist(), default=rows.column("at").to_pylist()[-1])
-    bounds = (periods.column(name).to_pylist() for name in ("broker_id", "start", "stop"))
-    states = fold_partitions(_columns(rows), Voters(zip(*bounds, strict=True), end), end)
-    return _to_arrow(states, rows, schema)
-
-
-def _columns(rows: pa.Table) -> ObservationColumns:
-    return ObservationColumns(
-        topic=rows.column("topic").to_pylist(),
-        partition=rows.column("partition").to_pylist(),
-        role=rows.column("role").to_pylist(),
-        at=rows.column("at").to_pylist(),
-        broker_id=rows.column("broker_id").to_pylist(),
-        present=rows.column("present").to_pylist(),
-        topic_id=rows.column("topic_id").to_pylist(),
-        leader=rows.column("leader").to_pylist(),
-        epoch=rows.column("leader_epoch").to_pylist(),
-        replicas=_Lists(rows.column("replicas")),
-        isr=_Lists(rows.column("isr")),
-        offline=_Lists(rows.column("offline")),
-        fingerprint=rows.column("fingerprint").to_pylist(),
-        agreed=_AgreedStates(rows),
-    )
-
-
-def _to_arrow(states: Sequence[AgreedState], rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the states as a table: columns of the reported state are taken from the input by row number."""
-    import pyarrow as pa
-
-    now = rows.take(pa.array([state.row for state in states], pa.int64()))
-    previous = [state.previous_row if state.previous_row >= 0 else None for state in states]
-    before = rows.take(pa.array(previous, pa.int64()))
-    columns: dict[str, Any] = {}
-    for name in schema.names:
-        if name in _COLUMNS_BEFORE:
-            columns[name] = before.column(_COLUMNS_BEFORE[name])
-        elif name == "reports":
-            columns[name] = _reports(states)
-        elif name in _ATTRIBUTES:
-            columns[name] = pa.array([getattr(state, name) for state in states], schema.field(name).type)
-        else:
-            columns[name] = now.column(name)
-    return pa.table(columns).select(schema.names).cast(schema)
-
-
-def _reports(states: Sequence[AgreedState]) -> pa.Array:
-    import pyarrow as pa
-
-    offsets = [0, *accumulate(len(state.reports) for state in states)]
-    brokers = pa.array([broker for state in states for broker, _ in state.reports], pa.int32())
-    times = pa.array([at for state in states for _, at in state.reports], pa.int64())
-    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([brokers, times], ["broker_id", "at"]))
-
-
-def _arrow_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    types = {
-        "string": pa.string(),
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "boolean": pa.bool_(),
-        "array<int>": pa.list_(pa.int32()),
-        REPORTS_TYPE: pa.list_(pa.struct([("broker_id", pa.int32()), ("at", pa.int64())])),
-    }
-    return pa.schema([(name, types[type]) for name, type in TYPES.items()])
-
-
-_COLUMNS_BEFORE = {
-    "was_present": "present",
-    "was_leader": "leader",
-    "was_epoch": "leader_epoch",
-    "was_replicas": "replicas",
-    "was_isr": "isr",
-    "was_offline": "offline",
-}
-"""Columns of the state before, by the input column that they come from."""
-
-_ATTRIBUTES = frozenset(
-    {
-        "topic_id",
-        "was_topic_id",
-        "since",
-        "until",
-        "first_reported_at",
-        "reported_by",
-        "last_leader",
-        "previous_leader",
-        "adding",
-        "was_adding",
-        "electing",
-        "was_electing",
-        "out_of_sync",
-        "was_out_of_sync",
-        "expanded",
-        "was_expanded",
-        "known",
-        "known_id",
-        "was_known",
-        "was_known_id",
-        "carried",
-    }
-)
-"""Columns that are attributes of `AgreedState`."""
+    left = rows.withColumn("bucket", bucket())
+    numbers = f.sequence(first_bucket(), first_bucket() + GROUPS - 1)
+    right = periods.withColumn("bucket", f.explode(numbers))
+    grouped = left.groupBy("cluster_id", "bucket").cogroup(right.groupBy("cluster_id", "bucket"))
+    return grouped.applyInArrow(task.function(), ddl(TYPES))

@@ -19,15 +19,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kwire.spark.delta_table import open_table
-from kwire.spark.gold import clock_skew, days
+from kwire.spark.gold import clock_skew, days, transitions
 from kwire.spark.gold.clock_skew import Clocks
+from kwire.spark.gold.open_rows import OpenRowsTask
+from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.record import Change, DataFile, Layout, Record
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import Snapshot, read_files
+from kwire.spark.tables import arrow_type
 from kwire.spark.writing import MANIFEST, PartitionWriter, WrittenFile, entries_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -38,6 +41,11 @@ AS_OF = "as_of"
 """The partition column of the tables with the state of gold at the beginning of an hour."""
 
 STAMP = "%Y-%m-%dT%H"
+
+PARTITION_STATES = "gold/_partition_states"
+
+BUCKET, NO_BUCKET = "bucket", -1
+"""The second partition column of `PARTITION_STATES`, and its value in files with changes of all buckets."""
 
 
 class GoldView:
@@ -77,6 +85,13 @@ class GoldView:
         schema = f"{table.ddl}, date string, hour int"
         return self._read(table.folder, schema, lambda file: days.is_between(file.partition["date"], since, None))
 
+    def between(self, table: GoldTable, since: datetime, before: datetime) -> DataFrame:
+        """Read the hours of a table of gold from `since` to before `before`, without the columns `date` and `hour`."""
+        files = [file for file in self.files(table.folder) if file.partition["date"] != days.OPEN]
+        files = [file for file in files if days.is_before(file, before) and not days.is_before(file, since)]
+        schema = f"{table.ddl}, date string, hour int"
+        return read_files(self.spark, self.snapshot.location, table.folder, files, schema).drop("date", "hour")
+
     def arrow(self, table: GoldTable, since: datetime | None, columns: Sequence[str]) -> pa.Table:
         """Read columns of a small table in the driver, from the day of `since` on and rows without an end."""
         folder = self.snapshot.location.child(table.folder).files()
@@ -101,6 +116,33 @@ class GoldView:
             return self.spark.createDataFrame([], schema).drop(AS_OF)
         return read_files(self.spark, self.snapshot.location, folder, files, schema).drop(AS_OF)
 
+    def partition_states(self, hours: Iterable[datetime], as_of: datetime, *, with_first: bool) -> DataFrame:
+        """Read the states of partitions since the first one of a day, with the column `as_of`.
+
+        Args:
+            hours: the hours of which the state is kept.
+            as_of: the last hour to read.
+            with_first: whether to read the first one, too (`first_states`).
+        """
+        first, *later = self._hours_of_day(hours, as_of)
+        stamps = {hour.strftime(STAMP) for hour in ([first, *later] if with_first else later)}
+        files = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] in stamps]
+        schema = f"{transitions.ddl(transitions.INPUT)}, {AS_OF} string, {BUCKET} int"
+        return read_files(self.spark, self.snapshot.location, PARTITION_STATES, files, schema).drop(BUCKET)
+
+    def first_states(self, hours: Iterable[datetime], as_of: datetime) -> dict[int, list[str]]:
+        """Return the files of the first state of a day by bucket."""
+        stamp = self._hours_of_day(hours, as_of)[0].strftime(STAMP)
+        found: dict[int, list[str]] = {}
+        for file in self.files(PARTITION_STATES):
+            if file.partition[AS_OF] == stamp:
+                found.setdefault(int(file.partition[BUCKET]), []).append(f"{PARTITION_STATES}/{file.path}")
+        return found
+
+    @staticmethod
+    def _hours_of_day(hours: Iterable[datetime], as_of: datetime) -> list[datetime]:
+        return sorted(hour for hour in hours if hour.date() == as_of.date() and hour <= as_of)
+
     def _read(self, table: str, schema: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
         files = filter(wanted, self.files(table))
         return read_files(self.spark, self.snapshot.location, table, files, schema)
@@ -124,16 +166,69 @@ class GoldBuild(GoldView):
         return self._current.get(table, self.snapshot.files(table))
 
     def replace(self, table: GoldTable, rows: DataFrame, since: datetime | None) -> None:
-        """Replace everything from the hour `since` on (None: everything), and the rows without an end, by `rows`."""
+        """Replace everything from the hour `since` on (None: everything), and the rows without an end, by `rows`.
+
+        A row belongs to the hour of its column `FILED_AT`, or of the table's time column if it does not have one, but
+        to `since` if that is later: builds from then on replace it.
+        """
+        time = f.col(FILED_AT if FILED_AT in rows.columns else table.time)
+        hour = time if since is None else f.when(time.isNotNull(), f.greatest(time, f.lit(since)))
         dated = rows.select(
             *table.names,
-            f.coalesce(f.date_format(f.col(table.time), "yyyy-MM-dd"), f.lit(days.OPEN)).alias("date"),
-            f.coalesce(f.hour(f.col(table.time)), f.lit(0)).alias("hour"),
+            f.coalesce(f.date_format(hour, "yyyy-MM-dd"), f.lit(days.OPEN)).alias("date"),
+            f.coalesce(f.hour(hour), f.lit(0)).alias("hour"),
         )
-        kept = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
+        kept = self._files_before(table, since)
         # One file per hour, whatever the parallelism was: each file costs readers time.
         task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"), table.time)
-        self._planned.append(_Planned(kept, dated.repartition("date", "hour"), task))
+        manifest = dated.repartition("date", "hour").mapInArrow(task.run, MANIFEST)
+        self._planned.append(_Planned(table.folder, lambda _: kept, manifest))
+
+    def replace_open(self, table: GoldTable, rows: DataFrame, since: datetime | None, *, everything: bool) -> None:
+        """Replace the rows without an end of the partitions in `rows`, or all of them.
+
+        Call it after `replace` with the rows that have an end.
+
+        Args:
+            table: the table.
+            rows: one row for each partition, with the columns `bucket` and `present`.
+            since: as for `replace`.
+            everything: whether `rows` has all partitions.
+        """
+        ended = self._planned.pop()
+        before = [file for file in self.files(table.folder) if file.partition["date"] == days.OPEN]
+        buckets: dict[int, list[str]] = {}
+        for file in before if not everything else ():
+            buckets.setdefault(int(file.partition["hour"]), []).append(f"{table.folder}/{file.path}")
+        task = OpenRowsTask(self.snapshot.location, table.folder, table.arrow, table.time, buckets)
+        manifest = rows.groupBy("bucket").applyInArrow(task.function(), MANIFEST)
+        kept = self._files_before(table, since)
+
+        def remaining(new: list[DataFile]) -> list[DataFile]:
+            written = {file.partition["hour"] for file in new if file.partition["date"] == days.OPEN}
+            others = [] if everything else [file for file in before if file.partition["hour"] not in written]
+            return [*kept, *others]
+
+        self._planned.append(_Planned(table.folder, remaining, ended.manifest.unionByName(manifest)))
+
+    def _files_before(self, table: GoldTable, since: datetime | None) -> list[DataFile]:
+        return [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
+
+    def keep_partition_states(self, as_of: datetime, rows: DataFrame, *, complete: bool) -> None:
+        """Write the states of partitions (`transitions.INPUT`) at the beginning of an hour.
+
+        Complete states have one file per bucket; changes have one file.
+        """
+        stamp = as_of.strftime(STAMP)
+        schema = pa.schema([(name, arrow_type(type)) for name, type in transitions.INPUT.items()])
+        stored = schema.append(pa.field(AS_OF, pa.string())).append(pa.field(BUCKET, pa.int32()))
+        self._store.create({PARTITION_STATES: Layout(stored, (AS_OF, BUCKET))})
+        bucket = transitions.bucket() if complete else f.lit(NO_BUCKET)
+        rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
+        rows = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id") if complete else rows.coalesce(1)
+        task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET), None)
+        kept = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
+        self._planned.append(_Planned(PARTITION_STATES, lambda _: kept, rows.mapInArrow(task.run, MANIFEST)))
 
     def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
         """Write a part of the state at the beginning of an hour."""
@@ -143,7 +238,8 @@ class GoldBuild(GoldView):
         self._store.create({folder: Layout(stored, (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,), None)
         kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
-        self._planned.append(_Planned(kept, rows.withColumn(AS_OF, f.lit(stamp)), task))
+        manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
+        self._planned.append(_Planned(folder, lambda _: kept, manifest))
 
     def keep_until_written(self, rows: DataFrame) -> None:
         """Unpersist rows after the next `write`."""
@@ -151,12 +247,11 @@ class GoldBuild(GoldView):
 
     def write(self) -> None:
         """Write all tables that are planned."""
-        manifests = [each.rows.mapInArrow(each.task.run, MANIFEST) for each in self._planned]
+        manifests = [each.manifest for each in self._planned]
         entries = entries_of(reduce(DataFrame.union, manifests).collect()) if manifests else []
         for each in self._planned:
-            folder = each.task.folder
-            new = [file.data_file for file in entries if isinstance(file, WrittenFile) and file.table == folder]
-            self._current[folder] = [*each.kept, *new]
+            new = [file.data_file for file in entries if isinstance(file, WrittenFile) and file.table == each.folder]
+            self._current[each.folder] = [*each.kept(new), *new]
         self._planned.clear()
         while self._persisted:
             self._persisted.pop().unpersist()
@@ -191,12 +286,18 @@ def _last_clocks(snapshot: Snapshot) -> Clocks:
     return Clocks({(row["cluster_id"], row["broker_id"]): row["skew_ms"] * 1000 for row in rows if row["corrected"]})
 
 
-STATE_FOLDERS = ("gold/_last_reports", "gold/_agreed", "gold/_config_polls", "gold/_group_lag", "gold/_log_dirs")
+STATE_FOLDERS = (
+    PARTITION_STATES,
+    "gold/_broker_loads",
+    "gold/_config_polls",
+    "gold/_group_lag",
+    "gold/_log_dirs",
+)
 
 
 class _Planned(NamedTuple):
-    """What becomes of a table: the files that it keeps, and the rows that are added."""
+    """What becomes of a table: the files that it keeps beside new ones, and the manifest of those."""
 
-    kept: list[DataFile]
-    rows: DataFrame
-    task: PartitionWriter
+    folder: str
+    kept: Callable[[list[DataFile]], list[DataFile]]
+    manifest: DataFrame

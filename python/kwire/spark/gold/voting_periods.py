@@ -21,6 +21,8 @@ from pyspark.sql import functions as f
 from kwire.spark.gold.diagnosis.signal import PollFailure
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
@@ -82,31 +84,35 @@ def _failure() -> Expression:
     return failure
 
 
-def voting_periods(metadata: DataFrame) -> DataFrame:
-    """Return the voting periods: cluster_id, broker_id, start, stop, and end, in microseconds since 1970.
+def voting_periods(metadata: DataFrame, start: datetime | None = None) -> DataFrame:
+    """Return the voting periods: cluster_id, broker_id, start, stop, end, and voted_until, in microseconds since 1970.
 
-    `end` is the time of the cluster's last poll. A period that has not ended has a `stop` after it.
+    `end` is the time of the cluster's last poll. A period that has not ended has a `stop` after it. `voted_until` is
+    the time of the cluster's last poll before the window that begins at `start`; null if there is none.
     """
     order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
     at = f.unix_micros("polled_at")
     patience = f.greatest(f.lit(SHORTEST_PATIENCE), 5 * f.coalesce("interval", f.lit(0.0)))
     latest = at + (patience * 1e6).cast("long")
     good = ~f.col("failed") & ~f.col("suspect")
+    of_cluster = Window.partitionBy("cluster_id")
     polls = metadata.select(
         "cluster_id",
         "broker_id",
         at.alias("at"),
         good.alias("good"),
         f.least(latest, f.coalesce(f.lead(at).over(order), latest)).alias("stop"),
-        f.max(at).over(Window.partitionBy("cluster_id")).alias("end"),
+        f.max(at).over(of_cluster).alias("end"),
+        f.max(f.when(f.col("polled_at") < f.lit(start), at)).over(of_cluster).alias("voted_until"),
     )
     order = Window.partitionBy("cluster_id", "broker_id").orderBy("at")
+    reductions = {"start": f.min("at"), "stop": f.max("stop"), "end": f.max("end"), "voted_until": f.max("voted_until")}
     begins = ~f.coalesce(f.lag("good").over(order) & (f.lag("stop").over(order) >= f.col("at")), f.lit(False))
     polls = polls.withColumn("begins", (f.col("good") & begins).cast("int"))
     return (
         polls.withColumn("period", f.sum("begins").over(order))
         .where("good")
         .groupBy("cluster_id", "broker_id", "period")
-        .agg(f.min("at").alias("start"), f.max("stop").alias("stop"), f.max("end").alias("end"))
+        .agg(*(reduction.alias(name) for name, reduction in reductions.items()))
         .drop("period")
     )
