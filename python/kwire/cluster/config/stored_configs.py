@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.store import Store
 
 __all__ = [
+    "AUDIT",
     "AuditEntry",
     "ConfigConflict",
     "VersionedConfig",
@@ -37,6 +38,7 @@ __all__ = [
     "change_config",
     "read_audit",
     "read_config",
+    "trim_audit",
 ]
 
 log = logging.getLogger("kwire.cluster.config")
@@ -173,7 +175,7 @@ async def change_config(
             raise
         except _Retry:
             continue
-        await _trim_audit(store)
+        await trim_audit(store)
         return VersionedConfig(after, before.version + 1)
 
 
@@ -240,7 +242,7 @@ async def _write(store: Store, entity: str, before: VersionedConfig, after: Enti
         raise _Retry from failed
 
 
-async def _trim_audit(store: Store) -> None:
+async def trim_audit(store: Store) -> None:
     """Delete the oldest entries above the limit. Another node may delete them at the same time."""
     try:
         names = sorted(await store.children(AUDIT))

@@ -109,7 +109,7 @@ class ConfigManager:
             self._store,
             entity,
             checked,
-            author=_author(),
+            author=author(),
             node_id=self._node.settings.id,
             hide=frozenset(name for name in checked if find_setting(name)[0].is_secret),
             if_version=if_version,
@@ -303,7 +303,7 @@ def _checked_entity(kind: str, name: str, values: Any) -> dict[str, str]:
     return {check_change(setting, text, for_one_broker=for_one): text for setting, text in values.items()}
 
 
-def _author() -> str:
+def author() -> str:
     """Return the principal, the client id, and the address of the client of the current request."""
     facts = structlog.contextvars.get_contextvars()
     parts = [facts.get(name) for name in ("principal", "client_id", "peer")]

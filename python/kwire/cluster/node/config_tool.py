@@ -138,7 +138,7 @@ def _document(parts: Sequence[str]) -> Any:
         raise UsageError(f"the document is not JSON: {error}") from None
 
 
-class _Parser(argparse.ArgumentParser):
+class ToolParser(argparse.ArgumentParser):
     """A parser that raises UsageError instead of writing to the standard error of the node."""
 
     def error(self, message: str) -> NoReturn:
@@ -150,8 +150,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=TOOL)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    parser = ToolParser(prog=TOOL)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=ToolParser)
     described = commands.add_parser("describe", help="effective settings of the node that is asked, and their layers")
     described.add_argument("names", nargs="*")
     for name, arguments in (("set", "assignments"), ("delete", "names")):

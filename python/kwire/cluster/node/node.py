@@ -31,6 +31,7 @@ from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_context import NodeServices
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
+from kwire.cluster.node.security_tools import AclsTool, UsersTool
 from kwire.cluster.node.session import NodeSession
 from kwire.cluster.node.tools import AsyncTool, Tool, ToolContext, ToolRegistry, ToolRunner
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
@@ -153,7 +154,10 @@ class Node:
     async def _start(self) -> None:
         settings = self.settings
         await self._check_reachability()
-        self._tools.register(ConfigTool(ConfigManager(self._services), asyncio.get_running_loop()))
+        loop = asyncio.get_running_loop()
+        self._tools.register(ConfigTool(ConfigManager(self._services), loop))
+        for tool in (AclsTool, UsersTool):
+            self._tools.register(tool(self._services, loop))
         session = await self._open_session()
         await session.follow()
         await self._listener.start(*settings.listen)
@@ -166,7 +170,6 @@ class Node:
         if settings.broker_listen is not None:
             await self._broker_listener.start(*settings.broker_listen)
         await self._join(session)
-        loop = asyncio.get_running_loop()
         self._session_loop = loop.create_task(self._replace_sessions(), name="sessions")
         self._compatibility = loop.create_task(self._stop_if_incompatible(), name="compatibility")
         log.info("node started", node_id=settings.id, host=self.host, port=self.port, unused=sorted(settings.unused))
