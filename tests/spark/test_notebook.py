@@ -32,6 +32,6 @@ def test_notebook_shows_what_happened(recorded_gold: str, tmp_path: Path) -> Non
     assert "kraft44-public" in incidents
     for shown, column in ((outages, "first_sign"), (intervals, "partition_seconds"), (load, "of_fair_share")):
         assert column in shown
-        assert "0 rows" not in shown
+        assert " 0 rows" not in shown
     assert "old_value" in configs
-    assert "0 rows" in groups  # the recordings have metadata and configs only
+    assert " 0 rows" in groups  # the recordings have metadata and configs only
