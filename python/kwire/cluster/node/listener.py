@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from kwire.cluster.node.server_connection import CachedResponses, Dispatch, Identify
 
 SWEEP_SECONDS = 1.0
+BACKLOG = 512
+"""Connections that wait to be accepted."""
+ACCEPTED_AT_ONCE = 8
+"""Connections that are accepted in one iteration of the event loop, so that a client that connects all the time takes
+turns with others."""
 
 
 def no_cached_responses(_received: bytes, _start: int, _at_most: int, _client: ConnectedClient) -> None:
@@ -71,10 +76,19 @@ class Listener:
         loop = asyncio.get_running_loop()
         timeout = self.limits.incomplete_frame if self._tls is not None else None
         self._server = await loop.create_server(
-            lambda: ServerConnection(self), host, port, backlog=512, ssl=self._tls, ssl_handshake_timeout=timeout
+            lambda: ServerConnection(self),
+            host,
+            port,
+            backlog=ACCEPTED_AT_ONCE,
+            ssl=self._tls,
+            ssl_handshake_timeout=timeout,
         )
-        for listening in self._server.sockets:  # connections inherit it
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.receive_buffer)
+        for listening in self._server.sockets:
+            with socket.fromfd(listening.fileno(), listening.family, listening.type) as same:
+                same.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.receive_buffer
+                )  # connections inherit it
+                same.listen(BACKLOG)
         self.host, self.port = self._server.sockets[0].getsockname()[:2]
         self._sweeper = loop.create_task(self._sweep(), name=f"sweep :{self.port}")
 
