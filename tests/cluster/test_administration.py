@@ -94,6 +94,9 @@ def test_operation_that_the_drafts_lack_is_one_sentence(operator: Operator) -> N
 
 
 def test_features(operator: Operator) -> None:
+    """KIP-584: 'the latest entire set of finalized cluster-wide features, as well as the entire set of features
+    supported by the broker serving this read request'.
+    """
     assert operator.json("features", "describe") == [
         {"name": "group_coordinator", "supported_min": 1, "supported_max": 3, "finalized": 3, "epoch": 0},
         {"name": "transaction_coordinator", "supported_min": 1, "supported_max": 4, "finalized": 4, "epoch": 0},

@@ -78,6 +78,7 @@ async def upgraded(cluster: Cluster, **finalized: int) -> Controller:
 
 
 async def test_update_returns_the_new_epoch() -> None:
+    """KIP-584: 'The monotonically increasing epoch for the finalized features.'"""
     async with cluster_of(1, settings=DISABLED) as cluster:
         controller = await upgraded(cluster, f=1)
         assert await controller.update_features([FeatureChange("f", 3, False), FeatureChange("g", 1, False)]) == (3, {})
@@ -86,6 +87,9 @@ async def test_update_returns_the_new_epoch() -> None:
 
 
 async def test_update_is_applied_as_a_whole_or_not_at_all() -> None:
+    """KIP-584: 'the top level error (if any) or the error from the FeatureUpdate(s) that failed (if any) is raised
+    to the caller'.
+    """
     async with cluster_of(1, settings=DISABLED) as cluster:
         controller = await upgraded(cluster, f=1)
         before = znode(cluster)

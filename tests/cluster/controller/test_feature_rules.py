@@ -101,6 +101,9 @@ CURRENT = finalized(group_coordinator=(1, 1), transaction_coordinator=(2, 3))
     ],
 )
 def test_level_can_change_within_what_all_brokers_support(change: FeatureChange, level: int) -> None:
+    """KIP-584: 'When >= 1, it's the new value to-be-updated for the finalized feature', and with the flag it 'is
+    allowed to be downgraded/deleted'.
+    """
     plan = plan_update(CURRENT, [change], SUPPORTED, BROKERS)
     before = CURRENT.features[change.name]
     assert not plan.errors

@@ -52,6 +52,7 @@ async def disable_features(zookeeper: str) -> None:
 
 
 async def test_new_cluster_reports_its_features(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'Features supported by the broker.', 'List of cluster-wide finalized features.'"""
     async with nodes(await new_root(server), 1, 2, supported_features=NEW) as started:
         for node in started:
             response = await send(node, ApiVersionsRequest(), version=3)
@@ -67,6 +68,7 @@ async def test_new_cluster_reports_its_features(server: EmbeddedZooKeeper) -> No
 
 
 async def test_registration_has_the_supported_features(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'existing key whose value has been bumped by 1', and `features` is a 'new key'."""
     root = await new_root(server)
     async with nodes(root, 1, supported_features=NEW), session(root) as store:
         registration = BrokerRegistration.decode((await store.get(BrokerRegistration.path(1))).data)
@@ -75,6 +77,7 @@ async def test_registration_has_the_supported_features(server: EmbeddedZooKeeper
 
 
 async def test_disabled_features_are_not_reported(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'the finalized features stored in the /features ZK node is not relevant'."""
     root = await new_root(server)
     async with nodes(root, 1, supported_features=NEW, protocol_version=BEFORE_MIGRATION) as [node]:
         response = await send(node, ApiVersionsRequest(), version=3)
@@ -85,6 +88,7 @@ async def test_disabled_features_are_not_reported(server: EmbeddedZooKeeper) -> 
 
 
 async def test_update_is_visible_on_the_controller_at_once_and_soon_on_all_nodes(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'the request was 100% successful, and no top level or individual FeatureUpdate errors were seen'."""
     root = await new_root(server)
     await disable_features(root)
     async with nodes(root, 1, 2, 3, supported_features=NEW) as started:
@@ -101,6 +105,9 @@ async def test_update_is_visible_on_the_controller_at_once_and_soon_on_all_nodes
 
 
 async def test_failing_features_are_named_and_nothing_is_changed(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'despite this allowDowngrade flag being set, certain downgrades may be rejected by the controller if
+    it is deemed unsafe to downgrade the max version level of some specific feature'.
+    """
     async with nodes(await new_root(server), 1, supported_features=NEW) as [node]:
         before = await features_of(node)
         response = await send(node, request(("f", 2), ("g", 1), ("other", 1), downgrade=True))
@@ -118,12 +125,14 @@ async def test_other_nodes_answer_41(server: EmbeddedZooKeeper) -> None:
 
 
 async def test_update_that_does_not_fit_its_time_answers_7(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'How long to wait in milliseconds before timing out the request.'"""
     async with nodes(await new_root(server), 1, supported_features=NEW) as [node]:
         response = await send(node, request(("f", 2), downgrade=True, timeout_ms=0))
         assert response.error_code == 7
 
 
 async def test_second_update_meanwhile_answers_1013(server: EmbeddedZooKeeper) -> None:
+    """KIP-584: 'if a feature update was in progress already, the controller could return a suitable error'."""
     async with nodes(await new_root(server), 1, supported_features=NEW) as [node]:
         responses = await asyncio.gather(*(send(node, request(("f", 2), downgrade=True)) for _ in range(5)))
         codes = sorted(response.error_code for response in responses)
@@ -256,6 +265,7 @@ def properties(**others: str) -> dict[str, str]:
 
 
 def test_features_are_settings_of_a_node() -> None:
+    """KIP-584: 'max supported version of this feature (>=1 and >= min_version)'."""
     parsed = NodeSettings.from_properties(
         properties(supported_features="group_coordinator:1-3, transaction_coordinator:1-4:2")
     )
@@ -270,6 +280,9 @@ def test_features_are_settings_of_a_node() -> None:
     ("protocol", "enabled"), [("2.6", False), ("2.7-IV0", True), ("2.7", True), ("3.9", True), ("0.10.2", False)]
 )
 def test_protocol_decides_whether_features_are_enabled(protocol: str, enabled: bool) -> None:
+    """KIP-584: the status is enabled 'only when the broker IBP config is greater than or equal to
+    migration_ibp_version', and disabled 'only when the broker IBP config is less than' it.
+    """
     parsed = NodeSettings.from_properties(properties(inter_broker_protocol_version=protocol))
     assert parsed.features_enabled == enabled
 

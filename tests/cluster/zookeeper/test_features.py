@@ -57,12 +57,16 @@ def test_invalid_range_is_written_back_unchanged() -> None:
     ],
 )
 def test_malformed_features_are_rejected(data: bytes, key: str) -> None:
+    """KIP-584: the version 'contains the version of the schema of the data stored in the ZK node', and the status
+    'takes two values'.
+    """
     with pytest.raises(ZnodeError) as failed:
         FeaturesZnode.decode(data)
     assert (failed.value.path, failed.value.key) == ("/features", key)
 
 
 def test_disabled_features() -> None:
+    """KIP-584: 'Disabled (0): This status means the feature versioning system is disabled'."""
     assert FeaturesZnode(False).encode() == b'{"version":0,"status":0,"features":{}}'
     assert FeaturesZnode.decode(b'{"version":0,"status":0}') == FeaturesZnode(False)
 
@@ -71,6 +75,9 @@ def test_disabled_features() -> None:
     "levels", [FinalizedVersionRange(0, 1), FinalizedVersionRange(2, 1), FinalizedVersionRange(1, 32768)]
 )
 def test_encode_rejects_invalid_levels(levels: FinalizedVersionRange) -> None:
+    """KIP-584: 'the following rule always holds true: min_version_level >= 1 and max_version_level >= 1 and
+    min_version_level <= max_version_level', and a feature name is 'a non-empty string'.
+    """
     with pytest.raises(ValueError, match=r"invalid levels .*, expected a range from 1 to 32767"):
         FeaturesZnode(True, {"f": levels}).encode()
     with pytest.raises(ValueError, match="invalid levels"):
