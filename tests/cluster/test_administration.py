@@ -145,7 +145,7 @@ def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sente
 def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
     here = {each["name"] for each in operator.json("tools", "list")}
     listed = {each["name"] for each in operator.json("tools", "list", "--broker", "any")}
-    assert listed == here | {"config", "help", "status"}
+    assert listed == here | {"acls", "config", "help", "status", "users"}
     [status] = operator.json("tools", "run", "--broker", "2", "status")
     assert (status["broker"], status["exit_status"]) == (2, 0)
     assert json.loads(status["output"])["id"] == 2

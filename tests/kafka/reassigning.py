@@ -67,7 +67,10 @@ class Load:
 
 
 class Slowed:
-    """Stops the process of a broker again and again for a second: it answers slowly and stays in the cluster."""
+    """Stops the process of a broker again and again for half a second: it answers slowly and stays in the cluster.
+
+    It runs for so short a time in between that few requests are answered at once.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -85,9 +88,9 @@ class Slowed:
     def _slow_down(self) -> None:
         while not self._ended.is_set():
             self._broker.send_signal(signal.SIGSTOP)
-            self._ended.wait(1.0)
+            self._ended.wait(0.5)
             self._broker.send_signal(signal.SIGCONT)
-            self._ended.wait(0.1)
+            self._ended.wait(0.01)
 
 
 class Reassigner(Operator):

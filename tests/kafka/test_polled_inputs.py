@@ -108,27 +108,27 @@ def rows_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 async def test_groups_and_log_directories_become_rows(cluster: Cluster, tmp_path: Path) -> None:
-    await asyncio.to_thread(Administrator(cluster).create, "polled-orders", 1)
-    clients = Clients(cluster, "polled-orders", "polled-billing")
+    await asyncio.to_thread(Administrator(cluster).create, "watched-events", 1)
+    clients = Clients(cluster, "watched-events", "watched-readers")
     watch = Watch(cluster, tmp_path)
     await asyncio.to_thread(clients.produce, 10)
     await asyncio.to_thread(clients.commit, 4)
-    await watch.until(ends_at("polled-orders", 10))
+    await watch.until(ends_at("watched-events", 10))
     await asyncio.to_thread(clients.commit, 9)
     await asyncio.to_thread(clients.produce, 1)
-    await watch.until(ends_at("polled-orders", 11))
+    await watch.until(ends_at("watched-events", 11))
     clients.close()
 
     rows = rows_of(tmp_path)
 
-    offsets = [row["committed_offset"] for row in rows["group_offsets"] if row["group"] == "polled-billing"]
+    offsets = [row["committed_offset"] for row in rows["group_offsets"] if row["group"] == "watched-readers"]
     assert offsets == [4, 9]
-    assert [row["log_end"] for row in rows["log_ends"] if row["topic"] == "polled-orders"] == [10, 11]
-    [group] = [row for row in rows["groups"] if row["group"] == "polled-billing"]
+    assert [row["log_end"] for row in rows["log_ends"] if row["topic"] == "watched-events"] == [10, 11]
+    [group] = [row for row in rows["groups"] if row["group"] == "watched-readers"]
     assert (group["change"], group["state"], group["type"]) == ("set", "Empty", "classic")
     [directory] = {row["log_dir"] for row in rows["log_dirs"]}
     assert all(0 < row["usable_bytes"] < row["total_bytes"] for row in rows["log_dirs"])
-    size = [row for row in rows["topic_sizes"] if row["topic"] == "polled-orders"][-1]
+    size = [row for row in rows["topic_sizes"] if row["topic"] == "watched-events"][-1]
     assert (size["log_dir"], size["replicas"]) == (directory, 1)
     assert size["bytes"] > 0
     assert not rows["bad_frames"]
@@ -137,33 +137,33 @@ async def test_groups_and_log_directories_become_rows(cluster: Cluster, tmp_path
 async def test_stalled_group_is_an_incident_until_it_commits(
     kafka44: Kafka44, spark: SparkSession, tmp_path: Path
 ) -> None:
-    await asyncio.to_thread(Administrator(kafka44).create, "stalled-orders", 1)
-    clients = Clients(kafka44, "stalled-orders", "stalled-billing")
+    await asyncio.to_thread(Administrator(kafka44).create, "idle-events", 1)
+    clients = Clients(kafka44, "idle-events", "idle-readers")
     watch, pipeline = Watch(kafka44, tmp_path / "live"), Pipeline(spark, str(tmp_path / "out"))
     await asyncio.to_thread(clients.produce, 10)
     for offset in (5, 10):
         await asyncio.to_thread(clients.commit, offset)
-        await watch.until(ends_at("stalled-orders", 10))
+        await watch.until(ends_at("idle-events", 10))
     for end in (11, 12, 13, 14):
         await asyncio.to_thread(clients.produce, 1)
-        await watch.until(ends_at("stalled-orders", end))
+        await watch.until(ends_at("idle-events", end))
     pipeline.ingest_capture(slowed_down(tmp_path))
     pipeline.gold()
 
     [stall] = incidents(pipeline, "group_stalled")
     assert (stall.attributes["group"], stall.topics, stall.partition_count) == (
-        "stalled-billing",
-        ["stalled-orders"],
+        "idle-readers",
+        ["idle-events"],
         1,
     )
     assert stall.ended_at is None
-    lag = pipeline.table("consumer_lag").where("`group` = 'stalled-billing'").sort("at").collect()
+    lag = pipeline.table("consumer_lag").where("`group` = 'idle-readers'").sort("at").collect()
     assert (lag[-1].committed_offset, lag[-1].log_end, lag[-1].lag) == (10, 14, 4)
     assert lag[-1].time_lag > 0
     assert max(row.max_lag for row in lag) >= 5
 
     await asyncio.to_thread(clients.commit, 14)
-    await watch.until(ends_at("stalled-orders", 14))
+    await watch.until(ends_at("idle-events", 14))
     clients.close()
     pipeline.ingest_capture(slowed_down(tmp_path))
     pipeline.gold()
@@ -171,7 +171,7 @@ async def test_stalled_group_is_an_incident_until_it_commits(
     [ended] = incidents(pipeline, "group_stalled")
     assert ended.incident_id == stall.incident_id
     assert ended.ended_at is not None
-    [now] = pipeline.table("consumer_lag").where("`group` = 'stalled-billing'").sort("at").tail(1)
+    [now] = pipeline.table("consumer_lag").where("`group` = 'idle-readers'").sort("at").tail(1)
     assert (now.lag, now.time_lag) == (0, 0.0)
 
 

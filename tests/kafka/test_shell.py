@@ -155,7 +155,7 @@ def test_use_group_checks_that_the_group_exists(kafka44: Kafka44) -> None:
         assert (listed.code, listed.out.splitlines()[-1]) == (0, f"group {GROUP}"), listed.err
         misspelled = kwire("shell", "-b", kafka44.bootstrap, "--keep-going", stdin=f"use group {GROUP}s;use;")
         assert misspelled.code == 1
-        assert f"did you mean {GROUP}?" in misspelled.err
+        assert f"did you mean {GROUP}" in misspelled.err
         assert misspelled.out.splitlines()[-1] == "group -"
         operator.json("groups", "delete", GROUP, "--yes")
 

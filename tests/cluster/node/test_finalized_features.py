@@ -68,7 +68,7 @@ async def test_new_cluster_reports_its_features(server: EmbeddedZooKeeper) -> No
 
 
 async def test_registration_has_the_supported_features(server: EmbeddedZooKeeper) -> None:
-    """KIP-584: 'existing key whose value has been bumped by 1', and `features` is a 'new key'."""
+    """KIP-584: the version is 'bumped by 1', and `features` is a 'new key'."""
     root = await new_root(server)
     async with nodes(root, 1, supported_features=NEW), session(root) as store:
         registration = BrokerRegistration.decode((await store.get(BrokerRegistration.path(1))).data)

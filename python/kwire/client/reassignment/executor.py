@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from kwire.reassign.plan import partitions_by_topic
 from kwire.reassign.snapshot import PartitionKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from kwire.client.admin.admin_client import AdminClient
     from kwire.client.reassignment.run_folder import RunFolder
@@ -103,6 +104,8 @@ class Executor:
         self._throttles = Throttles(admin, run)
         self._watch = LatencyWatch(self._options.latency_factor, self._options.least_latency)
         self._known: Collection[PartitionKey] = ()
+        self._latest: ClusterSnapshot | None = None
+        self._measured: asyncio.Task[None] | None = None
         self._next_look = 0.0
         self._rate: int | None = None
 
@@ -116,10 +119,11 @@ class Executor:
         state, kafka = self._run.state, self._admin.dialect == "kafka"
         try:
             if not state.phase.is_final:
-                await self._measure_before()
+                snapshot = await self._measure_before()
                 rate = state.rate if kafka else None
-                for number in range(state.completed_batches, len(state.batches)):
-                    await self._execute(number, rate)
+                async with self._measuring(snapshot):
+                    for number in range(state.completed_batches, len(state.batches)):
+                        await self._execute(number, rate)
             if kafka:
                 await self._throttles.restore()
             if not state.phase.is_final:
@@ -204,28 +208,46 @@ class Executor:
 
     # Health
 
-    async def _measure_before(self) -> None:
+    async def _measure_before(self) -> ClusterSnapshot:
         """Measure latency, and which partitions are under-replicated already, before the first move of this process."""
         snapshot = await read_snapshot(self._admin, sizes=False)
         self._known = frozenset(unexplained_partitions(snapshot, self._run.state.started_moves))
         if self._admin.dialect == "kafka":
             for _ in range(LatencyWatch.SAMPLES):
                 self._watch.add(await measure_latencies(self._admin, snapshot), moving=False)
+        return snapshot
+
+    @asynccontextmanager
+    async def _measuring(self, snapshot: ClusterSnapshot) -> AsyncIterator[None]:
+        """Measure latency in a task of its own: a broker that answered one request late may answer the next at once."""
+        self._latest = snapshot
+        if self._admin.dialect != "kafka":
+            yield
+            return
+        measuring = self._measured = asyncio.create_task(self._measure())
+        try:
+            yield
+        finally:
+            measuring.cancel()
+            await asyncio.wait([measuring])
+
+    async def _measure(self) -> None:
+        while True:
+            await asyncio.sleep(self._options.health_seconds)
+            assert self._latest is not None, "set before this task starts"
+            self._watch.add(await measure_latencies(self._admin, self._latest), moving=True)
 
     async def _problem(self, moves: Collection[Move]) -> str:
         """Return what is wrong with the cluster beyond what the moves explain; empty if nothing is."""
-        snapshot = await read_snapshot(self._admin, sizes=False)
+        if self._measured is not None and self._measured.done():
+            await self._measured  # raises its error
+        snapshot = self._latest = await read_snapshot(self._admin, sizes=False)
         behind = unexplained_partitions(snapshot, moves, self._known)
         if behind:
             return f"partitions are under-replicated that are not moving: {listed(behind)}"
-        if self._admin.dialect == "kafka":
-            await self._measure(snapshot)
-            for broker, (now, before) in self._watch.slow_brokers().items():
-                return f"broker {broker} answers in {now * 1000:.0f} ms, before in {before * 1000:.0f} ms"
+        for broker, (now, before) in self._watch.slow_brokers().items():
+            return f"broker {broker} answers in {now * 1000:.0f} ms, before in {before * 1000:.0f} ms"
         return ""
-
-    async def _measure(self, snapshot: ClusterSnapshot) -> None:
-        self._watch.add(await measure_latencies(self._admin, snapshot), moving=True)
 
     async def _look(self, moves: MovesInProgress, batch: Sequence[Move], rate: int | None) -> None:
         """Record a pause, or its end, while moves are in progress. They become slower; the next batch waits."""
