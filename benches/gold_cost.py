@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from benches.figure import Figure
 from benches.spark import cpu_of
+from benches.spark_session import spark_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -203,7 +203,7 @@ class MeasuredStore:
 def run(quick: bool) -> list[Figure]:
     """Return the figures."""
     partitions = 10_000 if quick else 100_000
-    spark = session()
+    spark = spark_session("1g")
     try:
         with tempfile.TemporaryDirectory(prefix="kwire-bench-") as folder:
             stores = {
@@ -240,26 +240,6 @@ def run(quick: bool) -> list[Figure]:
             "24 times an empty cluster's hour, and the rest of the hours above for each cluster",
         ),
     ]
-
-
-def session() -> SparkSession:
-    """Return a session with Spark's defaults, except for what the machine needs."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("kwire bench")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
 
 
 def main() -> None:

@@ -26,14 +26,18 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from benches.figure import Figure
+from benches.spark_session import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
 BROKERS = 30
+TUNED = {"spark.sql.shuffle.partitions": "4"}
+"""Settings for little data on two cores."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -197,7 +201,7 @@ def do_history(capture: str, out: str) -> None:
     """Run in a separate process, and print the durations."""
     from kwire.spark import Pipeline
 
-    spark = _session(memory="1g")
+    spark = spark_session("1g", TUNED)
     spark.range(1).count()
     begun = time.monotonic()
     pipeline = Pipeline(spark, out)
@@ -250,7 +254,7 @@ def do_decoding(path: str, rounds: str) -> None:
     from kwire.messages.kafka.metadata import MetadataResponse
     from kwire.spark import decode_frames
 
-    spark = _session(memory="2g")
+    spark = spark_session("2g", TUNED)
     frames = spark.read.parquet(path)
     kwire = decode_frames(frames, MetadataResponse, version=12, frame="body", header=False, keep=[])
     ways = {
@@ -330,26 +334,6 @@ def _with_kio(batches: Iterator[Any]) -> Iterator[Any]:
                         add[8](each.offline_replicas)
             arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def _session(memory: str) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.driver.memory": memory,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("kwire bench")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
 
 
 # Processes and their resources

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import ssl
 
     from kwire.cluster.node.connection_limits import ConnectedClient, Observer
-    from kwire.cluster.node.server_connection import CachedResponses, Dispatch, Identify
+    from kwire.cluster.node.connection_owner import CachedResponses, Dispatch, Identify
 
 SWEEP_SECONDS = 1.0
 BACKLOG = 512

@@ -109,7 +109,7 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, fi
 
 
 class LineLimit:
-    """Bounds the lines about one kind of event, which clients can cause as often as they want.
+    """Limits the log lines about one kind of event that clients cause.
 
     Args:
         lines: the lines in a second.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, get_args
 
 from kwire.cluster.config.stored_acls import change_acls
@@ -50,7 +51,7 @@ OPERATIONS = (
 """As Kafka writes them."""
 
 
-class _StoreTool:
+class _StoreTool(ABC):
     """A tool that works on ZooKeeper in the event loop of the node."""
 
     name: str
@@ -85,11 +86,13 @@ class _StoreTool:
         output.write("\n")
         return 0
 
+    @abstractmethod
     def _parser(self) -> argparse.ArgumentParser:
-        raise NotImplementedError
+        """Return the parser of the arguments."""
 
+    @abstractmethod
     async def _execute(self, parsed: argparse.Namespace) -> Any:
-        raise NotImplementedError
+        """Run a command, and return its result for JSON."""
 
     async def _children(self, path: str) -> list[str]:
         try:

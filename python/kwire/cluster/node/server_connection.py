@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Coroutine
 from contextvars import copy_context
 from struct import Struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kwire.cluster.loop_shares import (
     BYTE_SECONDS,
@@ -38,18 +38,10 @@ from kwire.frame import other_protocol
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
-    from typing import TypeAlias
+    from collections.abc import Awaitable
 
-    from kwire.cluster.node.connection_limits import Frame, Limits, Observer
-
-    Dispatch: TypeAlias = Callable[[bytes, "ConnectedClient"], Frame | Awaitable[Frame]]
-    """Answers the payload of one frame. Raises InvalidRequest, which closes the connection."""
-    Identify: TypeAlias = Callable[[ConnectedClient, asyncio.BaseTransport], None]
-    """Sets the subject of a new client, or how it must authenticate."""
-    CachedResponses: TypeAlias = Callable[[bytes, int, int, "ConnectedClient"], tuple[bytes, int, int] | None]
-    """Takes the received bytes, the offset of the next request, and how many bytes of responses to return beyond the
-    first. Returns frames, the offset behind the last answered request, and the number of requests."""
+    from kwire.cluster.node.connection_limits import Frame
+    from kwire.cluster.node.connection_owner import ConnectionOwner
 
 MAX_BATCH = 1 << 16
 """Bytes of responses that are collected for one write."""
@@ -61,36 +53,6 @@ DECODED_FACTOR = 4
 
 size_at = Struct(">i").unpack_from
 key_at = Struct(">h").unpack_from
-
-
-class ConnectionOwner(Protocol):
-    """What a connection needs of its listener."""
-
-    dispatch: Dispatch
-    cached_responses: CachedResponses
-    observer: Observer
-    limits: Limits
-    identify: Identify
-
-    @property
-    def connections(self) -> Collection[object]:
-        """The open connections."""
-
-    @property
-    def is_adding_up(self) -> bool:
-        """Whether connections must wait before they start further requests."""
-
-    def add(self, connection: ServerConnection) -> None:
-        """Register an open connection."""
-
-    def remove(self, connection: ServerConnection) -> None:
-        """Unregister a closed connection."""
-
-    def connections_of(self, ip_address: str) -> int:
-        """Return the number of open connections of an address."""
-
-    def occupied_more(self, size: int) -> None:
-        """Note that a connection occupies more memory."""
 
 
 class ServerConnection(asyncio.Protocol):

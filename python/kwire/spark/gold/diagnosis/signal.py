@@ -84,15 +84,15 @@ class SignalKind(StrEnum):
     LOG_DIR_OFFLINE = "log_dir_offline"
     """A log directory of `broker_id` went offline. Detail: `log_dir`, `error_code`, `total_bytes`, `usable_bytes`."""
     LOG_DIR_ONLINE = "log_dir_online"
-    """A log directory of `broker_id` is no longer offline. Detail: as above."""
+    """A log directory of `broker_id` is online again. The detail is that of LOG_DIR_OFFLINE."""
     DISK_FULL = "disk_full"
-    """The volume of a log directory of `broker_id` became almost full. Detail: as above."""
+    """The volume of a log directory of `broker_id` became almost full. The detail is that of LOG_DIR_OFFLINE."""
     DISK_FREE = "disk_free"
-    """The volume of a log directory of `broker_id` is no longer almost full. Detail: as above."""
+    """The volume of a log directory of `broker_id` has space again. The detail is that of LOG_DIR_OFFLINE."""
     CONFIG_CONFORMS = "config_conforms"
     """A config equals the desired one again. Detail: `resource_type`, `resource`, `key`, `desired_value`, `value`."""
     CONFIG_DEVIATED = "config_deviated"
-    """A config differs from the desired one. Detail: as above."""
+    """A config differs from the desired one. The detail is that of CONFIG_CONFORMS."""
 
 
 class PollFailure(StrEnum):
