@@ -7,6 +7,7 @@ import json
 import ssl
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -212,6 +213,16 @@ async def test_unsecured_token_has_its_claims() -> None:
     assert json.loads(base64.urlsafe_b64decode(header + "=" * (-len(header) % 4))) == {"alg": "none"}
     assert signature == ""
     assert (decoded["sub"], decoded["scope"], decoded["exp"] - decoded["iat"]) == ("alice", ["a", "b"], 60)
+
+
+async def test_unsecured_token_is_issued_before_it_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0007)
+
+    token = await UnsecuredToken(claims=(("sub", "alice"),))()
+
+    claims = token.value.reveal().split(".")[1]
+    issued = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["iat"]
+    assert round(issued * 1000) <= 1_700_000_000_000, "a broker that reads whole milliseconds rejects a later one"
 
 
 def test_token_of_a_callback_must_be_a_secret() -> None:

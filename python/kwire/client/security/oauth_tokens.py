@@ -224,7 +224,8 @@ class UnsecuredToken:
 
     async def __call__(self) -> OAuthToken:
         """Return a new token."""
-        now = time.time()
+        # Whole seconds: Kafka rounds to milliseconds, and rejects a token that is issued after it arrives.
+        now = int(time.time())
         parts = ({"alg": "none"}, {"iat": now, "exp": now + self.lifetime} | dict(self.claims))
         encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts]
         return OAuthToken(Secret(f"{'.'.join(encoded)}."), self.lifetime)
