@@ -14,7 +14,7 @@ import pytest
 
 from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus, SinkFailed
 from kwire.spark.sinks.kafka_topic import KafkaTopicSink
-from kwire.spark.sinks.publisher import deliver
+from kwire.spark.sinks.publisher import deliver, repeat_unconfirmed
 from tests.kafka.administrator import Administrator
 
 if TYPE_CHECKING:
@@ -83,8 +83,11 @@ def test_topic_receives_each_notice_as_json(cluster: Cluster, tmp_path: Path) ->
             deliver(notice, sink, ledger)
 
     assert received(cluster, "incidents") == [("a", "firing"), ("a", "resolved"), ("b", "firing")]
-    assert sink.has_received(IncidentNotice(NoticeStatus.RESOLVED, incident("a", ended=True)))
-    assert not sink.has_received(IncidentNotice(NoticeStatus.RESOLVED, incident("b", ended=True)))
+    assert sink.position() == {"0": 3}
+    resolved = {id: IncidentNotice(NoticeStatus.RESOLVED, incident(id, ended=True)) for id in "ab"}
+    assert sink.has_received(resolved["a"], {"0": 1})
+    assert not sink.has_received(resolved["a"], {"0": 2})
+    assert not sink.has_received(resolved["b"], {})
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -97,11 +100,13 @@ def test_kill_neither_repeats_nor_loses_a_notice(cluster: Cluster, tmp_path: Pat
 
     sink = KafkaTopicSink(cluster.bootstrap, topic)
     ledger = Ledger(str(tmp_path), sink.name)
-    for notice in ledger.pending([incident("killed")]):
-        deliver(notice, sink, ledger)
+    assert repeat_unconfirmed(sink, ledger) == 1
 
     assert received(cluster, topic) == [("killed", "firing")]
     assert ledger.pending([incident("killed")]) == []
+    for notice in ledger.pending([incident("classified again", ended=True)]):
+        deliver(notice, sink, ledger)
+    assert received(cluster, topic)[1:] == [("killed", "resolved")]
 
 
 def test_unreachable_cluster_is_a_failed_sink() -> None:

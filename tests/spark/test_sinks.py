@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
@@ -13,6 +16,7 @@ from kwire.spark.live_gold import LiveGold
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentNotice, IncidentPublisher, IncidentSink, Ledger, NoticeStatus, SinkFailed
 from kwire.spark.sinks.job_metrics import JobMetrics
+from kwire.spark.sinks.publisher import deliver, repeat_unconfirmed
 from kwire.spark.sinks.python_callable import CallableSink, load_callable
 from kwire.spark.sinks.webhook import WebhookSink
 from tests.spark.bronze_rows import failed_poll, response, table, topic
@@ -133,6 +137,74 @@ def test_failed_webhook_is_named_without_its_token(webhook: Webhook) -> None:
     assert "secret" not in str(failure.value)
     with pytest.raises(ValueError, match="expected the URL of a webhook"):
         WebhookSink("file:///etc/passwd")
+
+
+def send_and_die(url: str, out: str, row: dict[str, Any]) -> None:
+    """Send a notice, and be killed before the ledger is written."""
+
+    class Killed(WebhookSink):
+        def send(self, notice: IncidentNotice) -> None:
+            super().send(notice)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sink = Killed(url)
+    deliver(IncidentNotice(NoticeStatus.FIRING, row), sink, Ledger(out, sink.name))
+
+
+def test_notice_after_kill_has_same_bytes_and_all_notices_same_labels(webhook: Webhook, tmp_path: Path) -> None:
+    """Gold has another diagnosis, and thus another id, when the next process sends the notice again."""
+    first = incident(10, kind="broker_lost")
+    now = incident(8, kind="broker_killed", ended=60)
+    process = multiprocessing.get_context("spawn").Process(
+        target=send_and_die, args=(webhook.url, str(tmp_path), first)
+    )
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
+
+    sink = WebhookSink(webhook.url)
+    ledger = Ledger(str(tmp_path), sink.name)
+    assert repeat_unconfirmed(sink, ledger) == 1
+    for notice in ledger.pending([now]):
+        deliver(notice, sink, ledger)
+
+    assert repeat_unconfirmed(sink, Ledger(str(tmp_path), sink.name)) == 0
+    (firing, repeated), (resolved,) = webhook.contents.values()
+    assert firing == repeated
+    firing_alert, resolved_alert = (json.loads(content)["alerts"][0] for content in (firing, resolved))
+    assert resolved_alert["status"] == "resolved"
+    for name in ("labels", "fingerprint"):
+        assert resolved_alert[name] == firing_alert[name]
+    assert resolved_alert["annotations"]["summary"] == "Kafka cluster c: broker killed (broker 2)"
+
+
+def test_notice_that_was_not_accepted_is_sent_before_newer_ones(webhook: Webhook, tmp_path: Path) -> None:
+    sink = WebhookSink(webhook.url)
+    ledger = Ledger(str(tmp_path), sink.name)
+    webhook.status = 500
+    with pytest.raises(SinkFailed):
+        deliver(IncidentNotice(NoticeStatus.FIRING, incident(10)), sink, ledger)
+    webhook.status = 200
+
+    repeat_unconfirmed(sink, ledger)
+    for notice in ledger.pending([incident(10, ended=60)]):
+        deliver(notice, sink, ledger)
+
+    assert [body["status"] for body in webhook.bodies] == ["firing", "resolved"]
+
+
+def test_counter_of_incidents_continues_after_restart() -> None:
+    def shown(incidents: list[dict[str, Any]]) -> list[str]:
+        metrics = JobMetrics()
+        port, stop = metrics.serve("127.0.0.1", 0)
+        metrics.set_incidents(incidents)
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+            lines: list[str] = page.read().decode().splitlines()
+        stop()
+        return [line for line in lines if line.startswith("kwire_pipeline_incidents_total")]
+
+    assert shown([incident(10, ended=60)]) == shown([incident(10, ended=60)])
+    assert shown([incident(10, ended=60), incident(90)])[0].endswith(" 2.0")
 
 
 def keep(notice: IncidentNotice) -> None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
 class Webhook:
-    """Answers with `status`, and keeps the bodies that it accepts."""
+    """Answers with `status`, and keeps the bodies that it accepts, also as bytes by their idempotency keys."""
 
     def __init__(self) -> None:
         self.status = 200
         self.bodies: list[dict[str, Any]] = []
+        self.contents: dict[str, list[bytes]] = defaultdict(list)
 
         def receive(request: BaseHTTPRequestHandler) -> None:
-            body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+            content = request.rfile.read(int(request.headers["Content-Length"]))
             if self.status == 200:
-                self.bodies.append(body)
+                self.bodies.append(json.loads(content))
+                self.contents[request.headers["Idempotency-Key"]].append(content)
             request.send_response(self.status)
             request.end_headers()
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class JobMetrics:
-    """Counts what a job ingests and builds, and which incidents last. Counters start with the job."""
+    """Counts what a job ingests and builds, and which incidents last.
+
+    Counters start with the job, except for that of incidents, which starts with all incidents of gold.
+    """
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()

@@ -1,19 +1,20 @@
 """A Kafka topic that receives incidents as JSON, with the incident's id as key.
 
-It uses confluent-kafka, which the extra `kafka` installs. On a compacted topic, the last record of a key is the last
-state of an incident.
+It uses confluent-kafka, which the extra `kafka` installs. The key is the id of the first notice about an incident, so
+on a compacted topic, the last record of a key is the last state of an incident.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwire.spark.sinks.publisher import SinkFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from confluent_kafka import Consumer
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30.0
 """Seconds until a record must be acknowledged."""
-
-LAST_RECORDS = 1000
-"""How many records of each partition are searched for a notice after a crash."""
 
 
 class KafkaTopicSink:
@@ -65,31 +63,54 @@ class KafkaTopicSink:
         if failures or waiting:
             raise SinkFailed(f"topic {self._topic}", failures[0] if failures else "no acknowledgment")
 
-    def has_received(self, notice: IncidentNotice) -> bool:
-        """Return whether the last records of the topic have a notice (`LAST_RECORDS` of each partition)."""
-        from confluent_kafka import Consumer, KafkaException, TopicPartition
+    def position(self) -> dict[str, int]:
+        """Return the end of each partition; a topic that does not exist yet has none."""
+        with self._consumer() as consumer:
+            return {str(partition): end for partition, (_, end) in self._offsets(consumer).items()}
+
+    def has_received(self, notice: IncidentNotice, position: Mapping[str, int]) -> bool:
+        """Return whether the records after a position have a notice."""
+        from confluent_kafka import TopicPartition
+
+        with self._consumer() as consumer:
+            starts = []
+            for partition, (first, end) in self._offsets(consumer).items():
+                start = position.get(str(partition), first)
+                # Records before `first` were deleted; a position behind the end is one of an earlier topic.
+                starts.append(TopicPartition(self._topic, partition, start if first <= start <= end else first))
+            consumer.assign(starts)
+            return self._finds(notice, consumer, partitions=len(starts))
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Consumer]:
+        """Open a consumer that reads without a group, and name the sink if it fails."""
+        from confluent_kafka import Consumer, KafkaException
 
         settings = {"group.id": self.name, "enable.auto.commit": False, "enable.partition.eof": True}
         consumer = Consumer({**self._settings, **settings})
         try:
-            listed = consumer.list_topics(self._topic, TIMEOUT).topics[self._topic]
-            starts = []
-            for partition in listed.partitions:
-                first, end = consumer.get_watermark_offsets(TopicPartition(self._topic, partition), TIMEOUT)
-                starts.append(TopicPartition(self._topic, partition, max(first, end - LAST_RECORDS)))
-            consumer.assign(starts)
-            return self._finds(notice, consumer, partitions=len(starts))
+            yield consumer
         except KafkaException as error:
             raise SinkFailed(f"topic {self._topic}", error) from error
         finally:
             consumer.close()
+
+    def _offsets(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
+        """Return the first offset and the end of each partition."""
+        from confluent_kafka import TopicPartition
+
+        listed = consumer.list_topics(self._topic, TIMEOUT).topics[self._topic]
+        return {
+            partition: consumer.get_watermark_offsets(TopicPartition(self._topic, partition), TIMEOUT)
+            for partition in listed.partitions
+        }
 
     def _finds(self, notice: IncidentNotice, consumer: Consumer, partitions: int) -> bool:
         """Return whether one of the records up to the ends of all partitions is the notice."""
         while partitions:
             record = consumer.poll(TIMEOUT)
             if record is None:
-                raise SinkFailed(f"topic {self._topic}", "its last records cannot be read")
+                raise SinkFailed(f"topic {self._topic}", "its last records could not be read in time")
             error = record.error()
             if error is not None:
                 if error.name() != "_PARTITION_EOF":

@@ -2,9 +2,9 @@
 
     OUT/_notified/<sink>.json
 
-It is written before each notice is sent and after the sink has accepted it. If the process ends between the two, a sink
-that can look up what it has received is asked after the restart; another one receives that notice again. The id and the
-status of a notice identify it.
+It is written before each notice is sent, with the notice, and after the sink has accepted it. If the process ends
+between the two, the next one repeats exactly that notice, whatever gold says by then, unless the sink has a way to look
+up that it has received it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,20 @@ SAME_OUTAGE = timedelta(seconds=60)
 
 
 class Entry(NamedTuple):
-    """A sent incident. Times are ISO 8601."""
+    """A sent incident. Times are ISO 8601; `labels` are those of its first notice."""
 
     status: str
     subject: str
     first_sign_at: str
     ended_at: str | None
+    labels: Mapping[str, str]
+
+
+class Sending(NamedTuple):
+    """A notice that is being sent, and what the sink returned as its position before."""
+
+    notice: IncidentNotice
+    position: Any
 
 
 class Ledger:
@@ -51,7 +59,7 @@ class Ledger:
         self.is_new = True
         self._entries: dict[str, Entry] = {}
         self._ended_until: datetime | None = None
-        self._sending: tuple[str, str] | None = None
+        self._sending: Sending | None = None
         self._load()
 
     def start(self, incidents: Iterable[Mapping[str, Any]]) -> None:
@@ -75,22 +83,23 @@ class Ledger:
             if known is None and too_old and row["ended_at"] <= self._ended_until:
                 continue
             if known is None or (known.status == NoticeStatus.FIRING and status == NoticeStatus.RESOLVED):
-                notices.append(IncidentNotice(status, row))
+                notices.append(IncidentNotice(status, row, known and known.labels))
         return notices
 
-    def begin(self, notice: IncidentNotice) -> None:
-        """Record that a notice is about to be sent."""
-        self._sending = (notice.id, str(notice.status))
-        self._write()
+    @property
+    def unconfirmed(self) -> Sending | None:
+        """The notice of which sending has begun, and which the sink may have received; None if all are confirmed."""
+        return self._sending
 
-    def is_unconfirmed(self, notice: IncidentNotice) -> bool:
-        """Return whether sending a notice has begun, and it is not known whether the sink has received it."""
-        return self._sending == (notice.id, str(notice.status))
+    def begin(self, notice: IncidentNotice, position: Any = None) -> None:
+        """Record that a notice is about to be sent, and the sink's position, which is a value of JSON."""
+        self._sending = Sending(notice, position)
+        self._write()
 
     def add(self, notice: IncidentNotice) -> None:
         """Record that the sink has received a notice."""
         self._sending = None
-        self._entries[notice.id] = _entry(notice.status, notice.incident)
+        self._entries[str(notice.incident["incident_id"])] = _entry(notice)
         self._forget_old()
         self._write()
 
@@ -128,14 +137,16 @@ class Ledger:
             known = json.loads(stream.read())
         self.is_new = False
         self._entries = {id: Entry(*entry) for id, entry in known["incidents"].items()}
-        self._sending = tuple(known["sending"]) if known.get("sending") else None
+        if (sending := known["sending"]) is not None:
+            notice = IncidentNotice.from_json(sending["notice"], sending["first_labels"])
+            self._sending = Sending(notice, sending["position"])
         until = known["ended_until"]
         self._ended_until = None if until is None else datetime.fromisoformat(until)
 
     def _write(self) -> None:
         """Write a new file and move it into place: a crash leaves the old or the new one."""
         until = None if self._ended_until is None else self._ended_until.isoformat()
-        known = {"ended_until": until, "incidents": self._entries, "sending": self._sending}
+        known = {"ended_until": until, "incidents": self._entries, "sending": _as_json(self._sending)}
         content = json.dumps(known).encode()
         self._system.create_dir(FOLDER)
         with self._system.open_output_stream(f"{self._path}.new") as stream:
@@ -143,10 +154,19 @@ class Ledger:
         self._system.move(f"{self._path}.new", self._path)
 
 
-def _entry(status: NoticeStatus, row: Mapping[str, Any]) -> Entry:
+def _as_json(sending: Sending | None) -> dict[str, Any] | None:
+    if sending is None:
+        return None
+    notice, position = sending
+    return {"notice": notice.as_json(), "first_labels": notice.first_labels, "position": position}
+
+
+def _entry(notice: IncidentNotice) -> Entry:
+    row = notice.incident
     ended = row["ended_at"]
     first_sign = row["first_sign_at"].astimezone(UTC).isoformat()
-    return Entry(str(status), _subject(row), first_sign, None if ended is None else ended.isoformat())
+    ended_at = None if ended is None else ended.isoformat()
+    return Entry(str(notice.status), _subject(row), first_sign, ended_at, notice.labels)
 
 
 def _subject(row: Mapping[str, Any]) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
 OUTAGE_KINDS = frozenset({"broker_killed", "broker_paused", "broker_lost", "controlled_shutdown"})
 """Kinds between which the diagnosis of an outage may change while more signs are seen."""
+
+TIMES = ("began_at", "first_sign_at", "ended_at")
+"""The columns of an incident that are times."""
 
 _LABELS = ("incident_id", "cluster_id", "kind", "broker_id")
 
@@ -30,19 +33,39 @@ class IncidentNotice:
     Attributes:
         status: `FIRING` for a new incident that lasts, `RESOLVED` for one that has ended.
         incident: the row of gold's `incidents`, with timezone-aware times.
+        first_labels: the labels of the first notice about the incident; None if this is the first one.
     """
 
     status: NoticeStatus
     incident: Mapping[str, Any]
+    first_labels: Mapping[str, str] | None = None
+
+    @classmethod
+    def from_json(cls, notice: Mapping[str, Any], first_labels: Mapping[str, str] | None) -> Self:
+        """Return the notice of which `as_json` returned these values."""
+        row = {name: value for name, value in notice.items() if name != "status"}
+        row |= {name: _time(row[name]) for name in TIMES if name in row}
+        row |= {"seen_at": {sign: _time(at) for sign, at in (row.get("seen_at") or {}).items()}}
+        return cls(NoticeStatus(notice["status"]), row, first_labels)
 
     @property
     def id(self) -> str:
-        """The id of the incident."""
-        return str(self.incident["incident_id"])
+        """The id that the incident had in its first notice; another diagnosis of an outage has another id in gold."""
+        return self.labels["incident_id"]
+
+    @property
+    def key(self) -> str:
+        """What identifies the notice: a repeated one has the same key."""
+        return f"{self.id}-{self.status}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """What identifies the incident, as Alertmanager's labels. `alertname` is Kafka and the kind in camel case."""
+        """What identifies the incident, as Alertmanager's labels. `alertname` is Kafka and the kind in camel case.
+
+        All notices about an incident have the labels of the first one.
+        """
+        if self.first_labels is not None:
+            return dict(self.first_labels)
         kind = "".join(word.title() for word in str(self.incident["kind"]).split("_"))
         named = {name: str(self.incident[name]) for name in _LABELS if self.incident[name] is not None}
         return {"alertname": f"Kafka{kind}", **named}
@@ -65,7 +88,7 @@ class IncidentNotice:
         return f"Kafka cluster {incident['cluster_id'] or 'without an id'}: {what}{subject}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the status and the incident as values of JSON; times are ISO 8601."""
+        """Return the status and the row of the incident as values of JSON; times are ISO 8601."""
         return {"status": str(self.status), **{name: _plain(value) for name, value in self.incident.items()}}
 
 
@@ -74,7 +97,11 @@ def rfc3339(time: datetime | None) -> str:
     return "0001-01-01T00:00:00Z" if time is None else time.isoformat().replace("+00:00", "Z")
 
 
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
-    return rfc3339(value) if hasattr(value, "isoformat") else value
+    return rfc3339(value) if isinstance(value, datetime) else value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kwire.errors import KwireError
 from kwire.spark.sinks.ledger import Ledger
+from kwire.spark.sinks.notice import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,8 +54,15 @@ class IncidentSink(Protocol):
 class SearchableSink(Protocol):
     """A sink that can look up what it has received, so that a crash repeats nothing."""
 
-    def has_received(self, notice: IncidentNotice) -> bool:
-        """Return whether the sink has received a notice.
+    def position(self) -> Any:
+        """Return where the sink keeps the notices that it receives from now on, as a value of JSON.
+
+        Raises:
+            SinkFailed: that cannot be found out now.
+        """
+
+    def has_received(self, notice: IncidentNotice, position: Any) -> bool:
+        """Return whether the sink has received a notice since it had a position.
 
         Raises:
             SinkFailed: that cannot be found out now.
@@ -96,6 +104,7 @@ class IncidentPublisher:
         sent = 0
         for sink, ledger in self._sinks:
             try:
+                sent += repeat_unconfirmed(sink, ledger)
                 for notice in ledger.pending(incidents):
                     deliver(notice, sink, ledger)
                     sent += 1
@@ -106,20 +115,38 @@ class IncidentPublisher:
     def _incidents(self) -> Sequence[dict[str, Any]]:
         rows = [row.asDict() for row in self._pipeline.table("incidents").drop("date", "hour").collect()]
         for row in rows:
-            for name in ("began_at", "first_sign_at", "ended_at"):
+            for name in TIMES:
                 row[name] = None if row[name] is None else row[name].astimezone(UTC)
             row["seen_at"] = {sign: at.astimezone(UTC) for sign, at in (row["seen_at"] or {}).items()}
         return rows
 
 
-def deliver(notice: IncidentNotice, sink: IncidentSink, ledger: Ledger) -> None:
-    """Send a notice, unless the sink has received it before this process was killed.
+def repeat_unconfirmed(sink: IncidentSink, ledger: Ledger) -> int:
+    """Send the notice again of which the ledger does not know whether the sink has received it.
+
+    A process was killed while it sent the notice, or the sink failed. A sink that can look up the notice gets it once.
+
+    Returns:
+        The number of notices that the sink has received by it, 0 or 1.
 
     Raises:
         SinkFailed: the sink did not accept it.
     """
-    repeated = ledger.is_unconfirmed(notice) and isinstance(sink, SearchableSink) and sink.has_received(notice)
-    if not repeated:
-        ledger.begin(notice)
+    if ledger.unconfirmed is None:
+        return 0
+    notice, position = ledger.unconfirmed
+    if not (isinstance(sink, SearchableSink) and sink.has_received(notice, position)):
         sink.send(notice)
+    ledger.add(notice)
+    return 1
+
+
+def deliver(notice: IncidentNotice, sink: IncidentSink, ledger: Ledger) -> None:
+    """Send a notice.
+
+    Raises:
+        SinkFailed: the sink did not accept it.
+    """
+    ledger.begin(notice, sink.position() if isinstance(sink, SearchableSink) else None)
+    sink.send(notice)
     ledger.add(notice)

@@ -23,6 +23,8 @@ TIMEOUT = 10.0
 class WebhookSink:
     """Posts each notice to a URL as a group of one alert.
 
+    A notice that is repeated after a crash has the same bytes and the same `Idempotency-Key`, its `key`.
+
     The path and query of the URL may contain a token, so errors name its host only.
 
     Args:
@@ -44,9 +46,10 @@ class WebhookSink:
     def send(self, notice: IncidentNotice) -> None:
         """Post a notice; any response of the class 2xx accepts it."""
         body = json.dumps(alertmanager_payload(notice)).encode()
+        headers = {"Content-Type": "application/json", "User-Agent": "kwire", "Idempotency-Key": f'"{notice.key}"'}
         connection = self._connect()
         try:
-            connection.request("POST", self._target, body, {"Content-Type": "application/json", "User-Agent": "kwire"})
+            connection.request("POST", self._target, body, headers)
             response = connection.getresponse()
             response.read()
         except (OSError, HTTPException) as error:
