@@ -62,7 +62,7 @@ def test_help_of_a_command_has_examples(name: str) -> None:
 
     assert done.code == 0
     assert short_help(name) in done.out
-    assert "Examples:" in done.out
+    assert "\n  Examples:\n" in done.out
     assert all(len(line) <= 100 for line in done.out.splitlines())
 
 

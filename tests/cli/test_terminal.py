@@ -77,6 +77,21 @@ def test_values_are_never_cut_off() -> None:
     assert "1,2,3" in shown
 
 
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [(("topics", "list"), "No topics."), (("cluster", "health"), "The cluster has no problems.")],
+    ids=["list", "check"],
+)
+def test_list_without_rows_is_a_sentence_on_a_terminal(command: tuple[str, ...], sentence: str) -> None:
+    with FakeCluster(1, topics=[]) as cluster:
+        on_terminal = run_on_terminal("-b", cluster.bootstrap, *command)
+        to_pipe = run("-b", cluster.bootstrap, *command)
+        as_json = run_on_terminal("-b", cluster.bootstrap, *command, "--output", "json")
+    assert on_terminal.out.splitlines() == [sentence]
+    assert (to_pipe.out, to_pipe.err) == ("", "")
+    assert as_json.out.splitlines() == ["[]"]
+
+
 def test_error_on_a_terminal_is_not_repeated_as_json() -> None:
     shown = run_on_terminal("decode", "-m", "MetadataResponse", "-v", "13", "00")
 

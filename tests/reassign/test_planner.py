@@ -222,6 +222,18 @@ def test_plan_that_would_break_the_spread_over_racks_is_explained() -> None:
     assert made.moves
 
 
+@pytest.mark.parametrize("racks", [0, 2])
+@pytest.mark.parametrize("balance", [{Balance.COUNT: 1.0}, {Balance.SIZE: 1.0}, {}])
+def test_partition_with_more_replicas_than_brokers_remain_is_named(balance: dict[Balance, float], racks: int) -> None:
+    request = PlanRequest(balance=balance, drain=frozenset({2}))
+    with pytest.raises(
+        InfeasiblePlan,
+        match=r"partition topic-0000-0 and 11 others cannot be placed: 3 replicas need as many brokers, and 2 remain; "
+        r"add brokers, drain fewer, or lower the replication factor",
+    ):
+        plan(random_snapshot(12, 3, racks=racks), request)
+
+
 @pytest.mark.parametrize(
     ("request_", "text"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from enum import Enum
 from functools import partial
@@ -38,7 +39,7 @@ class NounGroup(click.Group):
     """
 
     def __init__(self, noun: str, beside: click.Group | None = None) -> None:
-        texts = (noun_help(noun), beside.help if beside is not None else None)
+        texts = (noun_help(noun), inspect.cleandoc(beside.help or "") if beside is not None else None)
         super().__init__(
             noun,
             help="\n\n".join(text for text in texts if text),
@@ -213,6 +214,8 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
         return INTERRUPTED
     session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
     print_rows(output, verb.result, rows, paint)
+    if not rows and output == "table" and verb.nothing is not None and sys.stderr.isatty():
+        print(verb.nothing, file=sys.stderr)
     failures = [row for row in rows if isinstance(row, Failure)]
     sys.stdout.flush()
     for failure in failures:

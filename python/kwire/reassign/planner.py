@@ -11,6 +11,7 @@ from kwire.reassign.errors import InfeasiblePlan
 from kwire.reassign.leader_planner import plan_leaders
 from kwire.reassign.placement import NONE, Placement, counts_of
 from kwire.reassign.plan import Move, Plan, Proof
+from kwire.reassign.rack_bounds import usable_brokers
 from kwire.reassign.request import Balance
 from kwire.reassign.size_planner import even_out_sizes, plan_sizes
 
@@ -31,6 +32,7 @@ def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
     """
     request.check(snapshot)
     placement = Placement.of(snapshot, request)
+    _check_brokers(placement)
     notes: list[str] = []
     counts = request.balance.get(Balance.COUNT, 0.0)
     sizes = request.balance.get(Balance.SIZE, 0.0)
@@ -61,6 +63,23 @@ def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
     moves = _moves(placement, replicas)
     moved = sum(move.data if measure == "bytes" else len(move.added) for move in moves)
     return Plan(snapshot, moves, Proof(measure, moved, bound, balanced), tuple(notes))
+
+
+def _check_brokers(placement: Placement) -> None:
+    """Check that every partition has as many brokers to choose from as it has replicas.
+
+    Raises:
+        InfeasiblePlan: a partition has fewer.
+    """
+    usable = usable_brokers(placement).sum(axis=1)
+    lacking = np.nonzero(usable < placement.factors)[0]
+    if lacking.size:
+        row = int(lacking[0])
+        others = f" and {lacking.size - 1} others" if lacking.size > 1 else ""
+        raise InfeasiblePlan(
+            f"partition {placement.partitions[row].key}{others} cannot be placed: {placement.factors[row]} replicas "
+            f"need as many brokers, and {usable[row]} remain; add brokers, drain fewer, or lower the replication factor"
+        )
 
 
 def _moves(placement: Placement, replicas: Ints) -> tuple[Move, ...]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.reassign.errors import InfeasiblePlan
 from kwire.reassign.placement import NONE
 
 if TYPE_CHECKING:
@@ -30,13 +29,9 @@ def rack_counts(replicas: Ints, racks: Ints, rack_count: int) -> Ints:
 
 
 def rack_bounds(placement: Placement) -> tuple[Ints, Ints]:
-    """Return the least and the largest number of replicas by row and rack.
-
-    Raises:
-        InfeasiblePlan: a partition has fewer brokers to choose from than replicas.
-    """
+    """Return the least and the largest number of replicas by row and rack. Every row has brokers for its replicas."""
     factors = placement.factors
-    usable = _usable(placement)
+    usable = usable_brokers(placement)
     now = _trimmed(rack_counts(placement.replicas, placement.racks, placement.rack_count), factors)
     racks = max(int((usable.max(axis=0, initial=0) > 0).sum()), 1)
     highest = np.minimum(np.maximum(-(-factors // racks)[:, None], now), usable)
@@ -45,7 +40,7 @@ def rack_bounds(placement: Placement) -> tuple[Ints, Ints]:
     return lowest, highest
 
 
-def _usable(placement: Placement) -> Ints:
+def usable_brokers(placement: Placement) -> Ints:
     """Return by row and rack how many brokers the partition can use: targets, and those that it is on and may keep."""
     targets = np.bincount(placement.racks[placement.is_target], minlength=placement.rack_count)
     kept_only: Flags = placement.may_keep & ~placement.is_target
@@ -73,8 +68,6 @@ def _raise_to_fit(highest: Ints, usable: Ints, factors: Ints) -> None:
     missing = factors - highest.sum(axis=1)
     while (rows := np.nonzero(missing > 0)[0]).size:
         room = usable[rows] - highest[rows]
-        if (room.max(axis=1) <= 0).any():
-            raise InfeasiblePlan("there are fewer brokers to choose from than replicas of a partition")
         order = np.where(room > 0, highest[rows], np.iinfo(np.int64).max)
         highest[rows, order.argmin(axis=1)] += 1
         missing[rows] -= 1

@@ -66,9 +66,10 @@ def get_session() -> SparkSession:
     """Return the session that spark-submit configured, or a new local one with this Python."""
     from pyspark.sql import SparkSession
 
+    builder = SparkSession.builder.appName("kwire").config("spark.sql.session.timeZone", "UTC")
     if not started_by_spark_submit():
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("kwire").config("spark.sql.session.timeZone", "UTC")
+        builder = builder.config("spark.log.level", "ERROR")  # its warnings are about Spark, not about the data
     return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 

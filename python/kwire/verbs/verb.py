@@ -157,6 +157,7 @@ class Verb(Generic[R]):
         lists: the kind of names in the first column, such as `topics`, if a run without arguments lists all of them.
         connects: whether it needs a cluster; otherwise a run without one is possible.
         ends_options: whether everything after the first argument belongs to that argument, options as well.
+        nothing: the sentence that a terminal shows if there are no rows; None for nothing.
     """
 
     function: Callable[..., Awaitable[Rows[R]]]
@@ -166,6 +167,7 @@ class Verb(Generic[R]):
     lists: str | None = None
     connects: bool = True
     ends_options: bool = False
+    nothing: str | None = None
 
     @property
     def waits(self) -> bool:
@@ -220,10 +222,11 @@ def verb(
     lists: str | None = None,
     connects: bool = True,
     ends_options: bool = False,
+    nothing: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[Rows[R]]]], Verb[R]]:
     """Declare a function as a verb. See the attributes of Verb."""
 
     def declare(function: Callable[..., Awaitable[Rows[R]]]) -> Verb[R]:
-        return Verb(function, danger, dialects, examples, lists, connects, ends_options)
+        return Verb(function, danger, dialects, examples, lists, connects, ends_options, nothing)
 
     return declare

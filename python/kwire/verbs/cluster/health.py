@@ -25,7 +25,7 @@ class Problem:
     details: str
 
 
-@verb(examples=("cluster health", "cluster health --output json"))
+@verb(nothing="The cluster has no problems.", examples=("cluster health", "cluster health --output json"))
 async def health(run: Run) -> Rows[Problem]:
     """Check for partitions that are offline or under-replicated, and for a controller. Problems are exit code 6.
 

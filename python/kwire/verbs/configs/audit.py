@@ -33,7 +33,7 @@ class ConfigAudit:
     new: str | None
 
 
-@verb(dialects=("kip4",), examples=("configs audit --newest 20",))
+@verb(nothing="No change is recorded.", dialects=("kip4",), examples=("configs audit --newest 20",))
 async def audit(run: Run, newest: Annotated[int, Option("How many changes to list.", "N")] = 100) -> Rows[ConfigAudit]:
     """List who changed which configs of brokers, oldest first."""
     return [

@@ -34,6 +34,7 @@ class Config:
 
 
 @verb(
+    nothing="No configs.",
     examples=("configs get topic/orders", "configs get broker/1 --all", "configs get topic/orders retention.ms"),
 )
 async def get(

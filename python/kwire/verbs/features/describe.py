@@ -26,7 +26,7 @@ class Feature:
     epoch: int
 
 
-@verb(examples=("features describe",))
+@verb(nothing="The broker supports no features.", examples=("features describe",))
 async def describe(run: Run) -> Rows[Feature]:
     """Describe the features that a broker supports and their levels in the cluster."""
     rows: Rows[Feature] = []

@@ -38,7 +38,11 @@ class GroupDetails:
     members: tuple[Member, ...] = field(metadata=column(rows=True))
 
 
-@verb(dialects=("kafka",), examples=("groups describe billing", "groups describe billing audit --output json"))
+@verb(
+    nothing="No groups.",
+    dialects=("kafka",),
+    examples=("groups describe billing", "groups describe billing audit --output json"),
+)
 async def describe(
     run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups")]
 ) -> Rows[GroupDetails]:

@@ -31,7 +31,11 @@ class Lag:
     lag: int | None
 
 
-@verb(dialects=("kafka",), examples=("groups lag", "groups lag billing --partitions", "groups lag --topic orders"))
+@verb(
+    nothing="No committed offsets.",
+    dialects=("kafka",),
+    examples=("groups lag", "groups lag billing --partitions", "groups lag --topic orders"),
+)
 async def lag(
     run: Run,
     groups: Annotated[list[str], Argument("Ids of the groups [default: all].", "GROUP", "groups")],

@@ -22,6 +22,7 @@ class GroupSummary:
 
 
 @verb(
+    nothing="No groups.",
     lists="groups",
     dialects=("kafka",),
     examples=("groups list", "groups list 'billing-*' --state empty", "groups list --type share"),

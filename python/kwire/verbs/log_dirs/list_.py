@@ -42,7 +42,11 @@ class Usage:
     total: int | None = field(metadata=column(unit="bytes"))
 
 
-@verb(dialects=("kafka",), examples=("log-dirs list", "log-dirs list --by topic", "log-dirs list --broker 1"))
+@verb(
+    nothing="No log directories.",
+    dialects=("kafka",),
+    examples=("log-dirs list", "log-dirs list --by topic", "log-dirs list --broker 1"),
+)
 async def list_(
     run: Run,
     by: Annotated[Grouping, Option("A line for each directory, broker, or topic.")] = Grouping.DIR,

@@ -24,6 +24,7 @@ class Offset:
 
 
 @verb(
+    nothing="No partitions.",
     dialects=("kafka",),
     examples=(
         "offsets list orders",

@@ -9,6 +9,7 @@ from kwire.verbs.verb import Option, Rows, Run, verb
 
 
 @verb(
+    nothing="No quotas are set.",
     dialects=("kafka",),
     examples=("quotas get", "quotas get --user alice", "quotas get --client-id '<default>' --strict -o json"),
 )

@@ -49,7 +49,10 @@ class MovingPartition:
     seconds_left: float | None
 
 
-@verb(examples=("reassign-partitions status", "reassign-partitions status --output json"))
+@verb(
+    nothing="No reassignments are in progress.",
+    examples=("reassign-partitions status", "reassign-partitions status --output json"),
+)
 async def status(
     run: Run,
     sample: Annotated[float, Option("Seconds over which the rate is measured [default: 1].", "SECONDS")] = 1.0,

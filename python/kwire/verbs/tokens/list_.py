@@ -9,7 +9,12 @@ from kwire.verbs.token_rows import TokenSummary, summary
 from kwire.verbs.verb import Option, Rows, Run, verb
 
 
-@verb(lists="tokens", dialects=("kafka",), examples=("tokens list", "tokens list --owner User:alice -o json"))
+@verb(
+    nothing="No delegation tokens.",
+    lists="tokens",
+    dialects=("kafka",),
+    examples=("tokens list", "tokens list --owner User:alice -o json"),
+)
 async def list_(
     run: Run,
     owner: Annotated[

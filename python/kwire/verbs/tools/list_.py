@@ -27,7 +27,7 @@ class ToolSummary:
     help: str
 
 
-@verb(lists="tools", connects=False, examples=("tools list", "tools list --broker any"))
+@verb(nothing="No tools.", lists="tools", connects=False, examples=("tools list", "tools list --broker any"))
 async def list_(
     run: Run,
     broker: Annotated[

@@ -55,7 +55,10 @@ class TopicDetails:
     partitions: tuple[PartitionDetails, ...] = field(metadata=column(rows=True))
 
 
-@verb(examples=("topics describe orders", "topics describe --only under-replicated", "topics describe orders -o json"))
+@verb(
+    nothing="No topics.",
+    examples=("topics describe orders", "topics describe --only under-replicated", "topics describe orders -o json"),
+)
 async def describe(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics [default: all].", "NAME", "topics")],

@@ -27,7 +27,11 @@ class TopicSummary:
     internal: bool
 
 
-@verb(lists="topics", examples=("topics list", "topics list 'orders-*'", "topics list --internal --output json"))
+@verb(
+    nothing="No topics.",
+    lists="topics",
+    examples=("topics list", "topics list 'orders-*'", "topics list --internal --output json"),
+)
 async def list_(
     run: Run,
     pattern: Annotated[str | None, Argument("Only topics that match, with * and ? as wildcards.")] = None,

@@ -37,6 +37,7 @@ class Hanging:
 
 
 @verb(
+    nothing="No hanging transactions.",
     dialects=("kafka",),
     examples=("transactions find-hanging", "transactions find-hanging orders --broker 3 --older-than 3600"),
 )

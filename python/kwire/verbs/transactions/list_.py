@@ -18,7 +18,12 @@ class TransactionSummary:
     coordinator: int
 
 
-@verb(lists="transactions", dialects=("kafka",), examples=("transactions list", "transactions list --state Ongoing"))
+@verb(
+    nothing="No transactions.",
+    lists="transactions",
+    dialects=("kafka",),
+    examples=("transactions list", "transactions list --state Ongoing"),
+)
 async def list_(
     run: Run,
     state: Annotated[
