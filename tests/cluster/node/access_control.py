@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.node.acl_watcher import PATTERN_TYPES, RESOURCE_TYPES
-from kwire.cluster.zookeeper.acls import AclChangeNotification, AclEntry, ResourceAcls
+from kwire.cluster.zookeeper.acls import PATTERN_TYPES, RESOURCE_TYPES, AclChangeNotification, AclEntry, ResourceAcls
 from kwire.cluster.zookeeper.errors import NodeExists
 from kwire.cluster.zookeeper.store import make_path
 from tests.cluster.node.nodes import session

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 
+CREDENTIAL = str(ScramCredential.of_password("SCRAM-SHA-256", Secret("alice-secret"), b"salt"))
+
+
 async def run(node: Node, tool: str, *arguments: str, from_host: str | None = None) -> tuple[int, str]:
     response = await send(node, AdminRequest(tool=tool, arguments=arguments), from_host=from_host)
     assert response.error_code == 0, response.error_description
@@ -73,24 +76,29 @@ async def test_only_permitted_clients_use_the_tools(server: EmbeddedZooKeeper) -
 
 async def test_credentials_are_set_and_deleted_without_showing_them(server: EmbeddedZooKeeper) -> None:
     async with nodes(await new_root(server), 1) as [node]:
-        credential = str(ScramCredential.of_password("SCRAM-SHA-256", Secret("alice-secret"), b"salt"))
-        assert await result(node, "users", "set", "alice", "SCRAM-SHA-256", credential) == {"alice": ["SCRAM-SHA-256"]}
-        assert await result(node, "users", "list") == {"alice": ["SCRAM-SHA-256"]}
+        alice = {"user": "alice", "credentials": {"SCRAM-SHA-256": 4096}}
+        assert await result(node, "users", "set", "alice", "SCRAM-SHA-256", CREDENTIAL) == [alice]
+        assert await result(node, "users", "list") == [alice]
         audit = json.dumps(await result(node, "config", "audit"))
         assert "users/alice" in audit
         assert "stored_key" not in audit
-        assert await result(node, "users", "delete", "alice", "SCRAM-SHA-256") == {"alice": []}
-        assert await result(node, "users", "list") == {}
+        deleted = {"user": "alice", "credentials": {}}
+        assert await result(node, "users", "delete", "alice", "SCRAM-SHA-256") == [deleted]
+        assert await result(node, "users", "list") == []
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "reason"),
     [
         ("acls", ("add", "Topic", "a/b", "User:x", "Read"), "is not the name of a resource"),
+        ("acls", ("add", "Topic", "..", "User:x", "Read"), "is not the name of a resource"),
+        ("acls", ("add", "Topic", "a\x01", "User:x", "Read"), "is not the name of a resource"),
+        ("acls", ("add", "Cluster", "other", "User:x", "Alter"), "the only resource of the type Cluster"),
         ("acls", ("add", "Topic", "a", "alice", "Read"), "expected <type>:<name>, found 'alice'"),
         ("acls", ("add", "Toppic", "a", "User:x", "Read"), "invalid choice"),
+        ("users", ("set", "..", "SCRAM-SHA-256", CREDENTIAL), "is not the name of a user"),
         ("users", ("set", "alice", "SCRAM-SHA-256", "password"), "expected a credential as Kafka stores it"),
-        ("users", ("delete", "a/b", "SCRAM-SHA-256"), "is not the name of a user"),
+        ("users", ("delete", "nosuch", "SCRAM-SHA-256"), "user 'nosuch' has no credential for SCRAM-SHA-256"),
     ],
 )
 async def test_invalid_arguments_are_explained(

@@ -122,3 +122,25 @@ class AclBindingFilter:
             f" {self.resource_name or 'of any name'} for {self.principal or 'any principal'}"
             f" from {self.host or 'any host'}"
         )
+
+    def matches(self, acl: AclBinding) -> bool:
+        """Return whether an ACL matches, as brokers decide it (`AclBindingFilter` of Kafka 3.9)."""
+        return (
+            self.matches_resource(acl.resource_type, acl.resource_name, acl.pattern_type)
+            and self.principal in {None, acl.principal}
+            and self.host in {None, acl.host}
+            and self.operation in {AclOperation.ANY, acl.operation}
+            and self.permission_type in {AclPermissionType.ANY, acl.permission_type}
+        )
+
+    def matches_resource(self, resource_type: ResourceType, name: str, pattern_type: PatternType) -> bool:
+        """Return whether the resource of an ACL matches (`ResourcePatternFilter` of Kafka 3.9)."""
+        if self.resource_type not in {ResourceType.ANY, resource_type}:
+            return False
+        if self.pattern_type not in {PatternType.ANY, PatternType.MATCH, pattern_type}:
+            return False
+        if self.resource_name is None or self.resource_name == name:
+            return True
+        if self.pattern_type is not PatternType.MATCH:
+            return False
+        return self.resource_name.startswith(name) if pattern_type is PatternType.PREFIXED else name == "*"

@@ -12,26 +12,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kwire.client.admin.acl_values import AclBinding, AclBindingFilter
+    from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.values import Outcomes
+    from kwire.protocol.negotiated_versions import Dialect
 
 
 class AclOperations:
     """Operations on ACLs."""
 
+    dialect: Dialect
     _router: ClusterRouter
+    _backend: Backend
 
     async def describe_acls(self, filter: AclBindingFilter | None = None) -> list[AclBinding]:
         """Return the ACLs that match a filter, in order, as one broker reports them.
+
+        In a cluster of nodes, they are what ZooKeeper has, whether the nodes have an authorizer or not.
 
         Args:
             filter: which ACLs; None for all.
 
         Raises:
-            AdminError: 31 not authorized; 42 the filter is invalid; 54 the cluster has no authorizer.
+            AdminError: 31 not authorized; 42 the filter is invalid; 54 the cluster has no authorizer; 21, in a cluster
+                of nodes, a resource that the filter concerns has entries that cannot be read.
         """
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_acls
+            from kwire.client.admin.acl_values import AclBindingFilter
+
+            return await kip4_acls.describe(self._backend, filter or AclBindingFilter())
         return await self._describe_acls(filter, ANY)
 
     async def _describe_acls(self, filter: AclBindingFilter | None, target: Target) -> list[AclBinding]:
@@ -42,15 +54,29 @@ class AclOperations:
         response = (await self._router.read(request, target, error_code)).accepted("ACLs")
         return sorted(_binding(resource, each) for resource in response.resources for each in resource.acls)
 
+    async def _reported_acls(self, broker_id: int) -> frozenset[AclBinding]:
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_acls
+
+            return await kip4_acls.reported(self._backend, broker_id)
+        return frozenset(await self._describe_acls(None, Broker(broker_id)))
+
     async def create_acls(self, acls: Iterable[AclBinding]) -> Outcomes:
-        """Create ACLs. The command is repeated after a lost response: an ACL that exists already is a success.
+        """Create ACLs. An ACL that exists already is a success.
+
+        The command is repeated after a lost response on Kafka. In a cluster of nodes, each ACL is a command of its own,
+        which is never repeated.
 
         The outcomes are by `str` of the ACL. Errors of an ACL: 31 not authorized; 42 it is invalid; 54 the cluster has
-        no authorizer.
+        no authorizer; 21, in a cluster of nodes, it is invalid or cannot be stored.
         """
         from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
 
         wanted = tuple(dict.fromkeys(acls))
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_acls
+
+            return await kip4_acls.create(self._backend, wanted)
         request = CreateAclsRequest(
             creations=tuple(
                 AclCreation(
@@ -74,8 +100,8 @@ class AclOperations:
         """Delete every ACL that matches one of the filters. The command is never repeated after a lost response.
 
         The result of a filter has the ACLs that matched, with None for those that were deleted, or the error of the
-        filter: 31 not authorized; 42 it is invalid; 54 the cluster has no authorizer. A filter that matches nothing is
-        a success.
+        filter: 31 not authorized; 42 it is invalid; 54 the cluster has no authorizer; 21, in a cluster of nodes, a
+        resource that it concerns has entries that cannot be read. A filter that matches nothing is a success.
 
         Raises:
             OutcomeUnknown: the response was lost.
@@ -83,6 +109,10 @@ class AclOperations:
         from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
         wanted = tuple(dict.fromkeys(filters))
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_acls
+
+            return await kip4_acls.delete(self._backend, wanted)
         request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(each)) for each in wanted))
         answer = await self._router.command(request, error_code=first_error_code("filter_results"))
         deleted: dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError] = {}
@@ -105,6 +135,8 @@ class AclOperations:
     ) -> None:
         """Wait until every broker reports ACLs that were created, and none reports those that were deleted.
 
+        A node reports what its authorizer has taken over.
+
         Args:
             timeout: seconds to wait.
             on_progress: called after each round of requests.
@@ -115,7 +147,7 @@ class AclOperations:
         present, absent = frozenset(created), frozenset(deleted)
 
         async def unmet(broker_id: int) -> Sequence[str]:
-            reported = frozenset(await self._describe_acls(None, Broker(broker_id)))
+            reported = await self._reported_acls(broker_id)
             lacking = [f"lacks {acl}" for acl in sorted(present - reported)]
             return [*lacking, *(f"still has {acl}" for acl in sorted(absent & reported))]
 

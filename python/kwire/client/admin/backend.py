@@ -53,7 +53,11 @@ class Backend(Protocol):
         """Return topics as one broker reports them. Raises ConnectionFault."""
         ...
 
-    async def run_tool(self, name: str, arguments: tuple[str, ...], broker_id: int | None) -> ToolResult: ...
+    async def run_tool(
+        self, name: str, arguments: tuple[str, ...], broker_id: int | None, *, reads: bool = False
+    ) -> ToolResult:
+        """Run a tool. With `reads`, it changes nothing, and is repeated after a lost response."""
+        ...
 
 
 def strings_tuple(strings: Iterable[str]) -> tuple[str, ...]:

@@ -379,8 +379,10 @@ class KafkaBackend:
             {item: None if item in unneeded else error for item, error in outcomes.items()}, answer.attempts
         )
 
-    async def run_tool(self, name: str, arguments: tuple[str, ...], broker_id: int | None) -> ToolResult:
-        del arguments, broker_id
+    async def run_tool(
+        self, name: str, arguments: tuple[str, ...], broker_id: int | None, *, reads: bool = False
+    ) -> ToolResult:
+        del arguments, broker_id, reads
         raise NotSupported(f"running {name} on a broker", "Apache Kafka has no message for it")
 
 

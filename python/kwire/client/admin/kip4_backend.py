@@ -177,11 +177,14 @@ class Kip4Backend:
         response = await self._router.send(broker, TopicMetadataRequest_V1(topic_names=names))
         return {topic.topic_name: _described(topic) for topic in response.topics}
 
-    async def run_tool(self, name: str, arguments: tuple[str, ...], broker_id: int | None) -> ToolResult:
+    async def run_tool(
+        self, name: str, arguments: tuple[str, ...], broker_id: int | None, *, reads: bool = False
+    ) -> ToolResult:
         from kwire.messages.kip4.admin import AdminRequest
 
         request = AdminRequest(tool=name, arguments=arguments)
-        answer = await self._router.command(request, ANY if broker_id is None else Broker(broker_id))
+        send = self._router.read if reads else self._router.command
+        answer = await send(request, ANY if broker_id is None else Broker(broker_id))
         response = answer.response
         if response.error_code != ErrorCode.NO_ERROR:
             raise AdminError.of_kip4(response.error_code, name, response.error_description, answer.attempts)

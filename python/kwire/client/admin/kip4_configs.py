@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
 from kwire.client.admin.errors import AdminError, NotSupported
+from kwire.client.admin.kip4_tools import tool_result
 from kwire.client.admin.values import Outcomes, TopicChange
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -116,7 +116,7 @@ async def alter(backend: Backend, changes: Mapping[ConfigResource, ConfigChange]
 
 async def export(backend: Backend) -> dict[ConfigResource, dict[str, str]]:
     """Return what is stored for all brokers and topics."""
-    stored = await _run(backend, "", "export")
+    stored = await tool_result(backend, TOOL, ["export"], "", reads=True)
     return {_resource(kind, name): values for kind, named in stored.items() for name, values in named.items()}
 
 
@@ -135,13 +135,14 @@ async def apply(
         document.setdefault(kind, {})[name] = values
     text = json.dumps(document)
     parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
-    planned = await _run(backend, "configs", "diff" if validate_only else "apply", *parts)
+    command = "diff" if validate_only else "apply"
+    planned = await tool_result(backend, TOOL, [command, *parts], "configs", reads=validate_only)
     return [each for entity in planned for each in _differences(entity)]
 
 
 async def changes(backend: Backend, newest: int) -> list[RecordedChange]:
     """Return the newest changes of configs of brokers, oldest first."""
-    entries = await _run(backend, "", "audit", "--newest", str(newest))
+    entries = await tool_result(backend, TOOL, ["audit", "--newest", str(newest)], "", reads=True)
     return [
         RecordedChange(entry["timestamp"], entry["author"], entry["node"], each)
         for entry in entries
@@ -159,12 +160,12 @@ def _overrides(configs: Mapping[str, str]) -> dict[str, ConfigValue]:
 async def _describe_broker(backend: Backend, resource: ConfigResource) -> dict[str, ConfigValue] | AdminError:
     _, name = _stored_as(resource)
     if name == DEFAULT:
-        stored = (await _run(backend, "", "export"))["brokers"].get(DEFAULT, {})
+        stored = (await tool_result(backend, TOOL, ["export"], "", reads=True))["brokers"].get(DEFAULT, {})
         return {
             name: ConfigValue(value, ConfigSource.CLUSTER_DEFAULT, is_sensitive=False, is_read_only=False)
             for name, value in stored.items()
         }
-    described = await _run(backend, str(resource), "describe", broker=int(name))
+    described = await tool_result(backend, TOOL, ["describe"], str(resource), broker=int(name), reads=True)
     return {
         each["name"]: ConfigValue(
             None if each["secret"] else each["value"],
@@ -188,23 +189,10 @@ async def _alter_broker(
     else:
         arguments = ["delete", *options, "--", *change.delete]
     try:
-        await _run(backend, str(resource), *arguments)
+        await tool_result(backend, TOOL, arguments, str(resource), reads=validate_only)
     except AdminError as error:
         return error
     return None
-
-
-async def _run(backend: Backend, item: str, *arguments: str, broker: int | None = None) -> Any:
-    """Run the tool once, and return its result.
-
-    Raises:
-        AdminError: the tool failed; the text is what it printed.
-    """
-    result = await backend.run_tool(TOOL, arguments, broker)
-    if result.exit_status:
-        text = result.output.strip().removeprefix(f"{TOOL}: ")
-        raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text)
-    return json.loads(result.output)
 
 
 def _stored_as(resource: ConfigResource) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from kwire.protocol.scram_passwords import salted_password
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.scram_values import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
     from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.alter_user_scram_credentials import ScramCredentialUpsertion
+    from kwire.protocol.negotiated_versions import Dialect
 
 SALT_BYTES = 24
 
@@ -32,12 +34,16 @@ SALT_BYTES = 24
 class ScramUserOperations:
     """Operations on SCRAM credentials."""
 
+    dialect: Dialect
     _router: ClusterRouter
+    _backend: Backend
 
     async def describe_user_scram_credentials(
         self, users: Iterable[str] = ()
     ) -> dict[str, tuple[ScramCredentialInfo, ...] | AdminError]:
-        """Return the credentials of users, without secrets. Errors of a user: 91 it has no credentials.
+        """Return the credentials of users, without secrets.
+
+        Errors of a user: 91 it has no credentials; 21, in a cluster of nodes, they are malformed.
 
         Args:
             users: the users; all users with credentials if there are none.
@@ -45,7 +51,12 @@ class ScramUserOperations:
         Raises:
             AdminError: 31 not authorized.
         """
-        return await self._describe_scram(strings_tuple(users), ANY)
+        names = strings_tuple(users)
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_scram_users
+
+            return await kip4_scram_users.describe(self._backend, names)
+        return await self._describe_scram(names, ANY)
 
     async def _describe_scram(
         self, users: tuple[str, ...], target: Target
@@ -75,10 +86,11 @@ class ScramUserOperations:
         """Create, replace, and delete credentials. Passwords are salted here with random bytes and are not sent.
 
         What is sent is as secret as the passwords: use a connection with TLS. The command is repeated after a lost
-        response unless it has deletions, because the second deletion of a credential fails.
+        response unless it has deletions, because the second deletion of a credential fails. In a cluster of nodes,
+        each credential is a command of its own, which is never repeated.
 
         Errors of a user: 31 not authorized; 33 unknown mechanism; 91 unknown credential; 92 a credential is
-        listed twice; 93 too many iterations.
+        listed twice; 93 too many iterations; 21, in a cluster of nodes, for all of these but the first.
 
         Raises:
             OutcomeUnknown: the response was lost, and the command has deletions.
@@ -88,6 +100,10 @@ class ScramUserOperations:
             ScramCredentialDeletion,
         )
 
+        if self.dialect == "kip4":
+            from kwire.client.admin import kip4_scram_users
+
+            return await kip4_scram_users.alter(self._backend, upsertions, deletions)
         removed = tuple(ScramCredentialDeletion(name=each.user, mechanism=each.mechanism.code) for each in deletions)
         changed = await asyncio.to_thread(lambda: tuple(map(_salted, upsertions)))
         request = AlterUserScramCredentialsRequest(deletions=removed, upsertions=changed)
@@ -103,7 +119,7 @@ class ScramUserOperations:
     ) -> None:
         """Wait until every broker reports these credentials. See `wait_until_created` for the other arguments.
 
-        A new password with the same number of iterations cannot be seen.
+        A new password with the same number of iterations cannot be seen. A node reports what it has taken over.
 
         Args:
             expected: iterations by user and mechanism; None for a credential that does not exist.
@@ -113,6 +129,10 @@ class ScramUserOperations:
         """
 
         async def reported(broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
+            if self.dialect == "kip4":
+                from kwire.client.admin import kip4_scram_users
+
+                return await kip4_scram_users.reported(self._backend, broker_id)
             iterations: dict[str, Mapping[ScramMechanismName, int]] = {}
             for user, infos in (await self._describe_scram((), Broker(broker_id))).items():
                 if isinstance(infos, AdminError):

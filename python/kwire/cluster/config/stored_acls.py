@@ -48,8 +48,8 @@ async def change_acls(
                 before, version = ResourceAcls.decode(znode.data, path), znode.stat.version
             except NoNode:
                 before, version = ResourceAcls(()), -1
-            kept = [entry for entry in before.acls if entry not in remove]
-            after = ResourceAcls((*kept, *(entry for entry in add if entry not in kept)), before.unknown)
+            kept = [entry for entry in before.acls if not _contains(remove, entry)]
+            after = ResourceAcls((*kept, *(entry for entry in add if not _contains(kept, entry))), before.unknown)
             if after.acls == before.acls:
                 return after.acls
             entry = AuditEntry(
@@ -78,6 +78,10 @@ async def change_acls(
             continue
         await trim_audit(store)
         return after.acls
+
+
+def _contains(entries: Collection[AclEntry], entry: AclEntry) -> bool:
+    return any(each.is_same_as(entry) for each in entries)
 
 
 def _write(path: str, after: ResourceAcls, version: int) -> Operation:

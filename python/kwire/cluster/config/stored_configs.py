@@ -162,7 +162,7 @@ async def change_config(
             if if_version is not None and before.version != if_version:
                 raise ConfigConflict(entity, f"version {before.version} is not {if_version}")
             if seen is not None:
-                _check_unchanged(entity, changes, seen, before.config.config)
+                _check_unchanged(entity, changes, seen, before.config.config, hide)
             seen = before.config.config
             after = _changed(before.config, changes)
             if after == before.config and before.version >= 0:
@@ -184,11 +184,16 @@ class _Retry(Exception):
 
 
 def _check_unchanged(
-    entity: str, changes: Mapping[str, str | None], seen: Mapping[str, str], now: Mapping[str, str]
+    entity: str,
+    changes: Mapping[str, str | None],
+    seen: Mapping[str, str],
+    now: Mapping[str, str],
+    hide: frozenset[str],
 ) -> None:
     for name in changes:
         if seen.get(name) != now.get(name):
-            raise ConfigConflict(entity, f"{name} was changed from {seen.get(name)!r} to {now.get(name)!r} meanwhile")
+            values = "" if name in hide else f" from {seen.get(name)!r} to {now.get(name)!r}"
+            raise ConfigConflict(entity, f"{name} was changed{values} meanwhile")
 
 
 def _changed(config: EntityConfig, changes: Mapping[str, str | None]) -> EntityConfig:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
 from kwire.cluster.security.acl_authorizer import ResourcePattern
-from kwire.cluster.zookeeper.acls import AclChangeNotification, PatternType, ResourceAcls, ResourceType
+from kwire.cluster.zookeeper.acls import PATTERN_TYPES, RESOURCE_TYPES, AclChangeNotification, ResourceAcls
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
     NoNode,
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
     from kwire.cluster.security.acl_authorizer import AclAuthorizer
     from kwire.cluster.zookeeper import AclEntry, Store, WatchEvent
+    from kwire.cluster.zookeeper.acls import PatternType
     from kwire.cluster.zookeeper.store import ReadResult
-
-PATTERN_TYPES: tuple[PatternType, ...] = get_args(PatternType)
-RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
 
 RETRY_SECONDS = 5.0
 """Pause before znodes that may not be read are read again."""

@@ -156,8 +156,8 @@ class Node:
         await self._check_reachability()
         loop = asyncio.get_running_loop()
         self._tools.register(ConfigTool(ConfigManager(self._services), loop))
-        for tool in (AclsTool, UsersTool):
-            self._tools.register(tool(self._services, loop))
+        self._tools.register(AclsTool(self._services, loop))
+        self._tools.register(UsersTool(self._services, loop, self._used_scram_users))
         session = await self._open_session()
         await session.follow()
         await self._listener.start(*settings.listen)
@@ -259,6 +259,11 @@ class Node:
         """The current ZooKeeper session, or the last one."""
         return self._session
 
+    @property
+    def _used_scram_users(self) -> ScramUsers | None:
+        """The credentials of users; None if this node does not use SASL."""
+        return self._scram_users if self._security.mechanisms else None
+
     async def _open_session(self) -> NodeSession:
         session = NodeSession(
             await self._connect_zookeeper(),
@@ -266,7 +271,7 @@ class Node:
             self.metadata,
             self.features,
             self.authorizer,
-            self._scram_users if self._security.mechanisms else None,
+            self._used_scram_users,
             self._send_metadata,
         )
         self._session = self._services.metadata_updates.session = session

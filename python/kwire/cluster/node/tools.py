@@ -170,7 +170,7 @@ class ToolRunner:
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(bool(end.code))
         except Exception as error:
-            log.exception("tool failed", tool=tool.name, arguments=list(arguments))
+            log.exception("tool failed", tool=tool.name)  # arguments may be secret
             status = 1
             output.write(f"{tool.name}: {type(error).__name__}: {error}\n")
         written = output.getvalue().encode("utf-8", errors="replace")

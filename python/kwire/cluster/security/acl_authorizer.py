@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.acl_values import AclOperation, AclPermissionType
 from kwire.cluster.security.subjects import normalized_host
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME
+from kwire.cluster.zookeeper.acls import CLUSTER_NAME, PATTERN_TYPES, PatternType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
     from kwire.cluster.security.subjects import Subject
-    from kwire.cluster.zookeeper.acls import AclEntry, PatternType, ResourceType
+    from kwire.cluster.zookeeper.acls import AclEntry, ResourceType
 
     _Rules: TypeAlias = "tuple[_Rule, ...] | None"
     """The rules of a resource; None if they cannot be read."""
@@ -63,7 +63,9 @@ class ResourcePattern(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """An entry as it is compared."""
+    """An entry, and how it is compared."""
+
+    entry: AclEntry
 
     is_denial: bool
     operation: AclOperation
@@ -89,9 +91,9 @@ class AclAuthorizer:
     def __init__(self, super_users: Iterable[str] = (), *, allow_if_no_acl: bool = False) -> None:
         self._super_users = frozenset(super_users)
         self._allow_if_no_acl = allow_if_no_acl
-        self._literal: dict[str, dict[str, _Rules]] = {}
+        self._literal: dict[ResourceType, dict[str, _Rules]] = {}
         """Rules by type and name."""
-        self._prefixed: dict[str, dict[str, _Rules]] = {}
+        self._prefixed: dict[ResourceType, dict[str, _Rules]] = {}
         """Rules by type and prefix."""
         self._is_complete = False
         self.changes = 0
@@ -120,9 +122,24 @@ class AclAuthorizer:
         else:
             names[pattern.name] = rules
 
+    def entries(self) -> dict[ResourcePattern, tuple[AclEntry, ...] | None]:
+        """Return the entries of all resources; None for those that cannot be read."""
+        rules_by_pattern = {
+            ResourcePattern(resource_type, name, pattern_type): rules
+            for pattern_type in PATTERN_TYPES
+            for resource_type, by_name in self._by_type(pattern_type).items()
+            for name, rules in by_name.items()
+        }
+        return {
+            pattern: None if rules is None else tuple(rule.entry for rule in rules)
+            for pattern, rules in rules_by_pattern.items()
+        }
+
+    def _by_type(self, pattern_type: PatternType) -> dict[ResourceType, dict[str, _Rules]]:
+        return self._literal if pattern_type == "literal" else self._prefixed
+
     def _by_name(self, pattern: ResourcePattern) -> dict[str, _Rules]:
-        by_type = self._literal if pattern.pattern_type == "literal" else self._prefixed
-        return by_type.setdefault(pattern.resource_type, {})
+        return self._by_type(pattern.pattern_type).setdefault(pattern.resource_type, {})
 
     def allows(self, subject: Subject, permission: Permission, name: str = CLUSTER_NAME) -> bool:
         """Return whether the subject may perform the operation on the resource of this name."""
@@ -143,7 +160,7 @@ class AclAuthorizer:
         sufficient = wanted + IMPLIED_BY.get(permission.operation, ())
         return any(not rule.is_denial and rule.concerns(subject, sufficient) for rule in rules)
 
-    def _rules(self, resource_type: str, name: str) -> Iterator[_Rules]:
+    def _rules(self, resource_type: ResourceType, name: str) -> Iterator[_Rules]:
         literal = self._literal.get(resource_type, {})
         yield literal.get(name, ())
         yield literal.get(WILDCARD, ())
@@ -158,4 +175,5 @@ def _rule(entry: AclEntry) -> _Rule:
     operation = _OPERATIONS.get(entry.operation.replace("_", "").upper(), AclOperation.UNKNOWN)
     if permission_type not in {AclPermissionType.ALLOW, AclPermissionType.DENY}:
         operation = AclOperation.UNKNOWN
-    return _Rule(permission_type is AclPermissionType.DENY, operation, entry.principal, normalized_host(entry.host))
+    is_denial = permission_type is AclPermissionType.DENY
+    return _Rule(entry, is_denial, operation, entry.principal, normalized_host(entry.host))

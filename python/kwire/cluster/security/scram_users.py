@@ -36,5 +36,12 @@ class ScramUsers:
         """Return a function that finds the credential of a user for a mechanism."""
         return partial(self._find, name)
 
+    def iterations(self) -> dict[str, dict[str, int]]:
+        """Return the number of iterations by user and mechanism."""
+        found: dict[str, dict[str, int]] = {}
+        for (user, name), credential in self._credentials.items():
+            found.setdefault(user, {})[name] = credential.iterations
+        return found
+
     def _find(self, name: ScramName, user: str) -> ScramCredential | None:
         return self._credentials.get((user, name))

@@ -13,7 +13,16 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from kwire.cluster.zookeeper.errors import ZnodeError
 from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
-__all__ = ["CLUSTER_NAME", "AclChangeNotification", "AclEntry", "PatternType", "ResourceAcls", "ResourceType"]
+__all__ = [
+    "CLUSTER_NAME",
+    "PATTERN_TYPES",
+    "RESOURCE_TYPES",
+    "AclChangeNotification",
+    "AclEntry",
+    "PatternType",
+    "ResourceAcls",
+    "ResourceType",
+]
 
 ResourceType: TypeAlias = Literal["Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User"]
 PatternType: TypeAlias = Literal["literal", "prefixed"]
@@ -21,9 +30,10 @@ PatternType: TypeAlias = Literal["literal", "prefixed"]
 CLUSTER_NAME = "kafka-cluster"
 """The name of the resource of type Cluster."""
 
-_RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
+PATTERN_TYPES: tuple[PatternType, ...] = get_args(PatternType)
+RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
 # Kafka writes notifications with underscores, and reads both forms in any case.
-_BY_NAME = {name.replace("_", "").upper(): name for name in _RESOURCE_TYPES}
+_BY_NAME = {name.replace("_", "").upper(): name for name in RESOURCE_TYPES}
 _ENUM_NAMES = {
     "Topic": "TOPIC",
     "Group": "GROUP",
@@ -42,6 +52,13 @@ class AclEntry(NamedTuple):
     operation: str
     host: str
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
+
+    def is_same_as(self, other: AclEntry) -> bool:
+        """Return whether both entries allow or deny the same, whatever the case of their names and unknown keys."""
+        return self._key() == other._key()
+
+    def _key(self) -> tuple[str, str, str, str]:
+        return self.principal, self.permission_type.upper(), self.operation.replace("_", "").upper(), self.host
 
 
 @dataclass(frozen=True, slots=True)

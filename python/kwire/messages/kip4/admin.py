@@ -5,7 +5,7 @@ The draft describes the message without a layout and without an API key. kwire d
 
 from __future__ import annotations
 
-from kwire.declare import Message, Request, array, int16, int32, maybe, string
+from kwire.declare import Message, Request, array, field, int16, int32, maybe, string
 
 
 class AdminRequest(Request["AdminResponse"], api_key=1006, versions="0", dialect="kip4"):
@@ -13,8 +13,8 @@ class AdminRequest(Request["AdminResponse"], api_key=1006, versions="0", dialect
 
     tool: string
     """The name of the tool, for example `config`. The response to an unknown name lists the known tools."""
-    arguments: array[string]
-    """The command line arguments of the tool."""
+    arguments: array[string] = field(sensitive=True)
+    """The command line arguments of the tool. Those of `users` contain a credential."""
 
 
 class AdminResponse(Message, api_key=1006, versions="0", dialect="kip4"):

@@ -52,8 +52,12 @@ class ScramCredential:
     iterations: int
 
     @classmethod
-    def of_password(cls, name: ScramName, password: Secret, salt: bytes, iterations: int = MIN_ITERATIONS) -> Self:
-        """Return the credential of a password."""
+    def of_password(cls, name: str, password: Secret, salt: bytes, iterations: int = MIN_ITERATIONS) -> Self:
+        """Return the credential of a password.
+
+        Args:
+            name: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
+        """
         salted = salted_password(name, password, salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", HASHES[name])
         stored_key = hashlib.new(HASHES[name], client_key).digest()

@@ -13,7 +13,6 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 
 @verb(
     Danger.CHANGES,
-    dialects=("kafka",),
     examples=(
         "acls add topic:orders group:billing --principal User:alice --operation READ",
         "acls add topic:audit- --prefixed --principal User:bob --operation WRITE --operation DESCRIBE",

@@ -13,7 +13,6 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 
 @verb(
     Danger.DESTROYS,
-    dialects=("kafka",),
     examples=(
         "acls delete --principal User:alice --dry-run",
         "acls delete topic:orders --principal User:alice --operation READ --yes",

@@ -11,7 +11,6 @@ from kwire.verbs.verb import Argument, Option, Rows, Run, verb
 
 
 @verb(
-    dialects=("kafka",),
     examples=(
         "acls list",
         "acls list topic:orders --pattern-type MATCH",

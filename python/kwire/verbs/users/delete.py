@@ -29,7 +29,6 @@ class CredentialChange:
 
 @verb(
     Danger.DESTROYS,
-    dialects=("kafka",),
     examples=("users delete alice", "users delete alice bob --mechanism SCRAM-SHA-256 --yes"),
 )
 async def delete(

@@ -12,7 +12,6 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.CHANGES,
-    dialects=("kafka",),
     examples=(
         "users set alice",
         "users set alice --mechanism SCRAM-SHA-256 --iterations 8192 --password-file alice.password",

@@ -1,0 +1,124 @@
+"""ACLs in a cluster of nodes, listed and changed by their tool `acls`.
+
+Nodes keep them in ZooKeeper, where Kafka's tools can write as well: a resource with entries that cannot be read is an
+error for filters that it concerns, and for no others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin.acl_values import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
+from kwire.client.admin.errors import AdminError
+from kwire.client.admin.kip4_tools import tool_result
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kip4.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kwire.client.admin.acl_values import AclBindingFilter
+    from kwire.client.admin.backend import Backend
+    from kwire.client.admin.coded_name import CodedName
+
+__all__ = ["create", "delete", "describe", "reported"]
+
+TOOL = "acls"
+
+
+async def describe(backend: Backend, filter: AclBindingFilter) -> list[AclBinding]:
+    """Return the ACLs that match a filter, in order.
+
+    Raises:
+        AdminError: a resource that the filter concerns cannot be read.
+    """
+    return _matching(await tool_result(backend, TOOL, ["list"], "ACLs", reads=True), filter)
+
+
+async def reported(backend: Backend, broker_id: int) -> frozenset[AclBinding]:
+    """Return the ACLs that a node has taken over, or ZooKeeper's if the node has no authorizer."""
+    rows = await tool_result(backend, TOOL, ["list", "--applied"], "ACLs", broker=broker_id, reads=True)
+    return frozenset(_binding(row) for row in rows if "error" not in row)
+
+
+async def create(backend: Backend, acls: Iterable[AclBinding]) -> Outcomes:
+    """Create ACLs, one after the other. The outcomes are by `str` of the ACL."""
+    outcomes: dict[str, AdminError | None] = {str(acl): await _change(backend, "add", acl) for acl in acls}
+    return Outcomes(outcomes, 1)
+
+
+async def delete(
+    backend: Backend, filters: Iterable[AclBindingFilter]
+) -> dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError]:
+    """Delete the ACLs that match, one after the other. A filter with an error deletes nothing."""
+    rows = await tool_result(backend, TOOL, ["list"], "ACLs", reads=True)
+    removed: dict[AclBinding, AdminError | None] = {}
+    results: dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError] = {}
+    for filter in filters:
+        try:
+            found = _matching(rows, filter)
+        except AdminError as error:
+            results[filter] = error
+            continue
+        for acl in found:
+            if acl not in removed:
+                removed[acl] = await _change(backend, "remove", acl)
+        results[filter] = {acl: removed[acl] for acl in found}
+    return results
+
+
+async def _change(backend: Backend, command: str, acl: AclBinding) -> AdminError | None:
+    """Add or remove an ACL, and return the error if the node rejects it."""
+    options = [f"--pattern={acl.pattern_type.value.lower()}", f"--host={acl.host}"]
+    options += ["--deny"] if acl.permission_type is AclPermissionType.DENY else []
+    resource = (_kafka_name(acl.resource_type), acl.resource_name)
+    arguments = [command, *options, "--", *resource, acl.principal, _kafka_name(acl.operation)]
+    try:
+        await tool_result(backend, TOOL, arguments, str(acl))
+    except AdminError as error:
+        return error
+    return None
+
+
+def _matching(rows: list[dict[str, str]], filter: AclBindingFilter) -> list[AclBinding]:
+    found = set()
+    for row in rows:
+        if not filter.matches_resource(*_resource(row).values()):
+            continue
+        if "error" in row:
+            item = f"{row['pattern_type']} {row['resource_type']} {row['resource_name']}"
+            raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, row["error"])
+        binding = _binding(row)
+        if filter.matches(binding):
+            found.add(binding)
+    return sorted(found)
+
+
+def _binding(row: Mapping[str, str]) -> AclBinding:
+    return AclBinding(
+        **_resource(row),
+        principal=row["principal"],
+        host=row["host"],
+        operation=_of_kafka_name(AclOperation, row["operation"]),
+        permission_type=_of_kafka_name(AclPermissionType, row["permission_type"]),
+    )
+
+
+def _resource(row: Mapping[str, str]) -> dict[str, Any]:
+    """Return the resource as `AclBinding` names its parts."""
+    return {
+        "resource_type": _of_kafka_name(ResourceType, row["resource_type"]),
+        "resource_name": row["resource_name"],
+        "pattern_type": _of_kafka_name(PatternType, row["pattern_type"]),
+    }
+
+
+def _kafka_name(value: CodedName) -> str:
+    """Return a name as Kafka writes it in ZooKeeper, such as `DescribeConfigs`."""
+    return "".join(word.capitalize() for word in value.value.split("_"))
+
+
+def _of_kafka_name(kind: Any, name: str) -> Any:
+    """Return the value of an enumeration for a name in any case, `UNKNOWN` for an unknown name."""
+    values = {each.value.replace("_", ""): each for each in kind}
+    return values.get(name.replace("_", "").upper(), kind.UNKNOWN)

@@ -1,0 +1,36 @@
+"""Tools of nodes that print JSON, run by Admin requests."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin.errors import AdminError
+from kwire.messages.kip4.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.client.admin.backend import Backend
+
+__all__ = ["tool_result"]
+
+
+async def tool_result(
+    backend: Backend, tool: str, arguments: Sequence[str], item: str, *, broker: int | None = None, reads: bool = False
+) -> Any:
+    """Run a tool, and return what it prints.
+
+    Args:
+        item: what an error concerns; empty for the whole request.
+        broker: the node; None for any.
+        reads: whether the run changes nothing, so that it may be repeated after a lost response.
+
+    Raises:
+        AdminError: the tool failed; the text is what it printed.
+    """
+    result = await backend.run_tool(tool, tuple(arguments), broker, reads=reads)
+    if result.exit_status:
+        text = result.output.strip().removeprefix(f"{tool}: ")
+        raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text)
+    return json.loads(result.output)
