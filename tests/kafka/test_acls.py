@@ -130,3 +130,57 @@ async def test_client_reports_the_result_of_each_item(secured: Cluster, security
         assert await admin.delete_acls([of_carol, nothing]) == {of_carol: {write: None}, nothing: {}}
         await admin.wait_until_acls(deleted=[write])
         assert await admin.describe_acls(of_carol) == []
+
+
+async def test_filters_match_as_brokers_decide(secured: Cluster, security: ClusterSecurity) -> None:
+    """`AclBindingFilter.matches`, which a client of nodes uses, is compared with what a broker returns."""
+    resources = [
+        (ResourceType.TOPIC, "match-a", PatternType.LITERAL),
+        (ResourceType.TOPIC, "match-", PatternType.PREFIXED),
+        (ResourceType.TOPIC, "*", PatternType.LITERAL),
+        (ResourceType.GROUP, "match-a", PatternType.LITERAL),
+    ]
+    acls = [
+        AclBinding(
+            resource_type=kind,
+            resource_name=name,
+            pattern_type=pattern,
+            principal="User:match",
+            host=host,
+            operation=operation,
+            permission_type=permission,
+        )
+        for kind, name, pattern in resources
+        for host in ("*", "127.0.0.1")
+        for operation, permission in (
+            (AclOperation.READ, AclPermissionType.ALLOW),
+            (AclOperation.ALL, AclPermissionType.DENY),
+        )
+    ]
+    filters = [
+        AclBindingFilter(
+            resource_type=kind,
+            resource_name=name,
+            pattern_type=pattern,
+            principal="User:match",
+            host=host,
+            operation=operation,
+            permission_type=permission,
+        )
+        for kind in (ResourceType.ANY, ResourceType.TOPIC)
+        for name in (None, "match-a", "match-", "*", "other")
+        for pattern in (PatternType.ANY, PatternType.MATCH, PatternType.LITERAL, PatternType.PREFIXED)
+        for host in (None, "*")
+        for operation, permission in (
+            (AclOperation.ANY, AclPermissionType.ANY),
+            (AclOperation.READ, AclPermissionType.ANY),
+            (AclOperation.ANY, AclPermissionType.DENY),
+        )
+    ]
+    async with await AdminClient.open(secured.bootstrap, config=security.config()) as admin:
+        (await admin.create_acls(acls)).raise_first()
+        await admin.wait_until_acls(created=acls)
+        for filter in filters:
+            assert await admin.describe_acls(filter) == sorted(acl for acl in acls if filter.matches(acl)), str(filter)
+        await admin.delete_acls([AclBindingFilter(principal="User:match")])
+        await admin.wait_until_acls(deleted=acls)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from kwire.secret import Secret
 
-__all__ = ["HASHES", "MAX_ITERATIONS", "MIN_ITERATIONS", "ScramName", "salted_password"]
+__all__ = ["HASHES", "MAX_ITERATIONS", "MIN_ITERATIONS", "SALT_BYTES", "ScramName", "salted_password"]
 
 ScramName: TypeAlias = Literal["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
@@ -17,6 +17,9 @@ MIN_ITERATIONS = 4096
 """The least that RFC 7677 and Kafka allow. Fewer would let a false broker try passwords quickly."""
 MAX_ITERATIONS = 100_000
 """The most that is computed, about 0.1 s. Kafka stores at most 16,384; a false broker could ask for more."""
+
+SALT_BYTES = 24
+"""The length of new salts."""
 
 
 def salted_password(name: str, password: Secret, salt: bytes, iterations: int) -> bytes:

@@ -203,3 +203,23 @@ async def test_client_cannot_authenticate_again_as_another_user(server: Embedded
         with pytest.raises(asyncio.IncompleteReadError):
             await client.send(ClusterMetadataRequest(), 0)
         assert node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1
+
+
+async def test_client_cannot_authenticate_again_by_another_mechanism(server: EmbeddedZooKeeper) -> None:
+    """Even if it is enabled (KIP-368)."""
+    properties = {
+        **PLAIN,
+        **SESSION,
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    }
+    async with secured(await scram_cluster(server), properties, 1) as [node], RawClient(node) as client:
+        await client.authenticate("alice", ALICE_PASSWORD)
+        await asyncio.sleep(1.1)
+        scram = SaslHandshakeRequest(mechanism="SCRAM-SHA-256")
+        assert (await client.send(scram, 1)).error_code == 33
+        with pytest.raises(asyncio.IncompleteReadError):
+            await client.send(ClusterMetadataRequest(), 0)
+        assert node.metrics.closed[CloseReason.AUTHENTICATION_FAILED] == 1
+        async with RawClient(node) as another:
+            assert (await another.send(scram, 1)).error_code == 0

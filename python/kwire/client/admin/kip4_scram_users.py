@@ -16,6 +16,7 @@ from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire.protocol.sasl_server import ScramCredential
+from kwire.protocol.scram_passwords import SALT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["alter", "describe", "reported"]
 
 TOOL = "users"
-SALT_BYTES = 24
 
 
 async def describe(backend: Backend, users: tuple[str, ...]) -> Described:

@@ -10,7 +10,7 @@ from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, Broker
 from kwire.client.admin.errors import AdminError
-from kwire.protocol.scram_passwords import salted_password
+from kwire.protocol.scram_passwords import SALT_BYTES, salted_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.alter_user_scram_credentials import ScramCredentialUpsertion
     from kwire.protocol.negotiated_versions import Dialect
-
-SALT_BYTES = 24
 
 
 class ScramUserOperations:
