@@ -9,27 +9,24 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.authentication import identify_by_connection
+from kwire.cluster.node.connection_acceptor import ConnectionAcceptor, bind
 from kwire.cluster.node.connection_limits import Limits, enforce_memory
 from kwire.cluster.node.server_connection import ServerConnection
-from kwire.protocol.server_shutdown import close_server
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
+    from kwire.cluster.loop_shares import ConnectionShare
     from kwire.cluster.node.connection_limits import ConnectedClient, Observer
     from kwire.cluster.node.connection_owner import CachedResponses, Dispatch, Identify
 
 SWEEP_SECONDS = 1.0
-BACKLOG = 512
-"""Connections that wait to be accepted."""
-ACCEPTED_AT_ONCE = 8
-"""Connections that are accepted in one iteration of the event loop, so that a client that connects all the time takes
-turns with others."""
 
 
 def no_cached_responses(_received: bytes, _start: int, _at_most: int, _client: ConnectedClient) -> None:
@@ -55,7 +52,7 @@ class Listener:
         self._tls = tls
         self.limits = limits or Limits()
         self.connections: set[ServerConnection] = set()
-        self._server: asyncio.Server | None = None
+        self._acceptor: ConnectionAcceptor | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._addresses: Counter[str] = Counter()
         self.is_adding_up = False
@@ -73,29 +70,15 @@ class Listener:
         Raises:
             OSError: the address is not available.
         """
-        loop = asyncio.get_running_loop()
-        timeout = self.limits.incomplete_frame if self._tls is not None else None
-        self._server = await loop.create_server(
-            lambda: ServerConnection(self),
-            host,
-            port,
-            backlog=ACCEPTED_AT_ONCE,
-            ssl=self._tls,
-            ssl_handshake_timeout=timeout,
-        )
-        for listening in self._server.sockets:
-            with socket.fromfd(listening.fileno(), listening.family, listening.type) as same:
-                same.setsockopt(
-                    socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.receive_buffer
-                )  # connections inherit it
-                same.listen(BACKLOG)
-        self.host, self.port = self._server.sockets[0].getsockname()[:2]
-        self._sweeper = loop.create_task(self._sweep(), name=f"sweep :{self.port}")
+        sockets = await bind(host, port)
+        self.host, self.port = sockets[0].getsockname()[:2]
+        self._acceptor = ConnectionAcceptor(sockets, self, self._open)
+        self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name=f"sweep :{self.port}")
 
     async def stop(self, grace: float = 5.0) -> None:
         """Stop accepting, answer requests in flight for at most `grace` seconds, and close all connections."""
-        if self._server is not None:
-            await close_server(self._server)
+        if self._acceptor is not None:
+            await self._acceptor.stop()
         for connection in tuple(self.connections):
             connection.finish()
         try:
@@ -112,7 +95,14 @@ class Listener:
     @property
     def is_listening(self) -> bool:
         """Whether new connections are accepted."""
-        return self._server is not None and self._server.is_serving()
+        return self._acceptor is not None and self._acceptor.is_listening
+
+    async def _open(self, accepted: socket.socket, share: ConnectionShare) -> None:
+        timeout = self.limits.incomplete_frame if self._tls is not None else None
+        with suppress(OSError):  # the client has disconnected, or the TLS handshake has failed
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: ServerConnection(self, share), accepted, ssl=self._tls, ssl_handshake_timeout=timeout
+            )
 
     def add(self, connection: ServerConnection) -> None:
         """Register an open connection."""

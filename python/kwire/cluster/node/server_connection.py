@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.loop_shares import (
     BYTE_SECONDS,
-    CONNECTION_SECONDS,
     SETTLE_SECONDS,
     ConnectionShare,
-    LoopShares,
     Measured,
 )
 from kwire.cluster.node.connection_limits import (
@@ -86,13 +84,13 @@ class ServerConnection(asyncio.Protocol):
         "ip_address",
     )
 
-    def __init__(self, listener: ConnectionOwner) -> None:
+    def __init__(self, listener: ConnectionOwner, share: ConnectionShare) -> None:
         self._listener = listener
         self._dispatch = listener.dispatch
         self._cached_responses = listener.cached_responses
         self._limits = listener.limits
         self._loop = asyncio.get_running_loop()
-        self._share = LoopShares.of_loop().own  # until the address is known
+        self._share = share
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
         """Received bytes that are not processed: an incomplete frame, or frames that arrived while reading paused."""
@@ -130,19 +128,10 @@ class ServerConnection(asyncio.Protocol):
             self.ip_address = address[0]
             self.client.address = f"{address[0]}:{address[1]}"
             self.client.host = normalized_host(address[0])
-        self._share = LoopShares.of_loop().connection(self.ip_address)
-        self._share.arrived(self._loop.time())
-        self._share.used = CONNECTION_SECONDS
-        self._share.settle(self._loop.time())
         self._listener.identify(self.client, transport)
         self._listener.add(self)
         self._listener.observer.opened(self.client)
-        if len(self._listener.connections) > self._limits.connections:
-            self.close(CloseReason.TOO_MANY_CONNECTIONS, f"more than {self._limits.connections} connections")
-        elif self._listener.connections_of(self.ip_address) > self._limits.connections_per_address:
-            detail = f"more than {self._limits.connections_per_address} connections of {self.ip_address}"
-            self.close(CloseReason.TOO_MANY_CONNECTIONS, detail)
-        elif not self._share.is_due(self._loop.time()):
+        if not self._share.is_due(self._loop.time()):
             self._yield_turn()
 
     def connection_lost(self, exc: Exception | None) -> None:

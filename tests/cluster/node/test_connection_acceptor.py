@@ -1,0 +1,142 @@
+"""Accepting connections: an address that opens connections all the time leaves the loop to others."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kwire.cluster import loop_shares
+from kwire.cluster.loop_shares import LoopShares
+from kwire.cluster.node.connection_limits import CloseReason, Limits
+from kwire.cluster.node.listener import Listener
+from tests.cluster.node.test_listener import EchoDispatcher, RecordingObserver, framed
+from tests.eventually import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+GREEDY, OTHER = "127.0.0.2", "127.0.0.3"
+
+
+@pytest.fixture
+def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address that has used more than its share waits even if the loop is idle."""
+    monkeypatch.setattr(loop_shares, "IDLE_SHARE", 0.0)
+    monkeypatch.setattr(loop_shares, "LONGEST_WAIT", 1e6)
+
+
+@asynccontextmanager
+async def listening(limits: Limits | None = None) -> AsyncIterator[tuple[Listener, RecordingObserver]]:
+    observer = RecordingObserver()
+    listener = Listener(EchoDispatcher(), observer, limits)
+    await listener.start("127.0.0.1")
+    try:
+        yield listener, observer
+    finally:
+        await listener.stop(1.0)
+
+
+def charge(seconds: float) -> None:
+    """Charge the greedy address for time that it has used while another address is active."""
+    shares, now = LoopShares.of_loop(), asyncio.get_running_loop().time()
+    greedy, other = shares.connection(GREEDY), shares.connection(OTHER)
+    greedy.arrived(now)
+    other.arrived(now)
+    greedy.used = seconds
+    greedy.settle(now)
+
+
+def forgive() -> None:
+    """Let the greedy address continue."""
+    LoopShares.of_loop().connection(GREEDY).address.due = 0.0
+
+
+async def connected(listener: Listener, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(listener.host, listener.port, local_addr=(address, 0))
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send a request, and check its answer."""
+    writer.write(framed(b"hello"))
+    async with asyncio.timeout(20):
+        assert await reader.readexactly(len(framed(b"hello"))) == framed(b"hello")
+
+
+def send_part_of_a_frame_and_reset(listener: Listener) -> None:
+    with socket.create_connection((listener.host, listener.port), source_address=(GREEDY, 0)) as client:
+        client.sendall(framed(b"hello")[:6])
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@pytest.mark.usefixtures("never_idle")
+async def test_connection_of_an_address_that_used_more_than_its_share_is_opened_later() -> None:
+    async with listening() as (listener, observer):
+        charge(1e3)
+        held = await connected(listener, GREEDY)
+        other = await connected(listener, OTHER)
+        await echo(*other)
+        assert [client.host for client in observer.open] == [OTHER]
+        forgive()
+        await echo(*held)
+        for _, writer in (held, other):
+            writer.close()
+
+
+@pytest.mark.usefixtures("never_idle")
+async def test_connection_that_is_reset_before_it_is_opened_is_dropped() -> None:
+    async with listening() as (listener, observer):
+        charge(1e3)
+        for _ in range(20):
+            send_part_of_a_frame_and_reset(listener)
+        other = await connected(listener, OTHER)  # it is accepted after them
+        await echo(*other)
+        forgive()
+        later = await connected(listener, GREEDY)
+        await echo(*later)
+        assert [client.host for client in observer.open] == [OTHER, GREEDY]
+        for _, writer in (other, later):
+            writer.close()
+
+
+@pytest.mark.usefixtures("never_idle")
+async def test_connections_that_are_not_open_count_as_connections_of_their_address() -> None:
+    async with listening(Limits(connections_per_address=3)) as (listener, observer):
+        charge(1e3)
+        clients = [await connected(listener, GREEDY) for _ in range(4)]
+        await eventually(lambda: observer.closures)
+        assert [reason for reason, _ in observer.closures] == [CloseReason.TOO_MANY_CONNECTIONS]
+        assert await clients[-1][0].read() == b""
+        forgive()
+        for client in clients[:3]:
+            await echo(*client)
+        for _, writer in clients:
+            writer.close()
+
+
+async def test_opening_connections_is_charged_to_their_address() -> None:
+    async with listening() as (listener, _):
+        clients = [await connected(listener, GREEDY) for _ in range(3)]
+        for client in clients:
+            await echo(*client)
+        assert LoopShares.of_loop().connection(GREEDY).address.due > 0
+        for _, writer in clients:
+            writer.close()
+
+
+@pytest.mark.usefixtures("never_idle")
+async def test_stop_closes_connections_that_are_not_open() -> None:
+    async with listening() as (listener, observer):
+        charge(1e3)
+        reader, writer = await connected(listener, GREEDY)
+        other = await connected(listener, OTHER)
+        await echo(*other)
+        await listener.stop(1.0)
+        assert await reader.read() == b""
+        assert GREEDY not in {client.host for client in observer.open}
+        writer.close()
+        other[1].close()
