@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +45,7 @@ class InvalidArgument(ValueError):
     """The text of an argument is not valid."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """The help of a positional parameter.
 
     Attributes:
@@ -62,8 +61,7 @@ class Argument:
     document: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """The help of an option. See Argument.
 
     Attributes:
@@ -84,8 +82,7 @@ class Option:
         return (main, *self.also, *((self.short,) if self.short else ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of an operation.
 
     Attributes:
@@ -113,6 +110,7 @@ class Parameter:
         return self.type is bool
 
 
+@cache
 def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the parameters of a function in its order, without `run`.
 

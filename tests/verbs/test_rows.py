@@ -54,4 +54,4 @@ def test_table_has_a_line_for_each_nested_row() -> None:
         ("INDEX", True, None),
         ("COLOR", False, None),
     ]
-    assert list(cells(WHOLE)) == [["w", None, 0, Color.RED], ["w", None, 1, Color.RED]]
+    assert list(cells(WHOLE)) == [("w", None, 0, Color.RED), ("w", None, 1, Color.RED)]

@@ -18,12 +18,10 @@ The configuration file is `~/.config/kwire/config.toml`, or the file that KWIRE_
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -49,8 +47,7 @@ KEYS: dict[str, type | tuple[type, ...]] = {
 """The keys of a cluster in the configuration file, and their types."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterChoice:
+class ClusterChoice(NamedTuple):
     """A cluster, how to connect to it, and what is allowed there.
 
     Attributes:
@@ -229,6 +226,8 @@ def _run_password_command(command: str) -> Secret:
     Raises:
         click.UsageError: the command fails, or prints nothing.
     """
+    import shlex
+
     try:
         done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, check=False)
     except (OSError, ValueError) as error:

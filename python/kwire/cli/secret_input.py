@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire.parameters import InvalidArgument
 from kwire.secret import Secret
-from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
     from pathlib import Path

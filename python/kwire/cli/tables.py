@@ -31,7 +31,7 @@ def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], p
     if sys.stdout.isatty():
         _print_with_rich(columns, rows, paint)
     else:
-        sys.stdout.writelines(f"{line}\n" for line in plain_lines(columns, rows))
+        sys.stdout.write("\n".join((*plain_lines(columns, rows), "")))
 
 
 def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -21,9 +21,9 @@ from kwire.cli.verb_errors import INTERRUPTED, exit_code, exit_code_of_answer, e
 from kwire.cli.verb_run import NotConfirmed, VerbRun
 from kwire.cli.verb_session import current_session
 from kwire.errors import KwireError
+from kwire.parameters import InvalidArgument
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
-from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.verb import Argument, Danger, Failure, Unhealthy
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 from kwire.cli.cluster_choice import config_path
 from kwire.cli.suggestions import with_suggestion
 from kwire.client.admin.errors import NotSupported
-from kwire.verbs.changes import InvalidArgument
+from kwire.parameters import InvalidArgument
 from kwire.verbs.verb import Danger, Run
 
 if TYPE_CHECKING:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["VerbSession", "current_session"]
 
 KEY = "kwire.verb_session"
+COLLECTED_AT = 50_000
+"""New objects after which the garbage collector runs. A result of thousands of rows has few cycles, or none."""
 SLOW = 3.0
 """Seconds without a response after which the command says on a terminal what it waits for."""
 
@@ -89,6 +91,7 @@ async def open_admin(cluster: ClusterChoice) -> AdminClient:
     from kwire.client.admin import AdminClient
 
     gc.freeze()
+    gc.set_threshold(COLLECTED_AT)
     gc.enable()
     opening = AdminClient.open(
         cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config

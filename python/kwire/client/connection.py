@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 import ssl
 from collections import deque
 from datetime import UTC, datetime
@@ -239,7 +238,9 @@ class Connection:
             request, version = exchange.receive(timed.response.decode()), None
         self._authentications += 1
         if exchange.session_lifetime_ms > 0 and self._fault is None:
-            pause = exchange.session_lifetime_ms / 1000 * random.uniform(*REAUTHENTICATE_AT)
+            from random import uniform
+
+            pause = exchange.session_lifetime_ms / 1000 * uniform(*REAUTHENTICATE_AT)
             self._session_timer = self._loop.call_later(max(pause, MIN_SESSION), self._start_reauthentication)
 
     def _start_reauthentication(self) -> None:

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound, NotSupported, OutcomeUnknown
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.parameters import InvalidArgument
 from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
-from kwire.verbs.changes import InvalidArgument
 
 __all__ = ["Problem", "problem_of"]
 

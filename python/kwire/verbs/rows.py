@@ -10,6 +10,7 @@ import dataclasses
 from datetime import datetime
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from kwire.readable import topic_id_text
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from kwire.verbs.verb import Rows
 
@@ -80,26 +81,25 @@ def columns(row_class: Any) -> tuple[Column, ...]:
     return (*own, *nested)
 
 
-def cells(row: Any) -> Iterator[list[Any]]:
+def cells(row: Any) -> Sequence[tuple[Any, ...]]:
     """Return the lines of a row in a table, as values in the order of `columns`."""
     row_class: type = type(row)
-    names, nested = _shown_fields(row_class)
-    own = [getattr(row, name) for name in names]
+    own_values, nested = _shown_fields(row_class)
+    own = own_values(row)
     if nested is None:
-        yield own
-        return
-    for each in getattr(row, nested):
-        for line in cells(each):
-            yield [*own, *line]
+        return (own,)
+    return [(*own, *line) for each in getattr(row, nested) for line in cells(each)]
 
 
 @cache
-def _shown_fields(row_class: type) -> tuple[list[str], str | None]:
-    """Return the names of the fields that tables show, and the name of the field with nested rows."""
+def _shown_fields(row_class: type) -> tuple[Callable[[Any], tuple[Any, ...]], str | None]:
+    """Return a function for the values of a row that tables show, and the name of the field with nested rows."""
     fields = dataclasses.fields(row_class)
     nested = [field.name for field in fields if field.metadata.get("rows")]
     names = [field.name for field in fields if field.metadata.get("table", True) and field.name not in nested]
-    return names, nested[-1] if nested else None
+    # `attrgetter` is faster, but it returns a tuple only for several names.
+    several = attrgetter(*names) if len(names) > 1 else lambda row: tuple(getattr(row, name) for name in names)
+    return several, nested[-1] if nested else None
 
 
 def json_value(value: Any) -> Any:

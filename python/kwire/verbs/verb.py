@@ -14,8 +14,7 @@ the file of `--password-file`, stdin, or a prompt.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
 from kwire.parameters import Argument, Danger, InvalidArgument, Option, Parameter, declared_parameters
 
@@ -43,8 +42,7 @@ __all__ = [
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """An item that a broker refused, in place of its row.
 
     Attributes:
@@ -145,8 +143,7 @@ class Run:
         return self._admin
 
 
-@dataclass(frozen=True)
-class Verb(Generic[R]):
+class Verb(NamedTuple, Generic[R]):
     """An operation on a cluster.
 
     Attributes:

@@ -145,13 +145,11 @@ class NameFile:
         Raises:
             OSError: the file cannot be written.
         """
-        lines = sorted({name.encode() for name in names if name.isprintable() and name})
-        data = bytearray(self._head)
-        for line in lines:
-            if len(data) + len(line) >= MAX_BYTES:
-                break
-            data += line + b"\n"
-        write_atomically(self.path, bytes(data))
+        lines = [f"{name}\n" for name in sorted(set(names)) if name.isprintable() and name]
+        data = self._head + "".join(lines).encode()
+        if len(data) > MAX_BYTES:
+            data = data[: data.rindex(b"\n", 0, MAX_BYTES) + 1]
+        write_atomically(self.path, data)
         if os.path.exists(self._marker):
             os.unlink(self._marker)
         _remove_oldest()

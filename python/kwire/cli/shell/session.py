@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import gc
 import sys
 from contextlib import asynccontextmanager
@@ -103,7 +102,7 @@ class ShellSession(VerbSession):
         if chosen == self._chosen:
             return self.choice
         if all(chosen[name] == self._chosen[name] for name in CHOOSING):  # another timeout
-            return dataclasses.replace(self.choice, timeout=chosen["timeout"])
+            return self.choice._replace(timeout=chosen["timeout"])
         return super().cluster(chosen, is_required=is_required)
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:

@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import Backend, Targets, Topics
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.completion import Condition, ProgressCallback
+    from kwire.client.admin.topic_changes import NewTopic, TopicChange
     from kwire.client.admin.values import (
         ClusterDescription,
-        NewTopic,
         Outcomes,
         ReassignmentStatus,
         ToolResult,
-        TopicChange,
     )
     from kwire.client.connection_config import ConnectionConfig
     from kwire.protocol.negotiated_versions import Dialect

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.topic_changes import NewTopic, TopicChange
     from kwire.client.admin.values import (
-        NewTopic,
         Outcomes,
         ReassignmentStatus,
         ToolResult,
-        TopicChange,
         TopicDescription,
     )
     from kwire.protocol.endpoint import Endpoint

@@ -11,7 +11,6 @@ is OutcomeUnknown.
 from __future__ import annotations
 
 import asyncio
-from random import uniform
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.client.admin.answer import Answer
@@ -429,5 +428,7 @@ async def attempt(
 
 async def back_off(pause: float) -> float:
     """Wait for about `pause` seconds and return how long to wait the next time."""
+    from random import uniform  # its import takes as long as a request
+
     await asyncio.sleep(pause * uniform(0.5, 1.5))
     return min(2 * pause, LONGEST_PAUSE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
-from kwire.client.admin.values import NewTopic, Progress
+from kwire.client.admin.values import Progress
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
 
@@ -155,6 +155,8 @@ def expected_count(topic: object) -> int | None:
     Raises:
         TypeError: it is something else.
     """
+    from kwire.client.admin.topic_changes import NewTopic
+
     if isinstance(topic, NewTopic):
         return len(topic.assignment) or topic.partitions
     if topic is None or (isinstance(topic, int) and not isinstance(topic, bool)):

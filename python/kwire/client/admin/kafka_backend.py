@@ -7,6 +7,7 @@ the same effect and the same response. Creating and deleting topics are not repe
 from __future__ import annotations
 
 import uuid
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.client.admin.answer import error_code, first_error_code, result_error
@@ -15,6 +16,7 @@ from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.topic_metadata import metadata_request, read_metadata
 from kwire.client.admin.values import (
+    NO_LAG,
     Outcomes,
     PartitionDescription,
     PartitionMove,
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
-    from kwire.client.admin.values import NewTopic, ToolResult, TopicChange
+    from kwire.client.admin.topic_changes import NewTopic, TopicChange
+    from kwire.client.admin.values import ToolResult
     from kwire.declare import Message, Request
     from kwire.messages.kafka.create_topics import CreatableTopic
     from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
@@ -54,6 +57,8 @@ PREFERRED, UNCLEAN = 0, 1
 """Types of elections (KIP-460)."""
 METADATA_LAG_SECONDS = 2.0
 """How long the metadata of a broker may lack a change that the controller has made."""
+PARTITION_INDEX = attrgetter("partition_index")
+"""The order of the partitions of a topic."""
 TOPICS_PER_REQUEST = 500
 """Topics in one DescribeConfigs request, which bounds the size of its response."""
 
@@ -420,22 +425,28 @@ def _described(response: MetadataResponse) -> Topics:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminError:
+    # Called for each topic of a cluster. Arguments by name would take twice as long, and the item of an error is only
+    # formatted if there is an error.
     return result_error(topic, name) or TopicDescription(
         name,
         tuple(
-            PartitionDescription(
-                each.partition_index,
-                None if each.leader_id < 0 else each.leader_id,
-                each.replica_nodes,
-                each.isr_nodes,
-                None if each.leader_epoch < 0 else each.leader_epoch,
-                each.offline_replicas,
-                error=result_error(each, f"{name}-{each.partition_index}"),
-            )
-            for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+            [
+                PartitionDescription(
+                    each.partition_index,
+                    None if each.leader_id < 0 else each.leader_id,
+                    each.replica_nodes,
+                    each.isr_nodes,
+                    None if each.leader_epoch < 0 else each.leader_epoch,
+                    each.offline_replicas,
+                    NO_LAG,
+                    result_error(each, f"{name}-{each.partition_index}") if each.error_code else None,
+                )
+                for each in sorted(topic.partitions, key=PARTITION_INDEX)
+            ]
         ),
-        topic_id=topic.topic_id if topic.topic_id.int else None,
-        is_internal=topic.is_internal,
+        None,
+        topic.topic_id if topic.topic_id.int else None,
+        topic.is_internal,
     )
 
 

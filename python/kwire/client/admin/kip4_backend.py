@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
-    from kwire.client.admin.values import NewTopic, TopicChange
+    from kwire.client.admin.topic_changes import NewTopic, TopicChange
     from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata
     from kwire.protocol.endpoint import Endpoint

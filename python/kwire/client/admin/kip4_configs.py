@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.kip4_tools import tool_result
-from kwire.client.admin.values import Outcomes, TopicChange
+from kwire.client.admin.topic_changes import TopicChange
+from kwire.client.admin.values import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

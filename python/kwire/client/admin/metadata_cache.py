@@ -7,7 +7,7 @@ reached, and they are not used after `MAX_AGE`.
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire.client.admin.values import BrokerAddress, ClusterDescription
 from kwire.decoder import Decoder
@@ -24,15 +24,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Aged: TypeAlias = tuple[T, float]
+"""A value, and when it was received in seconds of the cache's clock. A response can have thousands of them."""
 MAX_AGE = 60.0
 """Seconds for which an entry is used. Kafka's clients keep metadata for 300 (`metadata.max.age.ms`)."""
-
-
-class Aged(NamedTuple, Generic[T]):
-    """A value, and when it was received in seconds of the cache's clock."""
-
-    value: T
-    at: float
 
 
 class MetadataCache:
@@ -78,7 +73,7 @@ class MetadataCache:
         if isinstance(response, MetadataResponse):
             cluster = described_by_kafka(response)
             now = self.clock()
-            self._topics |= {topic.name: Aged(topic, now) for topic in response.topics if topic.name is not None}
+            self._topics |= {topic.name: (topic, now) for topic in response.topics if topic.name is not None}
         elif isinstance(response, ClusterMetadataResponse):
             cluster = described_by_kip4(response)
         else:
@@ -86,7 +81,7 @@ class MetadataCache:
         if cluster.brokers:
             self.brokers = {broker.id: Endpoint(broker.host, broker.port) for broker in cluster.brokers}
             self.seen |= self.brokers.keys()
-            self._cluster = Aged(cluster, self.clock())
+            self._cluster = cluster, self.clock()
         self.controller = cluster.controller
 
     # Brokers
@@ -122,7 +117,7 @@ class MetadataCache:
 
     def add_coordinator(self, key_type: int, key: str, broker_id: int) -> None:
         """Remember a coordinator."""
-        self._coordinators[key_type, key] = Aged(broker_id, self.clock())
+        self._coordinators[key_type, key] = broker_id, self.clock()
 
     def forget_coordinator(self, key_type: int, key: str) -> None:
         """Drop a coordinator that is not responsible any more."""
@@ -132,7 +127,7 @@ class MetadataCache:
         oldest = self.clock() - MAX_AGE
         if not_before is not None:
             oldest = max(oldest, not_before)
-        return entry.value if entry is not None and entry.at >= oldest else None
+        return entry[0] if entry is not None and entry[1] >= oldest else None
 
 
 def described_by_kafka(response: MetadataResponse) -> ClusterDescription:

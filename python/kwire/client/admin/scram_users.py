@@ -10,7 +10,6 @@ from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, Broker
 from kwire.client.admin.errors import AdminError
-from kwire.protocol.scram_passwords import SALT_BYTES, salted_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -145,6 +144,7 @@ def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertio
     from secrets import token_bytes
 
     from kwire.messages.kafka.alter_user_scram_credentials import ScramCredentialUpsertion
+    from kwire.protocol.scram_passwords import SALT_BYTES, salted_password
 
     salt = token_bytes(SALT_BYTES)
     return ScramCredentialUpsertion(

@@ -1,9 +1,8 @@
-"""Arguments and results of the admin client."""
+"""Results of the admin client."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokerAddress",
     "ClusterDescription",
-    "NewTopic",
     "Outcomes",
     "PartitionDescription",
     "PartitionMove",
@@ -24,47 +22,8 @@ __all__ = [
     "ReassignmentState",
     "ReassignmentStatus",
     "ToolResult",
-    "TopicChange",
     "TopicDescription",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTopic:
-    """A topic to create.
-
-    Attributes:
-        partitions: how many partitions; None for the default of the cluster.
-        replication_factor: how many replicas; None for the default of the cluster.
-        assignment: the brokers of each partition, the preferred leader first. It replaces both numbers.
-        configs: the configs of the topic.
-    """
-
-    partitions: int | None = None
-    replication_factor: int | None = None
-    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    configs: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicChange:
-    """Changes of a topic.
-
-    Configs are changed first; then the first of assignment, replication factor, and partitions that is given.
-
-    Attributes:
-        partitions: the new number of partitions.
-        replication_factor: the new number of replicas.
-        assignment: the brokers of the partitions to move. Other partitions stay.
-        set_configs: configs to set.
-        delete_configs: names of configs to delete.
-    """
-
-    partitions: int | None = None
-    replication_factor: int | None = None
-    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    set_configs: Mapping[str, str] = field(default_factory=dict)
-    delete_configs: Sequence[str] = ()
 
 
 class Outcomes(Mapping[str, "AdminError | None"]):
@@ -99,6 +58,10 @@ class Outcomes(Mapping[str, "AdminError | None"]):
         """Raise the first error, if there is one."""
         for error in self.errors.values():
             raise error
+
+
+NO_LAG: Mapping[int, int | None] = MappingProxyType({})
+"""The lag of the replicas of a partition if the cluster does not report it."""
 
 
 class BrokerAddress(NamedTuple):
@@ -144,7 +107,7 @@ class PartitionDescription(NamedTuple):
     isr: tuple[int, ...]
     leader_epoch: int | None = None
     offline_replicas: tuple[int, ...] | None = None
-    lag: Mapping[int, int | None] = MappingProxyType({})
+    lag: Mapping[int, int | None] = NO_LAG
     error: AdminError | None = None
 
 

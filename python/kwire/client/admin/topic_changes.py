@@ -1,0 +1,49 @@
+"""Arguments of the operations that create and alter topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["NewTopic", "TopicChange"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create.
+
+    Attributes:
+        partitions: how many partitions; None for the default of the cluster.
+        replication_factor: how many replicas; None for the default of the cluster.
+        assignment: the brokers of each partition, the preferred leader first. It replaces both numbers.
+        configs: the configs of the topic.
+    """
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChange:
+    """Changes of a topic.
+
+    Configs are changed first; then the first of assignment, replication factor, and partitions that is given.
+
+    Attributes:
+        partitions: the new number of partitions.
+        replication_factor: the new number of replicas.
+        assignment: the brokers of the partitions to move. Other partitions stay.
+        set_configs: configs to set.
+        delete_configs: names of configs to delete.
+    """
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    set_configs: Mapping[str, str] = field(default_factory=dict)
+    delete_configs: Sequence[str] = ()
