@@ -17,6 +17,11 @@ class CodedName(StrEnum):
         member.code = code
         return member
 
+    @property
+    def camel_case(self) -> str:
+        """The name as Kafka's tools print it and ZooKeeper has it, such as `DescribeConfigs`."""
+        return "".join(word.capitalize() for word in self.value.split("_"))
+
     @classmethod
     def of_code(cls, code: int) -> Self:
         """Return the name for a number, which is that of 0 for an unknown number."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.acl_values import AclBindingFilter
     from kwire.client.admin.backend import Backend
-    from kwire.client.admin.coded_name import CodedName
 
 __all__ = ["create", "delete", "describe", "reported"]
 
@@ -71,8 +70,8 @@ async def _change(backend: Backend, command: str, acl: AclBinding) -> AdminError
     """Add or remove an ACL, and return the error if the node rejects it."""
     options = [f"--pattern={acl.pattern_type.value.lower()}", f"--host={acl.host}"]
     options += ["--deny"] if acl.permission_type is AclPermissionType.DENY else []
-    resource = (_kafka_name(acl.resource_type), acl.resource_name)
-    arguments = [command, *options, "--", *resource, acl.principal, _kafka_name(acl.operation)]
+    resource = (acl.resource_type.camel_case, acl.resource_name)
+    arguments = [command, *options, "--", *resource, acl.principal, acl.operation.camel_case]
     try:
         await tool_result(backend, TOOL, arguments, str(acl))
     except AdminError as error:
@@ -111,11 +110,6 @@ def _resource(row: Mapping[str, str]) -> dict[str, Any]:
         "resource_name": row["resource_name"],
         "pattern_type": _of_kafka_name(PatternType, row["pattern_type"]),
     }
-
-
-def _kafka_name(value: CodedName) -> str:
-    """Return a name as Kafka writes it in ZooKeeper, such as `DescribeConfigs`."""
-    return "".join(word.capitalize() for word in value.value.split("_"))
 
 
 def _of_kafka_name(kind: Any, name: str) -> Any:

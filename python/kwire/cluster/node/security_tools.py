@@ -39,22 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = ["AclsTool", "UsersTool"]
 
-OPERATIONS = (
-    "All",
-    "Read",
-    "Write",
-    "Create",
-    "Delete",
-    "Alter",
-    "Describe",
-    "ClusterAction",
-    "DescribeConfigs",
-    "AlterConfigs",
-    "IdempotentWrite",
-    "CreateTokens",
-    "DescribeTokens",
+OPERATIONS = tuple(
+    each.camel_case
+    for each in AclOperation
+    if each.code > AclOperation.ANY.code and each is not AclOperation.TWO_PHASE_COMMIT
 )
-"""As Kafka writes them."""
+"""The operations of Kafka 3.9, the last version with ZooKeeper, as it writes them."""
 USERS = "/config/users"
 FORBIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\uf8ff\\ufff0-\\uffff]")
 """What ZooKeeper does not accept in a path."""

@@ -11,6 +11,7 @@ from kwire.verbs.verb import Argument, Option, Rows, Run, verb
 
 
 @verb(
+    nothing="No ACLs.",
     examples=(
         "acls list",
         "acls list topic:orders --pattern-type MATCH",

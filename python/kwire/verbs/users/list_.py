@@ -26,7 +26,7 @@ class ScramUser:
     credentials: tuple[Credential, ...] = field(metadata=column(rows=True))
 
 
-@verb(lists="users", examples=("users list", "users list alice -o json"))
+@verb(nothing="No users with SCRAM credentials.", lists="users", examples=("users list", "users list alice -o json"))
 async def list_(
     run: Run, names: Annotated[list[str], Argument("Names of users [default: all].", "USER", "users")]
 ) -> Rows[ScramUser]:
