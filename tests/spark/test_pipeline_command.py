@@ -43,9 +43,13 @@ STATE = [name for name in TABLES if name != "polls"]  # a capture has 'same' row
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Return environment variables with a Spark configuration that starts fast."""
-    conf = tmp_path / "conf"
-    conf.mkdir()
+    return spark_environment(tmp_path)
+
+
+def spark_environment(folder: Path) -> dict[str, str]:
+    """Return environment variables with a Spark configuration that starts fast, which is written to a folder."""
+    conf = folder / "conf"
+    conf.mkdir(exist_ok=True)
     (conf / "spark-defaults.conf").write_text(
         "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
         "spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
