@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.capture import Capture, from_table
+from kwire.capture import Capture, from_table, segments
 from kwire.capture.rows import to_rows
+from kwire.capture.upload import upload
+from kwire.storage.location import Location
 from tests.capture.sample_rows import at, error_row, metadata, response_row
 from tests.cli.running import DATA, Run
 from tests.cli.running import kwire as run
+from tests.object_storage import s3_server
 
 TAPES = DATA / "tapes"
 
@@ -108,6 +111,32 @@ def test_missing_file_is_a_usage_error(tmp_path: Path) -> None:
 
     assert (done.code, done.out) == (2, "")
     assert "does not exist" in done.err
+
+
+def test_capture_and_table_in_object_store_list_same_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = run("replay", folder, "--since", "2026-11-21T14:00:02").out
+    with s3_server(monkeypatch) as bucket:
+        assert upload(str(folder), f"{bucket}/captures/prod") == len(segments(folder))
+        [recording, *_] = TAPES.glob("kraft44*.parquet")
+        with Location.parse(bucket).files().open_output_stream("frames.parquet") as copy:
+            copy.write(recording.read_bytes())
+
+        remote = run("replay", f"{bucket}/captures/prod", "--since", "2026-11-21T14:00:02")
+        table = run("replay", f"{bucket}/frames.parquet", "--until", "2026-11-21T01:54:45")
+        missing = run("replay", f"{bucket}/captures/other")
+
+    assert (remote.out, remote.err) == (local, "")
+    assert table.out == run("replay", recording, "--until", "2026-11-21T01:54:45").out
+    assert (missing.code, missing.out) == (2, "")
+    assert "s3a://tables/captures/other does not exist" in missing.err
+
+
+@pytest.mark.parametrize("command", [["replay", "http://host/x"], ["capture", "-b", "127.0.0.1:1", "s3://bucket/x"]])
+def test_place_that_the_command_cannot_use_is_a_usage_error(command: list[str]) -> None:
+    done = run(*command)
+
+    assert (done.code, done.out) == (2, "")
+    assert "expected a path" in done.err
 
 
 def table(**columns: object) -> pa.Table:

@@ -36,6 +36,7 @@ from kwire.metadata.events import ConfigChanged, LeaderMoved, TopicAdded, TopicR
 from kwire.metadata.plausibility import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker, TrackedResponse
 from kwire.spark.state_builder import StateBuilder, microseconds, silver_rows
+from kwire.storage.location import Location
 from tests.metadata.responses import BROKERS, ID, OTHER_ID, metadata, partition, topic
 from tests.metadata.silver_events import TimedEvent, silver_events
 from tests.spark.recorded import NAMES, bronze
@@ -132,7 +133,7 @@ def replay_events(folder: Path) -> list[TimedEvent]:
     stream = EventStream()
     return [
         TimedEvent(microseconds(event.at), event.broker_id, event.event)
-        for each in read_rows(folder)
+        for each in read_rows(Location.parse(folder))
         for event in stream.events(each)
         if event.event is not None
     ]

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import multiprocessing
-import socket
 import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.fs
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from kwire.capture.upload import upload
+from kwire.cli.program import run
 from kwire.spark import maintenance
-from kwire.spark.capture_upload import upload
-from kwire.spark.location import Location, UnsupportedLocation
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.store import Store
+from kwire.storage.location import Location, UnsupportedLocation
 from kwire.testing.kafka.jars import jars_of
-from tests.eventually import eventually_sync
+from tests.object_storage import s3_server
 from tests.spark.bronze_rows import response, table, topic
 from tests.spark.test_capture_ingest import assert_history, captured, streamed
 from tests.spark.test_store import clusters, commit, everywhere
@@ -35,39 +33,9 @@ COMMITS = 2
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the URI of an empty bucket.
-
-    The server is a process of its own, since delta-rs holds the GIL while it waits for a response.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def answers() -> bool:
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", port)) == 0
-
-    try:
-        eventually_sync(answers, "the S3 server", within=120)
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-            "AWS_ALLOW_HTTP": "true",
-            "AWS_ACCESS_KEY_ID": "id",
-            "AWS_SECRET_ACCESS_KEY": "key",
-            "AWS_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }.items():
-            monkeypatch.setenv(name, value)
-        endpoint = pyarrow.fs.S3FileSystem(
-            endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True, region="us-east-1"
-        )
-        endpoint.create_dir("tables")
-        yield "s3a://tables/kafka"
-    finally:
-        server.kill()
-        server.wait()
+    """Return a URI in S3 that does not exist yet."""
+    with s3_server(monkeypatch) as bucket:
+        yield f"{bucket}/kafka"
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +96,21 @@ def test_two_processes_write_to_shared_storage(storage: str, request: pytest.Fix
 
 
 @pytest.mark.usefixtures("one_shuffle_partition")
-def test_pipeline_runs_on_hdfs(spark: SparkSession, hdfs: str, tmp_path: Path) -> None:
+def test_pipeline_and_report_run_on_hdfs(
+    spark: SparkSession, hdfs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pipeline = Pipeline(spark, hdfs)
+    page = str(tmp_path / "page.html")
 
     report = pipeline.ingest(table(spark, tmp_path / "bronze", response(0, topic("a")), response(1, topic("b"))))
 
     assert report.rows["polls"] == 2
     assert [row.topic for row in pipeline.table("partitions").where("change = 'gone'").collect()] == ["a"]
+    pipeline.gold()
+    assert run(["report", page, "--gold", hdfs]) == 0
+    assert page in capsys.readouterr().out
+    assert run(["report", page, "--gold", f"{hdfs}-other"]) == 2
+    assert f"{hdfs}-other does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("one_shuffle_partition")

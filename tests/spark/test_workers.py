@@ -12,14 +12,14 @@ import pytest
 import kwire
 from kwire.spark.capture_segments import visible_segments
 from kwire.spark.ingest_task import IngestTask
-from kwire.spark.location import Location, UnsupportedLocation
+from kwire.storage.location import Location, UnsupportedLocation
 
 TASK = """
 import sys, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
 from kwire.spark.ingest_task import IngestTask
-from kwire.spark.location import Location
+from kwire.storage.location import Location
 from kwire.spark.store import Store
 Store(sys.argv[2])
 list(IngestTask(Location.parse(sys.argv[2]), {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))

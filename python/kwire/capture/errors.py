@@ -23,11 +23,11 @@ class NotACapture(CaptureError, LookupError):
     """The folder does not exist or is not a capture.
 
     Attributes:
-        path: the folder or file.
+        path: the folder or file, or the URI of a place.
         reason: what was found instead.
     """
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: Path | str, reason: str) -> None:
         super().__init__(path, reason)
         self.path = path
         self.reason = reason

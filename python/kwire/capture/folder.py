@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from kwire.capture.errors import NotACapture
+from kwire.capture.remote_folder import RemoteFolder
+from kwire.storage.location import Location
 
 _CLOSED = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
@@ -75,14 +77,31 @@ class Segment(NamedTuple):
 def segments(folder: Path | str) -> tuple[Segment, ...]:
     """Return the segments of a capture in the order of their rows.
 
+    Args:
+        folder: a path, or a URI such as `s3://bucket/capture`; only closed segments are in an object store or HDFS.
+
     Raises:
-        NotACapture: the folder does not exist.
+        NotACapture: the folder does not exist, or the place of a URI has no segments.
+        UnsupportedLocation: the scheme of the URI is not supported.
     """
-    folder = Path(folder)
+    if isinstance(folder, str):
+        place = Location.parse(folder, any_name=True)
+        if not place.is_path:
+            return _remote_segments(place.native)
+        folder = Path(place.native)
     tails = {segment.first_row: segment for segment in _tails(folder)}
     closed = {segment.first_row: segment for segment in _closed(folder)}  # listed last: a tail may be rolled meanwhile
     both = tails | closed
     return tuple(both[number] for number in sorted(both))
+
+
+def _remote_segments(uri: str) -> tuple[Segment, ...]:
+    remote = RemoteFolder(uri)
+    found = [parse_closed(path, remote) for path in remote.list()]
+    closed = sorted((segment for segment in found if segment is not None), key=lambda segment: segment.first_row)
+    if not closed:
+        raise NotACapture(uri, "the place has no closed segments of a capture")
+    return tuple(closed)
 
 
 def check_writable(folder: Path) -> None:

@@ -20,6 +20,7 @@ from kwire.capture.folder import Segment, segments
 from kwire.capture.rows import SCHEMA, RowKind, request_key, to_rows
 from kwire.capture.tail import TailReader
 from kwire.folder_lock import LOCK_FILE
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ def read(
     segments, rows of different brokers may be out of order by the time that appending them took.
 
     Args:
-        folder: the capture.
+        folder: the capture: a path, or the URI of a place in an object store or HDFS.
         since: return polls at or after this time. The last full response to each request before it comes first, as a
             'carried' row.
         until: return polls before this time.
@@ -76,8 +77,8 @@ def read(
     earlier: dict[RequestKey, pa.Table] = {}
     started = since is None
     found = segments(folder)
-    if not (found or (Path(folder) / LOCK_FILE).exists()):
-        raise NotACapture(Path(folder), "the folder is not a capture")
+    if not (found or _is_open(folder)):
+        raise NotACapture(folder, "the folder is not a capture")
     for segment in _overlapping(found, since, until):
         in_force, own = _split(_sort(_load(segment)), since, until)
         if not started:
@@ -92,6 +93,11 @@ def read(
         yield from own.to_batches(max_chunksize=BATCH_ROWS)
     if not started and earlier:
         yield from emitted.as_carried(_sort(pa.concat_tables(earlier.values())))
+
+
+def _is_open(folder: Path | str) -> bool:
+    """Return whether a folder of this machine is a capture without rows."""
+    return (Path(Location.parse(folder, any_name=True).native) / LOCK_FILE).exists()
 
 
 def _split(rows: pa.Table, since: datetime | None, until: datetime | None) -> tuple[pa.Table, pa.Table]:
@@ -120,7 +126,7 @@ def replay(
     correlation id, controller id, and order of elements; `controller_id` is the poll's own.
 
     Args:
-        folder: the capture.
+        folder: the capture, as of `read`.
         since: return polls at or after this time.
         until: return polls before this time.
         speed: 1.0 returns rows as far apart as they were polled, 10.0 ten times as fast, None without waiting.

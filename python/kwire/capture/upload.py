@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from kwire.capture.errors import NotACapture
 from kwire.capture.folder import PARTIAL_SUFFIX, segments
-from kwire.spark.capture_segments import capture_segments
-from kwire.spark.location import Location
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -43,10 +42,8 @@ def upload(folder: str, place: str) -> int:
     known: set[str] = set()
     if target.is_path:
         Path(target.native).mkdir(parents=True, exist_ok=True)
-        known = {segment.path.name for segment in segments(target.native)}
-    else:
-        with suppress(NotACapture):  # the first upload
-            known = {segment.path.name for segment in capture_segments(target.native)}
+    with suppress(NotACapture):  # the first upload
+        known = {segment.path.name for segment in segments(place)}
     wanted = [segment for segment in segments(folder) if segment.is_closed and segment.path.name not in known]
     for segment in wanted:
         _copy(segment.path, files, target)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kwire.client.security import ClientProperties
     from kwire.client.security.values import PasswordSource
     from kwire.declare import Message
+    from kwire.storage.location import Location
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
@@ -73,6 +74,31 @@ def input_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def existing_place(given: str, hint: str) -> Location:
+    """Return the folder or file that an argument names: a path, or a URI of an object store or HDFS.
+
+    Args:
+        given: the value of the option or argument.
+        hint: its name.
+
+    Raises:
+        BadParameter: it does not exist, or kwire does not support the scheme.
+    """
+    from kwire.storage.location import Location, UnsupportedLocation
+
+    try:
+        place = Location.parse(given, any_name=True)
+        if not place.is_path:
+            require("deltalake", "report")
+        if place.kind() is None:
+            raise click.BadParameter(f"{given} does not exist", param_hint=hint)
+    except UnsupportedLocation as error:
+        raise click.BadParameter(str(error), param_hint=hint) from None
+    except OSError as error:
+        raise click.BadParameter(f"{given} cannot be read: {error}", param_hint=hint) from None
+    return place
 
 
 def time_window_options(command: Command) -> Command:

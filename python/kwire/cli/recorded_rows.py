@@ -14,15 +14,15 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
-    from pathlib import Path
 
     from kwire.capture import Row
+    from kwire.storage.location import Location
 
 
 class UnreadableFrames(KwireError, ValueError):
     """A file is neither a capture nor a table of frames."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
         self.path = path
         self.reason = reason
@@ -32,7 +32,7 @@ class UnreadableFrames(KwireError, ValueError):
 
 
 def read_rows(
-    path: Path, *, since: datetime | None = None, until: datetime | None = None, speed: float | None = None
+    place: Location, *, since: datetime | None = None, until: datetime | None = None, speed: float | None = None
 ) -> Iterator[Row]:
     """Yield the polls of a capture folder, or of a Parquet file of frames (`kwire.capture.from_table`).
 
@@ -43,23 +43,28 @@ def read_rows(
         UnreadableFrames: the file cannot be read.
     """
     try:
-        if path.is_dir():
-            yield from replay(path, since=since, until=until, speed=speed, carried=True)
+        if place.kind() == "file":
+            yield from _read_table(place, since, until)
         else:
-            yield from _read_table(path, since, until)
+            yield from replay(place.native, since=since, until=until, speed=speed, carried=True)
     except UnreadableCapture as error:
-        raise (error if error.path is not None else UnreadableFrames(path, error.reason)) from error
+        raise (error if error.path is not None else UnreadableFrames(place.given, error.reason)) from error
     except KwireError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnreadableFrames(path, " ".join(str(error).split())) from error  # Arrow's texts have several lines
+        raise UnreadableFrames(place.given, " ".join(str(error).split())) from error  # Arrow's texts have several lines
 
 
-def _read_table(path: Path, since: datetime | None, until: datetime | None) -> Iterator[Row]:
-    for batch in from_table(pq.read_table(path)).sort_by("polled_at").to_batches():
+def _read_table(place: Location, since: datetime | None, until: datetime | None) -> Iterator[Row]:
+    for batch in from_table(_read_parquet(place)).sort_by("polled_at").to_batches():
         for row in to_rows(batch):
             if since is not None and row.polled_at < since:
                 if row.frame is not None:
                     yield row._replace(kind=RowKind.CARRIED)
             elif until is None or row.polled_at < until:
                 yield row
+
+
+def _read_parquet(place: Location) -> pa.Table:
+    with place.open() as file:
+        return pq.read_table(file)

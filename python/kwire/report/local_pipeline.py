@@ -10,15 +10,17 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -34,26 +36,41 @@ class JavaNotFound(KwireError):
         return "Spark needs Java 17 or newer: there is no java on the PATH, and JAVA_HOME is not set"
 
 
-def build_gold(source: Path, out: Path) -> Pipeline:
-    """Build silver and gold from the folder of a capture or a Parquet file of frames (docs/capture.md).
+def build_gold(source: Path | str, out: Path) -> Pipeline:
+    """Build silver and gold from a capture or a Parquet file of frames (docs/capture.md).
 
     Args:
-        source: the capture or the file.
+        source: the capture or the file: a path or a URI.
         out: the folder of the pipeline.
 
     Raises:
         JavaNotFound: Spark cannot start.
     """
+    place = Location.parse(source, any_name=True)
     with local_spark(out / "_spark") as spark:
         from kwire.spark import Pipeline
 
         pipeline = Pipeline(spark, str(out))
-        if source.is_dir():
-            pipeline.ingest_capture(str(source.absolute()))
+        if place.kind() == "file":
+            with _local_copy(place) as path:
+                pipeline.ingest(_read_frames(spark, path))
         else:
-            pipeline.ingest(_read_frames(spark, source))
+            pipeline.ingest_capture(place.native)
         pipeline.gold()
         return pipeline
+
+
+@contextmanager
+def _local_copy(source: Location) -> Iterator[Path]:
+    """Return the path of a file, which is copied to this machine while the block runs if it is elsewhere."""
+    if source.is_path:
+        yield Path(source.native)
+        return
+    with tempfile.TemporaryDirectory(prefix="kwire-frames-") as folder, source.open() as file:
+        copy = Path(folder) / "frames.parquet"
+        with copy.open("wb") as written:
+            shutil.copyfileobj(file, written)
+        yield copy
 
 
 def _read_frames(spark: SparkSession, path: Path) -> DataFrame:

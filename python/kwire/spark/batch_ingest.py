@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.location import Location
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable

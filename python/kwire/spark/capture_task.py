@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.capture.errors import UnreadableCapture
+from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA
 from kwire.spark.capture_fingerprint import REPORTER_COLUMNS, fingerprint_of, matches, own_rows
-from kwire.spark.capture_segments import capture_segments, visible_segments
+from kwire.spark.capture_segments import visible_segments
 from kwire.spark.datasource import CapturePartition, count_carried, read_partition
 from kwire.spark.record import reporter_key
 from kwire.spark.state_builder import microseconds
@@ -101,7 +102,7 @@ def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> li
     bad = set(damaged)
     parts: list[tuple[Any, ...]] = []
     lost: tuple[int, int] | tuple[None, None] = None, None
-    found = capture_segments(folder)
+    found = segments(folder)
     for segment, end in zip(found, _stops(found), strict=True):
         if segment.first_row >= stop or end <= start:
             continue

@@ -40,13 +40,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kwire.capture.errors import UnreadableCapture
+from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, request_key
 from kwire.declare.secrets import is_secret_config
 from kwire.errors import KwireError
 from kwire.spark.bronze import DDL
 from kwire.spark.capture_fingerprint import fingerprint_of, matches
-from kwire.spark.capture_segments import capture_location, capture_segments
+from kwire.spark.capture_segments import capture_location
 from kwire.spark.row_selection import RowSelection
 from kwire.spark.session import use_driver_python
 
@@ -318,7 +319,7 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
 
     def first_row(self, start: dict[str, Any]) -> int:
         """Return the number of the first row after an offset."""
-        if start["fingerprint"] and not matches(capture_segments(self._folder), start["fingerprint"]):
+        if start["fingerprint"] and not matches(segments(self._folder), start["fingerprint"]):
             return self._start
         return int(start["row"])
 
@@ -342,7 +343,7 @@ class CaptureStreamReader(BaseCaptureStreamReader):
     # The signature of Spark 4.0 and 4.1, which later versions accept too.
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # Spark before 4.2 calls it without arguments
         self.poll()
-        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(capture_segments(self._folder))}
+        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
 
 
 def _limited(option: str, limit_class: str, value: int) -> tuple[type[LimitedCaptureStreamReader], ReadLimit]:
@@ -372,7 +373,7 @@ def plan_partitions(
     With `begins`, no rows before `start` were read, so the rows in force come first.
     """
     partitions: list[CapturePartition] = []
-    found = capture_segments(folder)
+    found = segments(folder)
     for place, segment in enumerate(found):
         end = found[place + 1].first_row if place + 1 < len(found) else UNBOUNDED
         if segment.first_row < stop and end > start and selection.includes(segment):
@@ -392,7 +393,7 @@ def plan_partitions(
 
 def rows_in_capture(folder: str) -> int:
     """Return the number of rows in a capture, which is the number of the next one."""
-    found = capture_segments(folder)
+    found = segments(folder)
     if not found:
         return 0
     last = found[-1]
@@ -469,4 +470,4 @@ def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
 
 
 def _segment(folder: str, first_row: int) -> Segment:
-    return {segment.first_row: segment for segment in capture_segments(folder)}[first_row]
+    return {segment.first_row: segment for segment in segments(folder)}[first_row]

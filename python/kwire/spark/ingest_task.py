@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from kwire.capture.equivalence import is_same_poll
+from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows
-from kwire.spark.capture_segments import capture_segments
 from kwire.spark.record import STATE, reporter_key
 from kwire.spark.session import require_engine
 from kwire.spark.silver_tables import SILVER_SCHEMAS
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kwire.spark.location import Location
+    from kwire.storage.location import Location
 
 DAYS_KEPT = 8
 """For how many days the state at their beginning is kept. Later frames cost the whole history of their broker."""
@@ -181,7 +181,7 @@ class _Files:
         """Ingest the rows of a capture from a number on, and return the number of the next row."""
         reporters: dict[str, _ReporterIngest] = {}
         number = first
-        found = capture_segments(folder)
+        found = segments(folder)
         for place, segment in enumerate(found):
             if place + 1 < len(found) and found[place + 1].first_row <= first:
                 continue

@@ -12,8 +12,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kwire.capture.folder import segments
 from kwire.spark.capture_fingerprint import fingerprint_of
-from kwire.spark.capture_segments import capture_segments
 from kwire.spark.datasource import BaseCaptureStreamReader, rows_in_capture
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailab
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         self.poll()
-        found = capture_segments(self._folder)
+        found = segments(self._folder)
         first = self.first_row(start)
         target = rows_in_capture(self._folder) if self._target is None else self._target
         if isinstance(limit, ReadAllAvailable):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import KwireError
-from kwire.spark.location import Location
 from kwire.spark.record import INGESTS, Change, DataFile
 from kwire.spark.store import Store, layouts
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     import pyarrow as pa

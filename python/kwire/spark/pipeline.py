@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as f
 
+from kwire.capture.folder import segments
 from kwire.spark.batch_ingest import BatchIngest
 from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
-from kwire.spark.capture_segments import capture_location, capture_segments
+from kwire.spark.capture_segments import capture_location
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
 from kwire.spark.ingest_report import IngestReport
@@ -134,7 +135,7 @@ class Pipeline:
         started = time.monotonic()
         paths = list(dict.fromkeys(capture_location(folder) for folder in folders))
         for path in paths:
-            capture_segments(path)  # raises NotACapture
+            segments(path)  # raises NotACapture
 
         def run(record: Record) -> list[ManifestEntry] | None:
             known = [(path, record.progress.captures.get(path, {})) for path in paths]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.spark.gold import GoldTable, GoldView
-    from kwire.spark.location import Location
     from kwire.spark.record import DataFile
+    from kwire.storage.location import Location
 
 
 class Snapshot:

@@ -31,10 +31,10 @@ from deltalake.exceptions import CommitFailedError
 from kwire.errors import KwireError
 from kwire.spark import delta_table
 from kwire.spark.delta_table import IncompatibleTable
-from kwire.spark.location import Location
 from kwire.spark.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, DataFile, Layout, Record
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import Snapshot
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,9 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.spark.location import not_visible
 from kwire.spark.record import INGESTS, LATE, DataFile
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.storage.location import not_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow
 
     from kwire.capture import Row
-    from kwire.spark.location import Location
+    from kwire.storage.location import Location
 
 GROUP_ROWS = 100_000
 GROUP_BYTES = 16 << 20

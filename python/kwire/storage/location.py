@@ -1,4 +1,4 @@
-"""Places that driver, executors, Spark, and delta-rs share: one folder, as each of them spells it.
+"""Places of tables and captures: one folder or file, as Spark, delta-rs, and Arrow spell it.
 
 | given | Spark reads | delta-rs and Arrow read |
 |---|---|---|
@@ -14,12 +14,13 @@ import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
+    from pyarrow import NativeFile
     from pyarrow.fs import FileSystem
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
@@ -28,7 +29,7 @@ _AS_GIVEN = frozenset({"hdfs", "abfs", "abfss", "gs"})
 
 
 class UnsupportedLocation(KwireError, ValueError):
-    """kwire cannot keep tables at `place`."""
+    """kwire cannot keep tables or captures at `place`."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(place, reason)
@@ -50,7 +51,7 @@ def not_visible(folder: str) -> UnsupportedLocation:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder.
+    """A folder or a file.
 
     Attributes:
         given: as the user wrote it, for messages.
@@ -103,12 +104,36 @@ class Location:
         """Return a folder or file below this one."""
         return Location(f"{self.given.rstrip('/')}/{name}", f"{self.spark}/{name}", f"{self.native}/{name}")
 
+    def kind(self) -> Literal["folder", "file"] | None:
+        """Return what is at the place; None if nothing is. A folder of an object store exists with its files."""
+        if self.is_path:
+            path = Path(self.native)
+            return "folder" if path.is_dir() else "file" if path.exists() else None
+        from pyarrow.fs import FileSelector, FileType
+
+        parent, _, name = self.native.rpartition("/")
+        if name and not parent.endswith("/"):
+            found = Location(parent, parent, parent).files().get_file_info(name)
+            if found.type == FileType.File:
+                return "file"
+        listed = self.files().get_file_info(FileSelector("", allow_not_found=True, recursive=False))
+        return "folder" if listed else None
+
+    def open(self) -> NativeFile:
+        """Open a file for random access."""
+        from pyarrow.fs import LocalFileSystem
+
+        if self.is_path:
+            return LocalFileSystem().open_input_file(self.native)
+        parent, _, name = self.native.rpartition("/")
+        return Location(parent, parent, parent).files().open_input_file(name)
+
     def files(self) -> FileSystem:
         """Return the file system of Arrow with this folder as its root; a path is created."""
         from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
         if self.is_path:
             return SubTreeFileSystem(self.native, LocalFileSystem())
-        from kwire.spark.object_storage import StorageHandler
+        from kwire.storage.object_storage import StorageHandler
 
         return PyFileSystem(StorageHandler(self.native))

@@ -33,7 +33,7 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 
 
 @click.command(params=[*choosing_options()])
-@click.argument("out", type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
+@click.argument("out", type=click.Path(file_okay=False), metavar="OUT")
 @interval_option("-i", description="Poll each broker at this interval.", least=0.01)
 @click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
@@ -43,7 +43,7 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 )
 @polled_input_options
 def capture(
-    out: Path,
+    out: str,
     interval: float,
     duration: float | None,
     dialect: Dialect | None,
@@ -66,13 +66,14 @@ def capture(
     require("pyarrow", "capture")
     from kwire.capture import CaptureInUse, NotACapture
 
+    folder_path = _local_folder(out)
     intervals = {name: chosen.pop(name) for name in INPUTS}
     chosen = merge(click.get_current_context().obj or {}, chosen)
     cluster = choose_cluster(**{name: chosen[name] for name in CHOOSING})
     _check_bootstrap(cluster.bootstrap)
     outages = Outages()
     try:
-        with _uploading(out, upload), _open_capture(out) as folder:
+        with _uploading(folder_path, upload), _open_capture(folder_path) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
             statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, intervals=intervals)
@@ -112,6 +113,20 @@ class Outages:
             print(f"answers again: {poll.endpoint}", file=sys.stderr)
 
 
+def _local_folder(out: str) -> Path:
+    from kwire.storage.location import Location, UnsupportedLocation
+
+    try:
+        place = Location.parse(out, any_name=True)
+    except UnsupportedLocation as error:
+        raise click.BadParameter(str(error), param_hint="OUT") from None
+    if not place.is_path:
+        raise click.BadParameter(
+            f"expected a path, got {out}: a capture grows on this machine, and --upload copies it", param_hint="OUT"
+        )
+    return Path(place.native)
+
+
 def _open_capture(out: Path) -> Capture:
     from kwire.capture import Capture, CaptureError
 
@@ -127,8 +142,8 @@ def _uploading(out: Path, place: str | None) -> AbstractContextManager[object]:
     if place is None:
         return nullcontext()
     require("deltalake", "spark")
-    from kwire.spark.capture_upload import PeriodicUpload
-    from kwire.spark.location import UnsupportedLocation
+    from kwire.capture.upload import PeriodicUpload
+    from kwire.storage.location import UnsupportedLocation
 
     try:
         return PeriodicUpload(str(out), place)

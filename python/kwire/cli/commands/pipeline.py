@@ -273,8 +273,8 @@ def _maintain(action: str, out: str, keep: timedelta | None) -> int:
         raise click.UsageError("expire needs --keep, such as --keep 90d")
     require("deltalake", "spark")
     from kwire.spark import maintenance, migration
-    from kwire.spark.location import UnsupportedLocation
     from kwire.spark.store import NotAStore, Store
+    from kwire.storage.location import UnsupportedLocation
 
     try:
         if action == "migrate":
@@ -309,7 +309,7 @@ def _ingest_cluster(
         NoBrokerResponded: every poll failed.
     """
     from kwire.spark.live_source import capturing
-    from kwire.spark.location import Location
+    from kwire.storage.location import Location
 
     folder = f"{Location.parse(tables.out).native}/capture"
     with capturing(bootstrap, folder, interval, config, requests) as polling:
@@ -417,11 +417,11 @@ def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstr
     Raises:
         BadParameter: the value of an option is invalid.
     """
+    from kwire.capture import segments
     from kwire.errors import KwireError
     from kwire.protocol import Endpoint
-    from kwire.spark.capture_segments import capture_location, capture_segments
-    from kwire.spark.location import Location
     from kwire.spark.store import Store
+    from kwire.storage.location import Location
 
     option = "--recording"
     try:
@@ -429,7 +429,7 @@ def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstr
             _check_recording(path)
         option = "--capture"
         for folder in captures:
-            capture_segments(capture_location(folder))
+            segments(folder)
         option = "--bootstrap"
         if bootstrap:
             Endpoint.parse_all(bootstrap)
@@ -449,8 +449,8 @@ def _check_recording(path: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from kwire.spark.location import Location
     from kwire.spark.session import started_by_spark_submit
+    from kwire.storage.location import Location
 
     if path.startswith("file:"):
         path = Location.parse(path, any_name=True).native

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kwire.cli.colors import paint_for
 from kwire.cli.frame_json import json_text
-from kwire.cli.options import color_option, output_option, require, time_window_options
+from kwire.cli.options import color_option, existing_place, output_option, require, time_window_options
 from kwire.cli.parameter_types import FiniteRange
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ PROBLEMS = {"Unreachable", "InvalidResponse", "LeaderLost", "BrokerLeft", "Parti
 
 
 @click.command()
-@click.argument("capture", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("capture", metavar="DIR", type=click.Path())
 @time_window_options
 @click.option("--broker", type=int, metavar="ID", help="List only changes that this broker reported.")
 @click.option(
@@ -34,7 +33,7 @@ PROBLEMS = {"Unreachable", "InvalidResponse", "LeaderLost", "BrokerLeft", "Parti
 @output_option(["text", "json"], "Print lines of text or JSON.")
 @color_option
 def replay(
-    capture: Path,
+    capture: str,
     since: datetime | None,
     until: datetime | None,
     broker: int | None,
@@ -45,7 +44,7 @@ def replay(
     """List the metadata changes in a capture.
 
     Each change is listed for every broker that reports it. DIR is a folder that `kwire capture` or a Poller has written
-    or is writing, or a Parquet file of frames.
+    or is writing, or a Parquet file of frames, also in an object store or HDFS, such as s3://bucket/captures/prod.
 
     \b
     Examples:
@@ -53,15 +52,14 @@ def replay(
       kwire replay OUT --since 2026-11-21T14:05 --until 2026-11-21T14:10 --broker 2
       kwire replay OUT -o json | jq -r 'select(.what == "LeaderMoved") | .topic' | sort | uniq -c
     """
-    if not capture.exists():
-        raise click.BadParameter(f"{capture} does not exist", param_hint="DIR")
     require("pyarrow", "capture")
+    place = existing_place(capture, "DIR")
     from kwire.cli.recorded_rows import read_rows
     from kwire.metadata.event_stream import EventStream
 
     paint = paint_for(sys.stdout, color)
     stream = EventStream()
-    for row in read_rows(capture, since=since, until=until, speed=speed):
+    for row in read_rows(place, since=since, until=until, speed=speed):
         if broker is None or row.broker_id == broker:
             for event in stream.events(row):
                 print(_json(event) if output == "json" else _line(event, paint))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.colors import paint_for
-from kwire.cli.options import color_option, require, time_window_options
+from kwire.cli.options import color_option, existing_place, require, time_window_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 @click.argument("out", metavar="OUT.html", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--gold",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Report on the gold layer in this pipeline folder.",
+    help="Report on the gold layer in this pipeline folder or URI.",
 )
 @click.option(
     "--capture",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     metavar="PATH",
-    help="Report on this capture or Parquet file of frames.",
+    help="Report on this capture or Parquet file of frames: a path or URI.",
 )
 @time_window_options
 @color_option
 def report(
     out: Path,
-    gold: Path | None,
-    capture: Path | None,
+    gold: str | None,
+    capture: str | None,
     since: datetime | None,
     until: datetime | None,
     color: Choice,
@@ -55,11 +55,11 @@ def report(
     """
     if (gold is None) == (capture is None):
         raise click.UsageError("expected either --gold DIR or --capture PATH")
-    for option, path in (("--gold", gold), ("--capture", capture)):
-        if path is not None and not path.exists():
-            raise click.BadParameter(f"{path} does not exist", param_hint=option)
     for module in ("pyarrow", "plotly", "jinja2"):
         require(module, "report")
+    for option, given in (("--gold", gold), ("--capture", capture)):
+        if given is not None:
+            existing_place(given, option)
     from kwire.report import write_report
     from kwire.report.summary import Level
 

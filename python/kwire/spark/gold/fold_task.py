@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kwire.spark.location import Location
+    from kwire.storage.location import Location
 
 
 class FoldTask(NamedTuple):

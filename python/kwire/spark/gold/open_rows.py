@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kwire.spark.location import Location
+    from kwire.storage.location import Location
 
 KEY = ["cluster_id", "topic", "partition"]
 

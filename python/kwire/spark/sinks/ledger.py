@@ -13,8 +13,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.spark.location import Location
 from kwire.spark.sinks.notice import OUTAGE_KINDS, IncidentNotice, NoticeStatus
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

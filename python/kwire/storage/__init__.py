@@ -1,0 +1,1 @@
+"""Places: folders of this machine, object stores, and HDFS, under the spelling that each library expects."""
