@@ -85,7 +85,7 @@ async def send(
         frame.encode_request(request, version=version, correlation_id=number, client_id=client_id)
         for number, request in enumerate(requests)
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         local = (from_host, 0) if from_host is not None else None
         reader, writer = await asyncio.open_connection(node.host, node.port, local_addr=local)
         try:

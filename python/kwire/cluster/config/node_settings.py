@@ -135,7 +135,8 @@ class NodeSettings:
     requests_in_flight: int = setting("max.in.flight.requests.per.connection", integer(1, 100_000), 64, is_live=True)
     """Requests of one connection that are processed at a time; further requests are not read."""
     queued_requests: int = setting("queued.max.requests", integer(1, 1_000_000), 500)
-    """Requests in the queue of the controller; a further one is answered with 21."""
+    """Requests in the queue of the controller; a further one is answered with 21, and so is one of an address that
+    fills half of the queue."""
     queued_bytes: int = setting("queued.max.request.bytes", integer(1, 2**63 - 1), 32 * 1024 * 1024, is_live=True)
     """Bytes of requests and unsent responses of all connections of a listener. Beyond it, the connections that occupy
     most are closed."""

@@ -2,9 +2,10 @@
 
 Everything the controller does starts as an event of this queue and is processed by one consumer, one event at a time.
 
+- Requests of clients take turns (`request_turns`), and are processed after the changes that were known before them.
 - A change event means "read this path again", so equal change events in the queue are merged.
-- The number of requests is limited because clients send them. The number of change events is limited by the number of
-  watched znodes.
+- The number of requests is limited because clients send them: one address fills at most half of the queue. The number
+  of change events is limited by the number of watched znodes.
 - A change that cannot be processed is repeated with growing pauses, so that a znode that stays unusable neither keeps
   the consumer busy nor is forgotten.
 """
@@ -14,9 +15,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextvars import copy_context
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kwire.cluster.controller.errors import QueueFull
+from kwire.cluster.controller.request_turns import RequestTurns
+from kwire.cluster.loop_shares import ConnectionShare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -39,11 +43,13 @@ class RequestEvent(NamedTuple):
     """A request of a client.
 
     Attributes:
+        number: its position among all events.
         work: creates the coroutine that processes the request.
         response: receives the result.
-        context: the context variables of the caller, for its log messages.
+        context: the context variables of the caller, for its log messages and its share of the loop.
     """
 
+    number: int
     work: Callable[[], Coroutine[Any, Any, Any]]
     response: asyncio.Future[Any]
     context: Context
@@ -64,7 +70,7 @@ class _Retry(NamedTuple):
 
 
 class EventQueue:
-    """A first-in, first-out queue of controller events.
+    """The queue of controller events.
 
     Args:
         limit: the maximum number of waiting requests.
@@ -77,14 +83,17 @@ class EventQueue:
         self._backoff = backoff
         self._backoff_max = backoff_max
         self._retries: dict[str, _Retry] = {}
-        self._events: deque[ControllerEvent] = deque()
-        self._changes: set[ReloadEvent | ChangeEvent] = set()
-        self._requests = 0
+        self._changes: deque[tuple[int, ReloadEvent | ChangeEvent]] = deque()
+        """Changes with their positions among all events."""
+        self._known: set[ReloadEvent | ChangeEvent] = set()
+        """The same changes."""
+        self._requests: RequestTurns[RequestEvent] = RequestTurns()
+        self._numbers = count(1)
         self._closed = False
         self._filled = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._changes) + len(self._requests)
 
     def enqueue_reload(self) -> None:
         """Reload the cluster state before all other events."""
@@ -115,13 +124,13 @@ class EventQueue:
         self.enqueue_change(path)
 
     def _enqueue(self, event: ReloadEvent | ChangeEvent) -> None:
-        if event in self._changes:
+        if event in self._known:
             return
-        self._changes.add(event)
+        self._known.add(event)
         if isinstance(event, ReloadEvent):
-            self._events.appendleft(event)
+            self._changes.appendleft((0, event))
         else:
-            self._events.append(event)
+            self._changes.append((next(self._numbers), event))
         self._filled.set()
 
     def enqueue_request(
@@ -134,38 +143,45 @@ class EventQueue:
             is_continued: whether this is a further part of a request, which is accepted in any case.
 
         Raises:
-            QueueFull: too many requests are waiting.
+            QueueFull: too many requests are waiting, of all clients or of this address.
         """
-        if self._requests >= self._limit and not is_continued:
-            raise QueueFull(self._limit)
-        self._requests += 1
+        context = copy_context()
+        share = context.get(ConnectionShare.current)
+        if not is_continued:
+            self._check_room(share)
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._events.append(RequestEvent(work, response, copy_context()))
+        self._requests.add(share, RequestEvent(next(self._numbers), work, response, context))
         self._filled.set()
         return response
 
+    def _check_room(self, share: ConnectionShare | None) -> None:
+        if len(self._requests) >= self._limit:
+            raise QueueFull(self._limit)
+        limit = max(1, self._limit // 2)
+        if share is not None and self._requests.waiting_of(share) >= limit:
+            raise QueueFull(limit, of_address=True)
+
     async def next(self) -> ControllerEvent | None:
         """Remove and return the next event, or return None once the queue is closed."""
-        while not self._events:
+        while not len(self):
             if self._closed:
                 return None
             self._filled.clear()
             await self._filled.wait()
-        event = self._events.popleft()
-        if isinstance(event, RequestEvent):
-            self._requests -= 1
-        else:
-            self._changes.discard(event)
-        return event
+        if not self._changes or (self._requests and self._requests.first().number < self._changes[0][0]):
+            return self._requests.take()
+        _, change = self._changes.popleft()
+        self._known.discard(change)
+        return change
 
     def take_changes(self, prefix: str) -> list[str]:
         """Remove all changes of paths that start with `prefix` and return these paths, to process them together."""
-        taken = [event for event in self._events if isinstance(event, ChangeEvent) and event.path.startswith(prefix)]
+        taken = [
+            event for _, event in self._changes if isinstance(event, ChangeEvent) and event.path.startswith(prefix)
+        ]
         if taken:
-            self._changes.difference_update(taken)
-            self._events = deque(
-                event for event in self._events if isinstance(event, RequestEvent) or event in self._changes
-            )
+            self._known.difference_update(taken)
+            self._changes = deque(one for one in self._changes if one[1] in self._known)
         return [event.path for event in taken]
 
     def close(self, error: Callable[[], Exception]) -> None:
@@ -175,10 +191,10 @@ class EventQueue:
             if retry.timer is not None:
                 retry.timer.cancel()
         self._retries.clear()
-        while self._events:
-            event = self._events.popleft()
-            if isinstance(event, RequestEvent) and not event.response.done():
-                event.response.set_exception(error())
+        for request in self._requests:
+            if not request.response.done():
+                request.response.set_exception(error())
+        self._requests.clear()
         self._changes.clear()
-        self._requests = 0
+        self._known.clear()
         self._filled.set()
