@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In
 from pyspark.sql.types import StructType
 
-from kwire.capture import Capture, CaptureInUse, UnreadableCapture
+from kwire.capture import Capture, CaptureInUse, UnreadableCapture, replay
 from kwire.capture.folder import segments
 from kwire.capture.rows import to_rows
 from kwire.spark.datasource import (
@@ -86,6 +86,7 @@ def test_read_begins_with_rows_in_force(capture: Path, start: int) -> None:
         ("toRow", "-1", "the number of a row"),
         ("interval", "x", "a number of seconds"),
         ("seconds", "-1", "a number of seconds"),
+        ("logDirs", "often", "a number of seconds"),
     ],
 )
 def test_invalid_option_is_rejected(option: str, value: str, reason: str, tmp_path: Path) -> None:
@@ -140,6 +141,19 @@ def test_cluster_is_captured_before_read(spark: SparkSession, tmp_path: Path) ->
 
     assert "full" in kinds
     assert rows_in_capture(str(tmp_path / "capture")) > 4
+
+
+def test_options_poll_further_inputs(tmp_path: Path) -> None:
+    folder = str(tmp_path / "capture")
+    with FakeCluster(brokers=2, topics=1) as fake:
+        inputs = {"configs": "1", "groups": "1", "logDirs": "1"}
+        polled = KwireSource({"bootstrap": fake.bootstrap, "interval": "0.1", **inputs})._cluster()
+        assert polled is not None
+        polling = polled.polling(folder)
+        try:
+            eventually_sync(lambda: {3, 16, 32, 35} <= {row.api_key for row in replay(folder)}, "all inputs")
+        finally:
+            polling.stop()
 
 
 def test_stream_polls_cluster(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from kwire.capture import UploadConflict, replay, segments
 from kwire.capture.upload import upload
 from kwire.cli.program import run
 from kwire.spark import maintenance
+from kwire.spark.datasource import rows_in_capture
+from kwire.spark.live_source import capturing
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.store import Store
 from kwire.storage.location import Location, UnsupportedLocation
+from kwire.testing import FakeCluster
 from kwire.testing.kafka.jars import jars_of
 from tests.object_storage import s3_server
 from tests.spark.bronze_rows import response, table, topic
 from tests.spark.test_capture_ingest import assert_history, captured, streamed
+from tests.spark.test_pipeline_command import COMMAND, finished, spark_environment
 from tests.spark.test_store import clusters, commit, everywhere
 
 if TYPE_CHECKING:
@@ -132,6 +137,44 @@ def test_uploaded_capture_is_ingested_and_streamed(spark: SparkSession, hdfs: st
     assert uploaded == [1, 0, 1]
     assert (first.rows["polls"], again.rows["polls"], last.rows["polls"]) == (300, 200, 100)
     assert_history(out, 600)
+
+
+def test_cluster_is_captured_into_object_store_also_from_another_machine(
+    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Location.parse(f"{s3}/capture").native
+    with FakeCluster(brokers=2) as cluster:
+        for machine in ("first", "second"):
+            monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / machine))
+            with capturing(cluster.bootstrap, place, 0.05, part_seconds=0.2) as polling:
+                assert polling.wait_until_readable(60)
+            assert len(segments(Path(polling.folder))) == 1  # what is uploaded is deleted here
+
+    uploaded = segments(place)
+    rows = list(replay(place))
+    numbers = [segment.first_row for segment in uploaded]
+    assert numbers == sorted(set(numbers))
+    assert len({(row.polled_at, row.endpoint) for row in rows}) == len(rows) > 4
+    assert rows_in_capture(place) == len(rows)
+
+
+def test_other_capture_is_not_uploaded_to_same_place(s3: str, tmp_path: Path) -> None:
+    upload(captured(tmp_path / "first", 0, 10), s3)
+
+    with pytest.raises(UploadConflict, match=f"{s3} has another capture: part-"):
+        upload(captured(tmp_path / "second", 5, 20), s3)
+
+
+def test_pipeline_command_captures_cluster_into_hdfs(hdfs: str, tmp_path: Path) -> None:
+    with FakeCluster(brokers=2, topics=3) as cluster:
+        arguments = ["--bootstrap", cluster.bootstrap, "--out", hdfs, "--stream", "--seconds", "2", "--interval", "0.2"]
+        environment = spark_environment(tmp_path) | {"XDG_STATE_HOME": str(tmp_path)}
+        done = finished([*COMMAND, *arguments], environment, tmp_path)
+
+    assert f", uploaded to {hdfs}/capture" in done.stdout
+    polls = Store(hdfs).snapshot().dataset("silver/polls")
+    assert polls is not None
+    assert polls.count_rows() == rows_in_capture(f"{hdfs}/capture") > 4
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,6 @@ def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str
         (["--capture", ".", "--out", "out", "--groups", "9"], "--configs, --groups, --log-dirs need --bootstrap"),
         (["--capture", ".", "--out", "out", "--desired", "text"], "expected CLUSTER_ID=FILE, got 'text'"),
         (["--capture", ".", "--out", "out", "--desired", "c=text"], "text: Expecting value"),
-        (["--bootstrap", "host:9092", "--out", "s3://bucket/out"], "a cluster is captured into OUT/capture"),
     ],
 )
 def test_invalid_options_are_rejected_before_spark_starts(

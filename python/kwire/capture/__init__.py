@@ -18,6 +18,7 @@ from kwire.capture.errors import (
     NotACapture,
     SegmentRollError,
     UnreadableCapture,
+    UploadConflict,
 )
 from kwire.capture.folder import Segment, segments
 from kwire.capture.reader import read, read_segment, replay
@@ -41,6 +42,7 @@ __all__ = [
     "Segment",
     "SegmentRollError",
     "UnreadableCapture",
+    "UploadConflict",
     "from_table",
     "read",
     "read_segment",

@@ -53,6 +53,23 @@ class UnreadableCapture(CaptureError, ValueError):
         return self.reason if self.path is None else f"{self.path}: {self.reason}"
 
 
+class UploadConflict(CaptureError, LookupError):
+    """Another capture was uploaded to a place.
+
+    Attributes:
+        place: the path or URI.
+        segment: the name of its segment with rows that the uploaded capture has too.
+    """
+
+    def __init__(self, place: str, segment: str) -> None:
+        super().__init__(place, segment)
+        self.place = place
+        self.segment = segment
+
+    def __str__(self) -> str:
+        return f"{self.place} has another capture: {self.segment} is not one of this capture; expected another place"
+
+
 class CaptureInUse(CaptureError, FolderInUse):
     """Another process is writing the capture.
 

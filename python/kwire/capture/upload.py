@@ -8,17 +8,20 @@ closed (`kwire.capture.ROLL_SECONDS`).
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kwire.capture.errors import NotACapture
+from kwire.capture.errors import NotACapture, UploadConflict
 from kwire.capture.folder import PARTIAL_SUFFIX, segments
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
+
+    from kwire.capture.folder import Segment
 
 log = logging.getLogger(__name__)
 
@@ -36,18 +39,52 @@ def upload(folder: str, place: str) -> int:
     Raises:
         NotACapture: the folder does not exist.
         UnsupportedLocation: the place has an unknown scheme.
+        UploadConflict: the place has another capture.
     """
     target = Location.parse(place)
     files = target.files()
-    known: set[str] = set()
+    uploaded: tuple[Segment, ...] = ()
     if target.is_path:
         Path(target.native).mkdir(parents=True, exist_ok=True)
     with suppress(NotACapture):  # the first upload
-        known = {segment.path.name for segment in segments(place)}
-    wanted = [segment for segment in segments(folder) if segment.is_closed and segment.path.name not in known]
+        uploaded = segments(place)
+    known = {segment.path.name for segment in uploaded}
+    own = [segment for segment in segments(folder) if segment.is_closed]
+    wanted = [segment for segment in own if segment.path.name not in known]
+    names = {segment.path.name for segment in own}
+    for segment in uploaded:
+        if wanted and segment.first_row >= wanted[0].first_row and segment.path.name not in names:
+            raise UploadConflict(place, segment.path.name)
     for segment in wanted:
         _copy(segment.path, files, target)
     return len(wanted)
+
+
+def continue_uploaded(folder: str, place: str) -> None:
+    """Continue a capture that another machine has uploaded: copy its newest segment if the folder has none.
+
+    Args:
+        folder: where the capture is written; it need not exist.
+        place: a path or URI, which may have no capture yet.
+    """
+    with suppress(NotACapture):
+        if segments(folder):
+            return
+    with suppress(NotACapture):
+        newest = segments(place)[-1]
+        path = Path(folder) / newest.path.parent.name / newest.path.name
+        uploaded = Location.parse(place).child(f"{path.parent.name}/{path.name}")
+        partial = path.with_name(f"_{path.name}{PARTIAL_SUFFIX}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with uploaded.open() as source, partial.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
+        partial.rename(path)
+
+
+def remove_uploaded(folder: str) -> None:
+    """Delete the closed segments of a capture, which are all uploaded, except for the newest."""
+    for segment in [each for each in segments(folder) if each.is_closed][:-1]:
+        segment.path.unlink()
 
 
 def _copy(path: Path, files: FileSystem, target: Location) -> None:
@@ -65,37 +102,71 @@ def _copy(path: Path, files: FileSystem, target: Location) -> None:
 class PeriodicUpload:
     """Uploads a capture from a thread while the block runs, and once more at its end.
 
-    An upload that fails is logged and repeated. The last one raises its error.
+    A capture that is not on this machine continues what the place has. An upload that fails is logged and repeated. The
+    last one raises its error.
 
     Args:
         folder: the capture, which may not exist yet.
         place: a path or URI.
-        every: seconds between uploads.
+        every: seconds between uploads; without newly closed segments, the place is not asked.
+        is_staging: whether uploaded segments are deleted from the folder.
 
     Raises:
         UnsupportedLocation: the place has an unknown scheme.
     """
 
-    def __init__(self, folder: str, place: str, every: float = UPLOAD_SECONDS) -> None:
+    def __init__(self, folder: str, place: str, every: float = UPLOAD_SECONDS, *, is_staging: bool = False) -> None:
         Location.parse(place)
         self._folder = folder
         self._place = place
         self._every = every
+        self._is_staging = is_staging
+        self._closed: list[str] | None = None
+        self._failure: UploadConflict | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kwire-upload", daemon=True)
 
     def __enter__(self) -> Self:
+        continue_uploaded(self._folder, self._place)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._thread.join()
-        upload(self._folder, self._place)
+        self._upload_new()
+
+    def check(self) -> None:
+        """Raise the error that ended the uploads, if any.
+
+        Raises:
+            UploadConflict: the place has another capture.
+        """
+        if self._failure is not None:
+            raise self._failure
+
+    @property
+    def has_uploaded(self) -> bool:
+        """Whether the place has segments of the capture."""
+        return bool(self._closed)
+
+    def _upload_new(self) -> None:
+        if self._closed_segments() != self._closed:
+            upload(self._folder, self._place)
+            if self._is_staging:
+                remove_uploaded(self._folder)
+            self._closed = self._closed_segments()
+
+    def _closed_segments(self) -> list[str]:
+        return [segment.path.name for segment in segments(self._folder) if segment.is_closed]
 
     def _run(self) -> None:
         while not self._stopped.wait(self._every):
             try:
-                upload(self._folder, self._place)
+                self._upload_new()
             except (NotACapture, OSError) as error:
                 log.warning("uploading %s to %s is repeated: %s", self._folder, self._place, error)
+            except UploadConflict as conflict:
+                log.error("uploading %s has ended: %s", self._folder, conflict)
+                self._failure = conflict
+                return

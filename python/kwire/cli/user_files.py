@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from kwire.storage.staging import state_folder
+
 __all__ = ["cache_folder", "config_file", "state_folder"]
 
 
@@ -19,9 +21,3 @@ def cache_folder() -> str:
     """Return the folder of the names for completion, which need not exist."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(root, "kwire", "completion")
-
-
-def state_folder() -> str:
-    """Return the folder of the history of the shell, which need not exist."""
-    root = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(root, "kwire")

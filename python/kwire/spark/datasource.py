@@ -15,9 +15,11 @@ The rows are those of bronze (docs/pipeline.md). The options are:
 - `ignoreDamaged`: `true` to pass over segments that cannot be read, with a warning for each;
 - `maxFilesPerTrigger`, `maxBytesPerTrigger`: how many segments, or bytes of segments, a micro-batch reads, at least one
   segment (Spark 4.2 and later);
-- `bootstrap`: a cluster to poll into the folder, while a stream runs or before a batch is read;
+- `bootstrap`: a cluster to poll into the folder, while a stream runs or before a batch is read; with a URI, the polls
+  of each minute are uploaded together;
 - `commandConfig`: the path of a `client.properties` with TLS and SASL settings, on the machine of the driver;
 - `interval`: seconds between polls [default: 1];
+- `configs`, `groups`, `logDirs`: seconds between polls of a further input (`kwire.client.polled_inputs`);
 - `seconds`: how long a batch polls [default: 5].
 
 Spark writes options to plans and event logs, so it refuses Kafka's own settings as options: put them into the file.
@@ -33,7 +35,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from kwire.capture.folder import Segment
     from kwire.capture.rows import RequestKey
     from kwire.spark.limited_stream import LimitedCaptureStreamReader
+    from kwire.spark.live_source import PolledCluster
 
 log = logging.getLogger(__name__)
 
@@ -129,14 +132,12 @@ class KwireSource(DataSource):
         folder = self._folder()
         first, stop = self._row_number("fromRow", 0), self._row_number("toRow", UNBOUNDED)
         if cluster := self._cluster():
-            from kwire.client import ConnectionConfig
-            from kwire.spark.live_source import capturing
-
             seconds = self._seconds("seconds", 5.0)
-            path = cluster.command_config
-            config = None if path is None else ConnectionConfig.load(path)
-            with capturing(cluster.bootstrap, folder, cluster.interval, config) as polling:
+            polling = cluster.polling(folder)
+            try:
                 polling.wait(seconds)
+            finally:
+                polling.stop()
         reader_class = PushdownCaptureReader if self._flag("filterPushdown") else CaptureReader
         columns = tuple(schema.names)
         return reader_class(folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"))
@@ -207,15 +208,19 @@ class KwireSource(DataSource):
         bootstrap = self.options.get("bootstrap")
         path = self.options.get("commandConfig")
         command_config = capture_location(path) if path else None
-        return PolledCluster(bootstrap, self._seconds("interval", 1.0), command_config) if bootstrap else None
+        if not bootstrap:
+            return None
+        from kwire.client.polled_inputs import INPUTS
+        from kwire.spark.live_source import PolledCluster
+
+        options = {name: _camel_case(name) for name in INPUTS}
+        inputs = {name: self._seconds(option, 1.0) for name, option in options.items() if option in self.options}
+        return PolledCluster(bootstrap, self._seconds("interval", 1.0), command_config, inputs)
 
 
-class PolledCluster(NamedTuple):
-    """A cluster to poll every `interval` seconds, with the settings of a `client.properties`, if any."""
-
-    bootstrap: str
-    interval: float
-    command_config: str | None
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
 
 
 class CapturePartition(InputPartition):
@@ -314,8 +319,7 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
         if self._cluster is not None:
             from kwire.spark.live_source import keep_polling
 
-            cluster = self._cluster
-            keep_polling(cluster.bootstrap, self._folder, cluster.interval, cluster.command_config)
+            keep_polling(self._cluster, self._folder)
 
     def first_row(self, start: dict[str, Any]) -> int:
         """Return the number of the first row after an offset."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.capture.folder import Segment
-    from kwire.spark.datasource import PolledCluster
+    from kwire.spark.live_source import PolledCluster
     from kwire.spark.row_selection import RowSelection
 
 

@@ -1,5 +1,7 @@
 """Polling a cluster into a capture while Spark reads it.
 
+A capture in an object store or HDFS is written on this machine, and its parts are uploaded as they close.
+
 A poll cannot be repeated, so it is written to the capture before Spark sees it, and offsets refer to the capture. A
 thread of this process polls; if the process ends, no completed poll is lost.
 """
@@ -7,18 +9,57 @@ thread of this process polls; if the process ends, no completed poll is lost.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture import Capture
+from kwire.capture.upload import PeriodicUpload
+from kwire.capture.writer import ROLL_SECONDS
 from kwire.client import ConnectionConfig, Poller
+from kwire.client.polled_inputs import polled_requests
 from kwire.errors import KwireError
+from kwire.storage.location import Location
+from kwire.storage.staging import staging_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kwire.client import PolledRequest
+
+PART_SECONDS = 60.0
+"""How often a part of a capture that is uploaded is closed: readers see a poll after at most this time."""
+
+UPLOAD_SECONDS = 0.5
+"""How often closed parts are looked for."""
+
+
+class PolledCluster(NamedTuple):
+    """A cluster to poll, as options of the data source describe it.
+
+    Attributes:
+        bootstrap: addresses of brokers.
+        interval: seconds between polls.
+        command_config: the path of a `client.properties`; None for plaintext.
+        inputs: seconds between polls of the further inputs by the names of `kwire.client.polled_inputs.INPUTS`.
+    """
+
+    bootstrap: str
+    interval: float
+    command_config: str | None
+    inputs: Mapping[str, float]
+
+    def polling(self, folder: str) -> BackgroundPolling:
+        """Start to poll the cluster into a folder.
+
+        Raises:
+            CaptureInUse: another process writes the capture.
+            SecurityConfigError: `command_config` is invalid.
+        """
+        config = None if self.command_config is None else ConnectionConfig.load(self.command_config)
+        return BackgroundPolling(self.bootstrap, folder, self.interval, config, polled_requests(self.inputs))
 
 
 class NoBrokerResponded(KwireError, ConnectionError):
@@ -37,8 +78,13 @@ class BackgroundPolling:
     """Polls a cluster into a folder in a thread, until `stop`.
 
     Args:
+        folder: an absolute path, or a URI, as `capture_location` returns it.
         config: TLS and SASL; None for plaintext.
         requests: what is polled besides metadata.
+        part_seconds: how often a part is closed and uploaded, if the folder is a URI.
+
+    Attributes:
+        folder: where the capture is written on this machine.
 
     Raises:
         CaptureInUse: another process writes the capture.
@@ -51,10 +97,21 @@ class BackgroundPolling:
         interval: float,
         config: ConnectionConfig | None = None,
         requests: Sequence[PolledRequest] = (),
+        part_seconds: float = PART_SECONDS,
     ) -> None:
         self._config = config
         self._requests = requests
-        self._capture = Capture(folder)
+        self._ending = ExitStack()
+        self._upload: PeriodicUpload | None = None
+        self.folder = folder
+        if not Location.parse(folder, any_name=True).is_path:
+            self.folder = staging_folder(folder)
+            uploading = PeriodicUpload(self.folder, folder, every=UPLOAD_SECONDS, is_staging=True)
+            self._upload = self._ending.enter_context(uploading)
+        with self._ending.pop_all() as opened:
+            roll_seconds = ROLL_SECONDS if self._upload is None else part_seconds
+            self._capture = opened.enter_context(Capture(self.folder, roll_seconds=roll_seconds))
+            self._ending = opened.pop_all()
         self._bootstrap = bootstrap
         self._interval = interval
         self._loop = asyncio.new_event_loop()
@@ -67,9 +124,11 @@ class BackgroundPolling:
         self._thread.start()
 
     def check(self) -> None:
-        """Raise the error that ended the polling, if any."""
+        """Raise the error that ended the polling or the uploads, if any."""
         if self._failure is not None:
             raise self._failure
+        if self._upload is not None:
+            self._upload.check()
 
     def check_responded(self) -> None:
         """Check that a poll succeeded.
@@ -80,13 +139,22 @@ class BackgroundPolling:
         if not self._responded:
             raise NoBrokerResponded(self._bootstrap, self._last_error)
 
+    def wait_until_readable(self, seconds: float | None) -> bool:
+        """Wait until the first part is uploaded, if the folder is a URI, or for some seconds; return whether it is."""
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        while self._upload is not None and not self._upload.has_uploaded:
+            if time.monotonic() >= deadline:
+                return False
+            self.wait(UPLOAD_SECONDS)
+        return True
+
     def wait(self, seconds: float) -> None:
         """Wait while the thread polls, and raise the error that ends the polling, if any."""
         self._ended.wait(seconds)
         self.check()
 
     def stop(self) -> None:
-        """Stop polling, close the capture, and raise the error that ended the polling before, if any.
+        """Stop polling, close the capture, upload the rest, and raise the error that ended the polling before, if any.
 
         It may be called again.
         """
@@ -94,7 +162,7 @@ class BackgroundPolling:
             with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join()
-        self._capture.close()
+        self._ending.close()
         self.check()
 
     def _cancel(self) -> None:
@@ -136,9 +204,10 @@ def capturing(
     interval: float,
     config: ConnectionConfig | None = None,
     requests: Sequence[PolledRequest] = (),
+    part_seconds: float = PART_SECONDS,
 ) -> Iterator[BackgroundPolling]:
     """Poll a cluster into a folder while the block runs."""
-    polling = BackgroundPolling(bootstrap, folder, interval, config, requests)
+    polling = BackgroundPolling(bootstrap, folder, interval, config, requests, part_seconds)
     try:
         yield polling
     finally:
@@ -148,17 +217,18 @@ def capturing(
 _by_folder: dict[str, BackgroundPolling] = {}
 
 
-def keep_polling(bootstrap: str, folder: str, interval: float, command_config: str | None = None) -> None:
+def keep_polling(cluster: PolledCluster, folder: str) -> None:
     """Poll a cluster into a folder until the process ends, starting on the first call.
 
     Args:
-        command_config: the path of a `client.properties`, which is read on the first call; None for plaintext.
+        cluster: its `client.properties` is read on the first call.
+        folder: as of `BackgroundPolling`.
 
     Raises:
         CaptureInUse: another process writes the capture.
         SecurityConfigError: `command_config` is invalid.
     """
     if folder not in _by_folder:
-        config = None if command_config is None else ConnectionConfig.load(command_config)
-        _by_folder[folder] = BackgroundPolling(bootstrap, folder, interval, config)
+        _by_folder[folder] = cluster.polling(folder)
+    _by_folder[folder].wait_until_readable(None)
     _by_folder[folder].check()

@@ -313,7 +313,11 @@ def _ingest_cluster(
 
     folder = f"{Location.parse(tables.out).native}/capture"
     with capturing(bootstrap, folder, interval, config, requests) as polling:
+        if polling.folder != folder:
+            _print("capture", f"{polling.folder}, uploaded to {folder}")
         if streaming:
+            if not polling.wait_until_readable(streaming.seconds):
+                polling.stop()
             _stream(tables, [folder], streaming, polling)
         else:
             polling.wait(seconds or _POLL_SECONDS)
@@ -421,7 +425,6 @@ def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstr
     from kwire.errors import KwireError
     from kwire.protocol import Endpoint
     from kwire.spark.store import Store
-    from kwire.storage.location import Location
 
     option = "--recording"
     try:
@@ -433,11 +436,6 @@ def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstr
         option = "--bootstrap"
         if bootstrap:
             Endpoint.parse_all(bootstrap)
-            if not Location.parse(out).is_path:
-                raise ValueError(
-                    f"a cluster is captured into OUT/capture, and {out} is not a folder of this machine: "
-                    "run `kwire capture`, and use --capture"
-                )
         option = "--out"
         Store(out)  # last, since it creates the folder
     except (KwireError, OSError, ValueError) as error:
