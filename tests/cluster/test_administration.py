@@ -172,6 +172,7 @@ def test_tool_prints_the_same_here_and_on_a_node(operator: Operator, cluster: Lo
 
 
 def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tmp_path: Path) -> None:
+    """KAFKA-1694: 'setting this goes through the CLI and the handleAdminRequest()'"""
     [changed] = operator.json("configs", "set", "broker/default", "max.connections=500")
     assert (changed["name"], changed["status"]) == ("broker default", "set")
     operator.json("configs", "set", "broker/2", "max.connections=400", "num.partitions=2")

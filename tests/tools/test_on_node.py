@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from kwire.cluster.zookeeper import ConsumerOffset, make_path
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.tools import ToolRun, tool
 from kwire.tools.on_node import ToolOnNode, node_tools
+from kwire.tools.registry import GROUP
 from tests.cluster.node.access_control import allow, change_acls
 from tests.cluster.node.nodes import new_root, send, session, settings
 from tests.cluster.node.secured import ALICE_PASSWORD, NODE_PASSWORD, PLAIN, node_settings, plain
@@ -35,6 +37,23 @@ async def run(node: Node, tool: str, *arguments: str) -> AdminResponse:
     assert response.error_code == 0, response.error_description
     result: AdminResponse = response
     return result
+
+
+async def test_node_starts_with_a_broken_tool_of_a_package(
+    server: EmbeddedZooKeeper, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = EntryPoint("broken", "no.such.module:tool", GROUP)
+    monkeypatch.setattr("kwire.tools.registry.entry_points", lambda **_: [broken])
+    node = Node(settings(await new_root(server)), node_tools())
+    await node.start()
+    try:
+        assert "broken" not in (await run(node, "help")).output.decode().split()
+        assert (await run(node, "status")).exit_status == 0
+    finally:
+        await node.stop(grace=0.5)
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "skipping a broken tool" in line]
+    assert "no.such.module:tool" in line
+    assert "No module named 'no'" in line
 
 
 async def test_node_runs_tools_on_its_own_cluster(server: EmbeddedZooKeeper, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class ToolOnNode:
         self._has_abandoned_run = result.still_running
         output.write(result.output)
         if result.error is not None:
-            log.warning("tool failed", tool=self.name, arguments=list(arguments), reason=result.error)
+            log.warning("tool failed", tool=self.name, reason=result.error)
             output.write(f"{result.error}\n")
         return result.exit_status
 

@@ -22,8 +22,9 @@ def layered(config: LiveConfig, name: str) -> tuple[str | None, Layer, tuple[Sto
 
 
 def test_layers_of_a_value() -> None:
-    """'Check server.properties (we can make that level 1) and if not found use what we get from storage [...] and if
-    not found then use what is default in the code.'
+    """'a new class that can flatten/figure out the right property. Check server.properties (we can make that level 1)
+    and if not found use what we get from storage (for now zookeeper) and if not found then use what is default in the
+    code.'
     """
     found = config()
     assert layered(found, "num.partitions") == ("1", Layer.CODE, ())
@@ -36,7 +37,9 @@ def test_layers_of_a_value() -> None:
 
 
 def test_file_is_stronger_than_what_is_stored() -> None:
-    """'brokers (through server.properties) should be able to override'"""
+    """'MANY configuration (much like topic level) are actually global to EVERY broker and brokers (through
+    server.properties) should be able to override'
+    """
     found = config(num_partitions="7")
     found.set_stored({"num.partitions": "3"}, {"num.partitions": "2"})
     shadowed = (Stored(Layer.BROKER, "3"), Stored(Layer.DEFAULT, "2"))

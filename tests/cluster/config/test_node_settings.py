@@ -30,6 +30,14 @@ def test_kafkas_file_is_read() -> None:
     assert read.unused == {"log.dirs": "/var/log"}
 
 
+def test_defaults_leave_room_for_others() -> None:
+    """One address cannot occupy all connections, and one request neither 100 MB nor a million topics."""
+    defaults = NodeSettings()
+    assert defaults.connections_per_address <= defaults.connections / 2
+    assert defaults.request_bytes <= 4 * 1024 * 1024
+    assert defaults.max_request_items <= 10_000
+
+
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [

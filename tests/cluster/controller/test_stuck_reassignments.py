@@ -42,8 +42,13 @@ async def check_reassignment_works(cluster: Cluster) -> None:
     cluster.check_agreement()
 
 
-async def test_removed_znode_cancels_the_reassignment() -> None:
+@pytest.mark.parametrize("target", ["unknown broker", "dead broker"])
+async def test_removed_znode_cancels_the_reassignment(target: str) -> None:
     async with cluster_of(1, 2, 3) as cluster:
+        if target == "dead broker":
+            await cluster.start(UNKNOWN, runs_controller=False)
+            await cluster.wait_idle()
+            await cluster.kill(UNKNOWN)
         await stuck(cluster)
         cluster.tool.delete(ReassignPartitions.path())
         await eventually(lambda: not cluster.registration("a").adding_replicas)

@@ -33,7 +33,10 @@ async def result(node: Node, *arguments: str) -> Any:
 
 
 async def test_setting_is_changed_on_all_nodes_through_any_node(server: EmbeddedZooKeeper) -> None:
-    """'This will be very nice because you can set a default for EVERY broker for xyz configuration'"""
+    """'a new Admin message [...] passing the command line utility calls to the tools and global configuration manager
+    on the broker (any broker)', and 'you can set a default for EVERY broker for xyz configuration and not have to
+    manage it accross brokers with properties file. Centralized configuration'
+    """
     async with nodes(await new_root(server), 1, 2, 3) as started:
         changed = await result(started[1], "set", "num.partitions=7")
         assert changed == {
@@ -86,6 +89,7 @@ async def test_entry_of_a_map(server: EmbeddedZooKeeper) -> None:
 
 
 async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZooKeeper) -> None:
+    """'the "default" should come from storage (for now zookeeper)'"""
     root = await new_root(server)
     async with nodes(root, 1) as [node]:
         await result(node, "set", "num.partitions=9")
@@ -197,6 +201,7 @@ async def test_malformed_and_invalid_stored_settings_do_not_stop_a_node(server: 
 
 
 async def test_acknowledged_changes_of_many_writers_are_effective_everywhere(server: EmbeddedZooKeeper) -> None:
+    """'using RQ/RP wire protocol [...] may expose concurrency on the admin requests'"""
     async with nodes(await new_root(server), 1, 2, 3) as started:
         names = ("num.partitions", "max.connections", "queued.max.requests", "connections.max.idle.ms")
         changes = [(node, name, str(1000 + 10 * at)) for at, node in enumerate(started) for name in names]

@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.capture import Capture, replay
+from kwire.client import Poller
 from kwire.cluster.zookeeper import BrokerRegistration, ClusterId, ControllerEpoch, Delete
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.list_topics import ListTopicsRequest
+from tests.client.polling import succeeded, until_all
 from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session
 from tests.cluster.node.test_node import creation, has_leaders
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 
@@ -82,11 +87,16 @@ async def test_long_texts_do_not_prevent_a_response(server: EmbeddedZooKeeper) -
         assert 0 < len(run.error_description) <= 2_000
 
 
-async def test_nodes_agree_on_the_id_of_their_cluster(server: EmbeddedZooKeeper) -> None:
+async def test_nodes_agree_on_the_id_of_their_cluster(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
     root = await new_root(server)
     async with nodes(root, 1, 2) as both, session(root) as tool:
         stored = ClusterId.decode((await tool.get(ClusterId.path())).data)
         assert len(stored.id) == 22
         assert {node.status()["cluster_id"] for node in both} == {stored.id}
+        bootstrap = f"{both[0].host}:{both[0].port}"
+        with Capture(tmp_path) as capture:
+            async with Poller(bootstrap, interval=0.05, capture=capture) as polling:
+                await until_all(polling, {1, 2}, succeeded)
+        assert {row.cluster_id for row in replay(tmp_path) if row.error is None} == {stored.id}
     async with nodes(root, 3) as [later]:
         assert later.status()["cluster_id"] == stored.id

@@ -85,6 +85,7 @@ def test_tool_names_are_unique() -> None:
 
 
 async def test_slow_tools_block_neither_requests_nor_stop(server: EmbeddedZooKeeper) -> None:
+    """KAFKA-1694: a tool runs 'instead of on the command line [...] on a broker thread'"""
     release = threading.Event()
     started = threading.Semaphore(0)
 
