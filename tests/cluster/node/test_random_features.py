@@ -1,7 +1,9 @@
-"""Random sequences of updates, joins, leaves, and failovers: no finalized range is outside a live broker's support.
+"""Random sequences of updates, joins, leaves, and failovers of features.
 
-Brokers are sessions with the parts of a node that follow features, on ZooKeeper in memory; a broker that finds itself
-incompatible leaves, as a node does. `make soak` runs more examples than `make test`.
+After every step, no finalized range is outside a live broker's support, no acknowledged update is lost, no update is
+applied in part, and all brokers know the same features. Brokers are sessions with the parts of a node that follow
+features, on ZooKeeper in memory; a broker that finds itself incompatible leaves, as a node does. `make soak` runs more
+examples than `make test`.
 """
 
 from __future__ import annotations
@@ -82,6 +84,12 @@ class History:
         self.caches: dict[int, FeatureCache] = {}
         self.watchers: dict[int, FeatureWatcher] = {}
         self.epoch = -1
+        self.levels: dict[str, int] | None = None
+        """The finalized levels that must be stored; None if an update may or may not have been applied."""
+        self.was_enabled = False
+        self.flags: set[bool] = set()
+        """Whether feature versioning is enabled on the brokers that were live since the last check."""
+        self.enabled: dict[int, bool] = {}
 
     async def join(self, step: Join) -> None:
         if step.broker in self.watchers:
@@ -103,6 +111,8 @@ class History:
         controller = replace(SETTINGS, supported_features=step.supported, protocol_version=version)
         await self.cluster.start(step.broker, features=features, settings=controller)
         self.caches[step.broker], self.watchers[step.broker] = cache, watcher
+        self.enabled[step.broker] = step.enabled
+        self.flags.add(step.enabled)
         await self.settle()
 
     async def leave(self, broker: int) -> None:
@@ -137,6 +147,11 @@ class History:
         assert not znode.warnings
         assert epoch >= self.epoch
         self.epoch = epoch
+        # A controller that enables or disables feature versioning deletes the levels (KIP-584).
+        if self.levels is not None and self.flags == {self.was_enabled}:
+            assert max_levels(znode) == self.levels
+        self.levels, self.was_enabled = max_levels(znode), znode.enabled
+        self.flags = {self.enabled[broker] for broker in self.watchers}
         for cache in self.caches.values():
             assert not incompatibilities(znode, cache.supported)
 
@@ -147,6 +162,9 @@ class History:
         before, epoch = self.stored()
         acknowledged = await self.send(controller, step)
         event(f"update acknowledged: {acknowledged}")
+        requested = max_levels(before) | {change.name: change.max_version_level for change in step.changes}
+        updated = {name: level for name, level in requested.items() if level >= 1}
+        self.levels = {True: updated, False: max_levels(before), None: None}[acknowledged]
         await self.settle()
         if not self.watchers:
             return
@@ -156,13 +174,7 @@ class History:
             return
         assert acknowledged is not False, "a rejected update has changed features"
         assert now > epoch
-        assert max_levels(after) == {
-            name: level
-            for name, level in (
-                max_levels(before) | {change.name: change.max_version_level for change in step.changes}
-            ).items()
-            if level >= 1
-        }
+        assert max_levels(after) == updated
 
     async def send(self, controller: Controller, step: Update) -> bool | None:
         """Send an update, and return whether it was acknowledged; None if that is unknown."""

@@ -1,4 +1,4 @@
-"""Random sequences of changes of settings, restarts, and faults: all nodes have the same effective values.
+"""Random sequences of changes of settings, joins, leaves, and faults: all nodes have the same effective values.
 
 Nodes are sessions with the parts of a node that follow settings, on ZooKeeper in memory. An acknowledged change is
 kept; after an error, the change was made as a whole or not at all. `make soak` runs more examples than `make test`.
@@ -45,13 +45,18 @@ Model = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Step:
-    """A change through a node, perhaps with a fault at a write, and perhaps the restart of a node before it."""
+    """A change, perhaps with a fault at a write, and perhaps a node that leaves or joins before it.
+
+    Attributes:
+        through: the node that makes the change; another one if this node has left.
+        toggled: the node that leaves, or joins if it has left. The last node does not leave.
+    """
 
     through: int
     broker: int | None
     changes: Changes
     fault: str
-    restarted: int | None
+    toggled: int | None
 
 
 steps = st.builds(
@@ -93,23 +98,29 @@ class History:
         await node.watcher.start()
 
     async def run(self, step: Step) -> None:
-        if step.restarted is not None:
-            await self.nodes[step.restarted].stop()
-            await self.start(step.restarted)
+        if step.toggled is not None:
+            await self.toggle(step.toggled)
+        through = step.through if step.through in self.nodes else min(self.nodes)
         entity = broker_entity(step.broker)
         changed = self.after(entity, step.changes)
-        acknowledged = await self.change(self.nodes[step.through], entity, step)
+        acknowledged = await self.change(self.nodes[through], entity, step)
         event(f"acknowledged: {acknowledged}")
         for node_id, node in list(self.nodes.items()):
             if self.memory.inject_fault is not None or node.store.state in {"expired", "closed"}:
                 await node.stop()
                 await self.start(node_id)
         self.memory.inject_fault = None
-        stored = dict((await read_config(self.nodes[1].store, entity)).config.config)
+        stored = dict((await read_config(self.nodes[through].store, entity)).config.config)
         before = self.model.get(entity, {})
         assert stored == changed if acknowledged else stored in (before, changed)
         self.model[entity] = stored
         await eventually(self.all_agree, within=5)
+
+    async def toggle(self, node_id: int) -> None:
+        if node_id not in self.nodes:
+            await self.start(node_id)
+        elif len(self.nodes) > 1:
+            await self.nodes.pop(node_id).stop()
 
     def after(self, entity: str, changes: Changes) -> dict[str, str]:
         merged = {**self.model.get(entity, {}), **changes}
@@ -169,7 +180,7 @@ async def test_all_nodes_have_the_same_effective_values_after_any_history(steps:
                 await history.start(node_id)
             for step in steps:
                 await history.run(step)
-            changes = len(await read_audit(history.nodes[1].store, 1000))
+            changes = len(await read_audit(next(iter(history.nodes.values())).store, 1000))
             assert changes <= len(steps)
         finally:
             for node in history.nodes.values():
