@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -148,6 +149,17 @@ async def test_malformed_acls_concern_their_resource_only(server: EmbeddedZooKee
         assert isinstance(deleted[everything], AdminError)
         assert deleted[payments] == {DENIED: None}
         assert await admin.describe_acls(AclBindingFilter(resource_name="orders-")) == [CREATE]
+
+
+async def test_a_list_that_is_longer_than_a_node_returns_is_an_error(
+    server: EmbeddedZooKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.cluster.node.tools.MAX_OUTPUT", 1_000)
+    async with nodes(await new_root(server), 1) as [node], await AdminClient.open(connect(node)) as admin:
+        outcomes = await admin.create_acls([replace(CREATE, resource_name=f"t{number}") for number in range(10)])
+        assert outcomes.errors == {}
+        with pytest.raises(AdminError, match="the output of the tool acls is not JSON, or longer than a node returns"):
+            await admin.describe_acls()
 
 
 async def test_entries_that_other_tools_wrote_are_deleted(server: EmbeddedZooKeeper) -> None:

@@ -27,10 +27,14 @@ async def tool_result(
         reads: whether the run changes nothing, so that it may be repeated after a lost response.
 
     Raises:
-        AdminError: the tool failed; the text is what it printed.
+        AdminError: the tool failed; the text is what it printed. Or its output was too long for a response.
     """
     result = await backend.run_tool(tool, tuple(arguments), broker, reads=reads)
     if result.exit_status:
         text = result.output.strip().removeprefix(f"{tool}: ")
         raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text)
-    return json.loads(result.output)
+    try:
+        return json.loads(result.output)
+    except ValueError:
+        text = f"the output of the tool {tool} is not JSON, or longer than a node returns"
+        raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text) from None
