@@ -38,11 +38,18 @@ from typing import TYPE_CHECKING
 from benches.figure import Figure
 from kwire import frame
 from kwire.client.admin import AdminClient, NewTopic
+from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
+from kwire.messages.kip4.list_topics import ListTopicsRequest
+from kwire.messages.kip4.preferred_replica_leader_election import PreferredReplicaLeaderElectionRequest, TopicPartitions
+from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
+from kwire.messages.kip4.structures import PartitionReplicas, TopicReassignment
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
+from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
 from kwire.testing.local_cluster import LocalCluster
 
 if TYPE_CHECKING:
@@ -108,6 +115,60 @@ def cut_short() -> bytes:
     return unfinished()
 
 
+def connections() -> bytes:
+    """Return nothing; the attacker disconnects after it."""
+    return b""
+
+
+def unread() -> bytes:
+    """Return requests; the attacker does not read the answers."""
+    return unknown_topics() * 8
+
+
+def small() -> bytes:
+    """Return different small requests, so that no answer is cached."""
+    names = (f"unknown-{next(_numbers)}" for _ in range(BATCH))
+    return b"".join(_encoded(TopicMetadataRequest_V1(topic_names=(name,)), 1) for name in names)
+
+
+def list_topics() -> bytes:
+    return _encoded(ListTopicsRequest(), 1) * BATCH
+
+
+def elect() -> bytes:
+    """Return a request that names one topic, and as many partitions as a frame holds."""
+    partitions = TopicPartitions(topic=TOPIC, partition_ids=tuple(range(1_000_000)))
+    return _encoded(PreferredReplicaLeaderElectionRequest(topics=(partitions,)), 0)
+
+
+def reassign() -> bytes:
+    return _encoded(ReassignPartitionsRequest(topics=_reassignments()), 0)
+
+
+def verify() -> bytes:
+    return _encoded(VerifyReassignPartitionsRequest(topics=_reassignments()), 0)
+
+
+def _reassignments() -> tuple[TopicReassignment, ...]:
+    partitions = (PartitionReplicas(partition_id=each, replica_ids=(1,)) for each in range(20, 300_020))
+    return (TopicReassignment(topic=TOPIC, partitions=tuple(partitions)),)
+
+
+def features() -> bytes:
+    """Return an update of unknown features."""
+    names = tuple(Feature(name=str(each), max_version_level=1) for each in range(400_000))
+    return _encoded(UpdateFeaturesRequest(feature_updates=(FeatureUpdate(allow_downgrade=True, features=names),)), 0)
+
+
+def tools() -> bytes:
+    return _encoded(AdminRequest(tool="status", arguments=()), 0) * 32
+
+
+def arguments() -> bytes:
+    """Return a run of a tool with as many arguments as a frame holds."""
+    return _encoded(AdminRequest(tool="config", arguments=("",) * 2_000_000), 0)
+
+
 def garbage() -> bytes:
     return b"\0\0\x40\0" + os.urandom(0x4000)
 
@@ -118,8 +179,32 @@ def _encoded(request: Message, version: int) -> bytes:
 
 ATTACKS: Mapping[str, Callable[[], bytes]] = {
     each.__name__: each
-    for each in (create, alter, delete, unknown_topics, too_many_topics, too_large, unfinished, cut_short, garbage)
+    for each in (
+        create,
+        alter,
+        delete,
+        elect,
+        reassign,
+        verify,
+        features,
+        tools,
+        arguments,
+        list_topics,
+        small,
+        unknown_topics,
+        unread,
+        too_many_topics,
+        too_large,
+        unfinished,
+        cut_short,
+        connections,
+        garbage,
+    )
 }
+DISCONNECTS = {cut_short.__name__, connections.__name__}
+"""After these, the attacker disconnects at once."""
+UNREAD = {unread.__name__}
+"""The answers to these are not read."""
 
 
 def attack(target: tuple[str, int], kind: str, address: str, running: Event, stopped: Event) -> None:
@@ -141,9 +226,11 @@ async def _attack(target: tuple[str, int], kind: str, address: str, running: Eve
                 try:
                     while running.is_set():
                         writer.write(prepared)
-                        await writer.drain()
-                        if kind == cut_short.__name__:
+                        await asyncio.wait_for(writer.drain(), None if kind not in UNREAD else 10 * IMPATIENCE)
+                        if kind in DISCONNECTS:
                             break
+                        if kind in UNREAD:
+                            continue
                         size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), IMPATIENCE), "big")
                         await reader.readexactly(size)
                 finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -11,14 +12,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.cluster import loop_shares
-from kwire.cluster.loop_shares import LoopShares
+from kwire.cluster.loop_shares import CONNECTION_SECONDS, LoopShares
 from kwire.cluster.node.connection_limits import CloseReason, Limits
 from kwire.cluster.node.listener import Listener
+from kwire.cluster.security.node_security import NodeSecurity
+from kwire.cluster.security.scram_users import ScramUsers
+from kwire.testing.kafka.certificates import CertificateAuthority
+from tests.cluster.node.secured import node_settings, tls_properties
 from tests.cluster.node.test_listener import EchoDispatcher, RecordingObserver, framed
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 GREEDY, OTHER = "127.0.0.2", "127.0.0.3"
 
@@ -31,9 +37,11 @@ def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def listening(limits: Limits | None = None) -> AsyncIterator[tuple[Listener, RecordingObserver]]:
+async def listening(
+    limits: Limits | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[Listener, RecordingObserver]]:
     observer = RecordingObserver()
-    listener = Listener(EchoDispatcher(), observer, limits)
+    listener = Listener(EchoDispatcher(), observer, limits, tls=tls)
     await listener.start("127.0.0.1")
     try:
         yield listener, observer
@@ -71,6 +79,15 @@ def send_part_of_a_frame_and_reset(listener: Listener) -> None:
     with socket.create_connection((listener.host, listener.port), source_address=(GREEDY, 0)) as client:
         client.sendall(framed(b"hello")[:6])
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def client_hello() -> bytes:
+    """Return the first message of a TLS handshake."""
+    sent = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
 
 
 @pytest.mark.usefixtures("never_idle")
@@ -126,6 +143,18 @@ async def test_opening_connections_is_charged_to_their_address() -> None:
         assert LoopShares.of_loop().connection(GREEDY).address.due > 0
         for _, writer in clients:
             writer.close()
+
+
+async def test_tls_handshake_is_charged_even_if_the_client_never_completes_it(tmp_path: Path) -> None:
+    properties = {**tls_properties(tmp_path, CertificateAuthority()), "listener.security.protocol.map": "ADMIN:SSL"}
+    security = NodeSecurity(node_settings("127.0.0.1:2181", 1, properties), ScramUsers())
+    async with listening(tls=security.tls) as (listener, observer):
+        reader, writer = await connected(listener, GREEDY)
+        writer.write(client_hello())
+        assert await reader.read(1)
+        assert LoopShares.of_loop().used > CONNECTION_SECONDS
+        assert not observer.open
+        writer.close()
 
 
 @pytest.mark.usefixtures("never_idle")

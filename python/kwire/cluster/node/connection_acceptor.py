@@ -12,12 +12,11 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter, deque
-from contextvars import copy_context
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.cluster.loop_shares import CONNECTION_SECONDS, ConnectionShare, LoopShares
+from kwire.cluster.loop_shares import CONNECTION_SECONDS, LoopShares
 from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient
 from kwire.cluster.node.logs import logger
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import TypeAlias
 
+    from kwire.cluster.loop_shares import ConnectionShare
     from kwire.cluster.node.connection_owner import ConnectionOwner
 
     Open: TypeAlias = Callable[[socket.socket, ConnectionShare], Coroutine[Any, Any, object]]
@@ -185,9 +185,7 @@ class ConnectionAcceptor:
         share.used = CONNECTION_SECONDS
         share.settle(self._loop.time())
         self._unopened[ip_address] += 1
-        context = copy_context()
-        context.run(ConnectionShare.current.set, share)
-        task = self._loop.create_task(self._open_connection(connection.socket, share), context=context)
+        task = self._loop.create_task(self._open_connection(connection.socket, share))
         self._opening.add(task)
         task.add_done_callback(partial(self._opened, ip_address))
 

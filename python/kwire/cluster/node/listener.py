@@ -17,6 +17,7 @@ from kwire.cluster.node.authentication import identify_by_connection
 from kwire.cluster.node.connection_acceptor import ConnectionAcceptor, bind
 from kwire.cluster.node.connection_limits import Limits, enforce_memory
 from kwire.cluster.node.server_connection import ServerConnection
+from kwire.cluster.security.measured_tls import MeasuredTls
 
 if TYPE_CHECKING:
     import socket
@@ -99,6 +100,7 @@ class Listener:
 
     async def _open(self, accepted: socket.socket, share: ConnectionShare) -> None:
         timeout = self.limits.incomplete_frame if self._tls is not None else None
+        MeasuredTls.opening.set(share)
         with suppress(OSError):  # the client has disconnected, or the TLS handshake has failed
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: ServerConnection(self, share), accepted, ssl=self._tls, ssl_handshake_timeout=timeout
