@@ -13,8 +13,10 @@ from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAltera
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
+from kwire.messages.kip4.preferred_replica_leader_election import PreferredReplicaLeaderElectionRequest, TopicPartitions
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
 from tests.cluster.node.nodes import new_root, nodes, send
 from tests.eventually import eventually
 
@@ -126,6 +128,31 @@ async def test_request_that_lists_too_many_topics_is_refused(
         with pytest.raises(asyncio.IncompleteReadError):
             await send(node, unknown_names(TopicMetadataRequest_V1, 1_001))
         assert "TopicMetadataRequest_V1 lists 1,001 topic_names: at most 1,000 are allowed" in capsys.readouterr().out
+
+
+async def test_request_that_lists_too_many_partitions_is_refused(
+    server: EmbeddedZooKeeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request of 300,000 partitions of one topic took 30 MB, and the controller as many steps at once."""
+
+    def election(count: int) -> Message:
+        topics = (TopicPartitions(topic=f"t{number}", partition_ids=tuple(range(count // 2))) for number in range(2))
+        return PreferredReplicaLeaderElectionRequest(topics=tuple(topics))
+
+    async with nodes(await new_root(server), 1, max_partitions=1_000) as [node]:
+        assert [one.error_code for one in (await send(node, election(1_000))).topics] == [3, 3]
+        with pytest.raises(asyncio.IncompleteReadError):
+            await send(node, election(1_002))
+        assert "lists 1,002 partition_ids: at most 1,000 are allowed" in capsys.readouterr().out
+
+
+async def test_update_of_too_many_features_is_refused(server: EmbeddedZooKeeper) -> None:
+    """An update of 400,000 features stopped the node for seconds."""
+    features = tuple(Feature(name=str(number), max_version_level=1) for number in range(1_001))
+    request = UpdateFeaturesRequest(feature_updates=(FeatureUpdate(allow_downgrade=False, features=features),))
+    async with nodes(await new_root(server), 1, max_request_items=1_000) as [node]:
+        response = await send(node, request)
+        assert (response.error_code, response.error_message) == (42, "expected at most 1,000 features, got 1,001")
 
 
 async def test_only_metadata_of_the_controller_may_be_large(

@@ -24,7 +24,7 @@ from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.time_slice import TimeSlice
 from kwire.codec import encode
 from kwire.declare import Message, introspect
-from kwire.declare.wire_types import ArrayType
+from kwire.declare.wire_types import ArrayType, StructType
 from kwire.errors import DecodeError
 from kwire.messages import UnknownMessage
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
@@ -36,10 +36,12 @@ from kwire.messages.kip584.api_versions import ApiVersionsRequest
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
+    from kwire import declare
     from kwire.cluster.node.apis import Response
     from kwire.cluster.node.connection_limits import ConnectedClient, Frame
     from kwire.cluster.node.metrics import Metrics
     from kwire.cluster.node.request_context import NodeServices
+    from kwire.declare.wire_types import WireType
     from kwire.messages.headers import RequestHeader
 
 MAX_UNAUTHENTICATED = 512 * 1024
@@ -169,11 +171,19 @@ class RequestDispatcher:
             raise InvalidRequest(f"{cls.__name__} lists {count:,} {name}: at most {limit:,} are allowed")
 
     def _check_items(self, message: Message) -> None:
-        """Raise InvalidRequest for a request of a client that lists too many topics."""
-        if isinstance(message, UpdateMetadataRequest):
+        """Raise InvalidRequest for a request of a client that lists too many topics, or too much about its topics."""
+        cls = type(message)
+        if cls is UpdateMetadataRequest:
             return
-        for name in array_fields().get(type(message), ()):
-            self._check_count(type(message), name, len(getattr(message, name)))
+        limit = self._node.settings.max_partitions
+        for name, inner_names in array_fields().get(cls, {}).items():
+            items = getattr(message, name)
+            self._check_count(cls, name, len(items))
+            for inner_name in inner_names:
+                count = sum(len(getattr(item, inner_name)) for item in items)
+                if count > limit:
+                    listed = f"{cls.__name__} lists {count:,} {inner_name}"
+                    raise InvalidRequest(f"{listed}: at most {limit:,} are allowed, as many as partitions of a cluster")
 
     def _reject(self, payload: bytes, detail: str) -> bytes:
         """Answer an ApiVersions request of an unknown version; raise InvalidRequest for any other request."""
@@ -284,13 +294,19 @@ def first_arrays() -> Mapping[bytes, tuple[type[Message], str]]:
 
 
 @cache
-def array_fields() -> Mapping[type[Message], tuple[str, ...]]:
-    """Return the names of the array fields of each request that is served."""
-    return {cls: _array_fields(cls) for cls in served_requests()}
+def array_fields() -> Mapping[type[Message], Mapping[str, tuple[str, ...]]]:
+    """Return the array fields of each request that is served, with the array fields of their elements."""
+    return {
+        cls: {
+            name: tuple(_array_fields(element.struct)) if isinstance(element, StructType) else ()
+            for name, element in _array_fields(cls).items()
+        }
+        for cls in served_requests()
+    }
 
 
-def _array_fields(cls: type[Message]) -> tuple[str, ...]:
-    return tuple(field.name for field in introspect.fields(cls) if isinstance(field.type, ArrayType))
+def _array_fields(cls: type[declare.Struct]) -> Mapping[str, WireType]:
+    return {field.name: field.type.element for field in introspect.fields(cls) if isinstance(field.type, ArrayType)}
 
 
 def check_before_authentication(message: Message, payload: bytes) -> None:

@@ -156,6 +156,7 @@ class ServerConnection(asyncio.Protocol):
             self._yield_turn()
         if self._rest or self._paused:
             self._keep(data)
+            share.used += self._loop.time() - now
             if not self._paused:
                 self._process_rest()
             return
@@ -192,9 +193,13 @@ class ServerConnection(asyncio.Protocol):
     # Requests
 
     def _process_rest(self) -> None:
+        began = self._loop.time()
         if len(self._rest) >= self._rest_needed():
             received = bytes(self._rest)
+            self._share.used += self._loop.time() - began
             del self._rest[: self._process(received)]
+        elif not self._settle(began):
+            self._yield_turn()
         self._update_incomplete_since()
 
     def _rest_needed(self) -> int:
@@ -221,6 +226,7 @@ class ServerConnection(asyncio.Protocol):
         started = self._loop.time()
         turn_ends = started + SLICE_SECONDS
         yields = False
+        invalid: tuple[CloseReason, str] | None = None
         try:
             while not self._paused and not self._finishing:
                 yields = self._listener.is_adding_up
@@ -234,9 +240,7 @@ class ServerConnection(asyncio.Protocol):
                 if yields:
                     break
         except InvalidRequest as error:
-            self._flush()
-            self._refuse(error, self._loop.time() - started)
-            return len(data)
+            invalid = error.reason, error.detail
         except Exception as error:  # noqa: BLE001  # a fault in one response must not affect other connections
             self._flush()
             self._fail(error)
@@ -244,6 +248,9 @@ class ServerConnection(asyncio.Protocol):
         self._flush()
         now = self._loop.time()
         self._share.used += now - started
+        if invalid is not None:
+            self._refuse(*invalid)
+            return len(data)
         if not self._settle(now) or yields:
             self._yield_turn()
         return position
@@ -445,11 +452,13 @@ class ServerConnection(asyncio.Protocol):
         if self._finishing and not self._pending:
             self.close()
 
-    def _refuse(self, error: InvalidRequest, used: float) -> None:
+    def _refuse(self, reason: CloseReason, detail: str) -> None:
         """Close the connection because of an invalid request, after a delay, and read nothing until then."""
         self._refused = True
         self._pause_reading()
-        self._loop.call_later(self._share.refusal_delay(used), self.close, error.reason, error.detail)
+        delay = self._share.refusal_delay(self._share.used)
+        self._share.settle(self._loop.time())
+        self._loop.call_later(delay, self.close, reason, detail)
 
     def _fail(self, error: BaseException) -> None:
         self._listener.observer.failed(self.client, error)

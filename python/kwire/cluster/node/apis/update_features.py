@@ -30,6 +30,9 @@ async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> Upd
         for update in request.feature_updates
         for feature in update.features
     ]
+    limit = context.node.settings.max_request_items
+    if len(changes) > limit:
+        return _failure(ErrorCode.INVALID_REQUEST, f"expected at most {limit:,} features, got {len(changes):,}")
     try:
         async with asyncio.timeout(max(request.timeout_ms, 0) / 1000):
             update = await _update(changes, context)
