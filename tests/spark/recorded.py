@@ -78,7 +78,7 @@ def versions() -> list[Row]:
     `NAME every 2 s` has one of four polls, in `NAME without 2` broker 2 is not polled, and in `NAME 2 late` the polls
     of broker 2 are 400 ms late. `NAME lossy` lacks one of eight polls, and in `NAME mixed` broker 3 and half of the
     polls of broker 1 use version 9 of Metadata, which has no topic ids. In `NAME skewed`, one broker is polled with a
-    clock that is three minutes off (`SKEW`).
+    clock that is three minutes off (`SKEW`). In `NAME cut`, one of twenty frames of Metadata ends in its middle.
     """
     rows: list[Row] = []
     for name in NAMES:
@@ -93,6 +93,7 @@ def versions() -> list[Row]:
             row._replace(cluster_id=f"{name} lossy") for row in polls if row.api_key != 3 or chance.random() > 1 / 8
         ]
         rows += [row._replace(cluster_id=f"{name} mixed") for row in _mixed_versions(polls)]
+        rows += [row._replace(cluster_id=f"{name} cut") for row in _cut(polls, chance)]
     return rows
 
 
@@ -108,6 +109,12 @@ def _mixed_versions(polls: Iterable[Row]) -> Iterator[Row]:
             topics = tuple(replace(topic, topic_id=UUID(int=0)) for topic in message.topics)
             payload = frame.encode_response(replace(message, topics=topics), version=9, correlation_id=1)[4:]
             yield row._replace(api_version=9, frame=payload, request=None)
+
+
+def _cut(polls: Iterable[Row], chance: Random) -> Iterator[Row]:
+    for row in polls:
+        is_cut = row.api_key == 3 and row.frame is not None and chance.random() < 1 / 20
+        yield row._replace(frame=row.frame[: len(row.frame) // 2]) if is_cut and row.frame is not None else row
 
 
 def _skewed(polls: Iterable[Row], name: str, broker: int, skew: timedelta) -> list[Row]:

@@ -8,13 +8,21 @@ all brokers know about the change.
 from __future__ import annotations
 
 from datetime import timedelta
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kwire.capture.rows import to_batch
+from kwire.spark.pipeline import Pipeline
 from tests.spark import recorded
+from tests.spark.test_pipeline import expected, silver
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 EXPECTED = {
@@ -145,9 +153,39 @@ def kinds(incidents: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-@pytest.mark.parametrize("poller", ["every 2 s", "2 late", "lossy", "mixed", "skewed"])
+@pytest.mark.parametrize("poller", ["every 2 s", "2 late", "lossy", "mixed", "skewed", "cut"])
 def test_worse_poller_gives_same_incidents(name: str, poller: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     assert kinds(incidents[f"{name} {poller}"]) == kinds(incidents[name])
+
+
+def test_shuffled_doubled_split_and_merged_recordings_give_same_silver_and_incidents(
+    spark: SparkSession, incidents: dict[str, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    """Frames of two clusters in one table without cluster ids, polled at the same time, in three ingests."""
+    first, second = (recorded.bronze(name) for name in recorded.NAMES)
+    shift = first[0].polled_at - second[0].polled_at
+    second = tuple(row._replace(polled_at=row.polled_at + shift) for row in second)
+    frames = [row._replace(cluster_id=None) for row in (*first, *second)]
+    Random(14).shuffle(frames)
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+
+    for number in (0, 1, 2):
+        part = [*frames[number::3], *frames[number::6]]
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.Table.from_batches([to_batch(part)]), path)
+        pipeline.ingest(spark.read.parquet(str(path)))
+    pipeline.gold()
+
+    clusters = {rows[0].endpoint: rows for rows in (first, second)}
+    polls = pipeline.table("polls").select("endpoint", "cluster_id").distinct().collect()
+    ids = {endpoint: cluster for endpoint, cluster in polls if endpoint in clusters}
+    assert len(set(ids.values())) == 2
+    rows = [row._replace(cluster_id=ids[endpoint]) for endpoint, polled in clusters.items() for row in polled]
+    assert silver(tmp_path / "out") == expected(rows)
+    found = [row.asDict() for row in pipeline.table("incidents").collect()]
+    for name, polled in zip(recorded.NAMES, (first, second), strict=True):
+        cluster = ids[polled[0].endpoint]
+        assert kinds([each for each in found if each["cluster_id"] == cluster]) == kinds(incidents[name])
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)

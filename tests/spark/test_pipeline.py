@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.state_builder import silver_rows
 from kwire.spark.store import Store
-from tests.spark.recorded import NAMES, RECORDINGS, bronze
+from tests.spark.recorded import RECORDINGS, bronze
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,31 +95,6 @@ def test_frames_in_any_order_give_same_silver(spark: SparkSession, tmp_path: Pat
     assert report.repeated > 0
     assert silver(tmp_path) == expected(bronze(RECORDING))
     assert pipeline.table("bronze").count() == len(bronze(RECORDING))
-
-
-def test_merged_shuffled_doubled_and_cut_recordings_give_same_silver(spark: SparkSession, tmp_path: Path) -> None:
-    """Frames of two clusters in one table without cluster ids, polled at the same time, in three ingests.
-
-    Gold is computed from silver alone, so the incidents are the same too.
-    """
-    first, second = (bronze(name) for name in NAMES)
-    shift = first[0].polled_at - second[0].polled_at
-    second = tuple(row._replace(polled_at=row.polled_at + shift) for row in second)
-    frames = [row._replace(cluster_id=None) for row in (*first, *second)]
-    Random(14).shuffle(frames)
-    pipeline = Pipeline(spark, str(tmp_path / "out"))
-
-    for number in (0, 1, 2):
-        cut = [*frames[number::3], *frames[number::6]]
-        path = tmp_path / f"{number}.parquet"
-        pq.write_table(pa.Table.from_batches([to_batch(cut)]), path)
-        pipeline.ingest(spark.read.parquet(str(path)))
-
-    clusters = {rows[0].endpoint: rows for rows in (first, second)}
-    ids = {(row[3], row[0]) for row in _rows(tmp_path / "out", "polls") if row[3] in clusters}
-    assert len(ids) == 2
-    rows = [row._replace(cluster_id=cluster) for endpoint, cluster in ids for row in clusters[endpoint]]
-    assert silver(tmp_path / "out") == expected(rows)
 
 
 def test_only_new_rows_of_capture_are_ingested_in_place(spark: SparkSession, tmp_path: Path) -> None:
