@@ -111,6 +111,36 @@ fn rows_of_any_layout_keep_their_order() {
 }
 
 #[test]
+fn thousands_of_rows_keep_their_order() {
+    // Few and many partitions of each layout, so that some blocks are large and some are followed by other layouts.
+    let mut rows: Vec<(i32, Vec<i32>)> = Vec::new();
+    let frames: Vec<Vec<u8>> = (0_i32..2)
+        .map(|number| {
+            let topics: Vec<Vec<u8>> = (0_i32..40)
+                .map(|index| {
+                    let replicas: Vec<i32> = (number..number + index % 4).collect();
+                    let partitions = (0..index * 2).map(|_| {
+                        let row = i32::try_from(rows.len()).expect("few rows");
+                        rows.push((row, replicas.clone()));
+                        partition(row, &replicas, &[], false)
+                    });
+                    let partitions: Vec<_> = partitions.collect();
+                    topic("a", &partitions)
+                })
+                .collect();
+            frame(&topics)
+        })
+        .collect();
+    let given: Vec<Option<&[u8]>> = frames.iter().map(|frame| Some(frame.as_slice())).collect();
+    let batch = columns("topics.partitions").batch(&given, usize::MAX).expect("a batch");
+
+    assert_eq!(rows.len(), 3120);
+    let (indexes, replicas): (Vec<_>, Vec<_>) = rows.into_iter().map(|(index, ids)| (Some(index), Some(ids))).unzip();
+    assert_eq!(numbers(&batch, "index"), indexes);
+    assert_eq!(lists(&batch, "replicas"), replicas);
+}
+
+#[test]
 fn an_invalid_frame_adds_one_row_and_no_dictionary_entry() {
     let good = frame(&[topic("good", &[partition(0, &[1], &[1], false)])]);
     let spoilt = frame(&[

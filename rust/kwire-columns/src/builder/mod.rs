@@ -18,6 +18,9 @@ use crate::text::Text;
 /// The number of runs or lists that are converted together: few enough that they and the bytes they refer to stay in
 /// the first-level cache, enough that selecting the conversion costs nothing.
 const BLOCK: usize = 256;
+/// The number of structs in blocks that are converted together. They are found by their address, so they need no cache;
+/// each column is written in stretches long enough that the processor fetches the next lines ahead.
+const STRUCTS: usize = 1024;
 
 /// Columns that are being filled.
 pub(crate) struct BatchBuilder<'a, 'l> {

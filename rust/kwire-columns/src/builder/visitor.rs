@@ -6,7 +6,7 @@
 use kwire::decode::{Matcher, Text, UniformLayout, Visitor};
 use kwire::plan::{Literal, Primitive, Struct};
 
-use super::{BLOCK, BatchBuilder};
+use super::{BatchBuilder, STRUCTS};
 use crate::column::{Block, Data};
 use crate::layout::{StructLayout, Target};
 use crate::size::Exceeded;
@@ -218,7 +218,7 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
             count,
             layout: *layout,
         });
-        if group.in_blocks >= BLOCK {
+        if group.in_blocks >= STRUCTS {
             self.convert_blocks(node.group);
         }
     }
