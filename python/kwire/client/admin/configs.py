@@ -120,7 +120,9 @@ class ConfigOperations:
         return await kip4_configs.apply(self._backend, wanted, validate_only=validate_only)
 
     async def recorded_config_changes(self, newest: int = 100) -> list[RecordedChange]:
-        """Return the newest changes of configs of brokers, oldest first, from the audit of a cluster of nodes.
+        """Return the newest changes from the audit of a cluster of nodes, oldest first.
+
+        These are changes of configs of brokers, of ACLs, and of credentials of users.
 
         Raises:
             NotSupported: the cluster is Kafka.

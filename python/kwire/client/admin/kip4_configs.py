@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
 from kwire.client.admin.errors import AdminError, NotSupported
@@ -54,19 +55,26 @@ class ConfigDifference(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """A change of configs of brokers in the audit.
+    """A change in the audit: of a config of brokers, of an ACL, or of the credential of a user.
 
     Attributes:
         timestamp_ms: when it was made, in milliseconds since 1970.
         author: who made it: the client id and the address.
         node_id: the node that wrote it.
-        change: what has changed.
+        resource: the resource with the config; otherwise where nodes store it, such as `users/alice` or
+            `acls/Topic/literal/orders`.
+        name: the config, the mechanism of the credential, or `acls`.
+        old: its value before; None if it was not set.
+        new: its value after; None if it is not set. Credentials are hidden.
     """
 
     timestamp_ms: int
     author: str
     node_id: int
-    change: ConfigDifference
+    resource: ConfigResource | str
+    name: str
+    old: str | None
+    new: str | None
 
 
 async def describe(backend: Backend, resources: Iterable[ConfigResource]) -> Described:
@@ -142,13 +150,28 @@ async def apply(
 
 
 async def changes(backend: Backend, newest: int) -> list[RecordedChange]:
-    """Return the newest changes of configs of brokers, oldest first."""
+    """Return the newest changes of configs of brokers, ACLs, and credentials, oldest first."""
     entries = await tool_result(backend, TOOL, ["audit", "--newest", str(newest)], "", reads=True)
     return [
-        RecordedChange(entry["timestamp"], entry["author"], entry["node"], each)
+        RecordedChange(
+            entry["timestamp"],
+            entry["author"],
+            entry["node"],
+            _audited(entry["entity"]),
+            name,
+            each["old"],
+            each["new"],
+        )
         for entry in entries
-        for each in _differences(entry)
+        for name, each in entry["changes"].items()
     ]
+
+
+def _audited(entity: str) -> ConfigResource | str:
+    kind, _, name = entity.partition("/")
+    if kind in {"brokers", "topics"}:
+        return _resource(kind, name)
+    return unquote(entity) if kind == "users" else entity
 
 
 def _overrides(configs: Mapping[str, str]) -> dict[str, ConfigValue]:
