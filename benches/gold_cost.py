@@ -1,203 +1,23 @@
-"""What an hourly build of gold costs: without changes, with few, after many stored days, and in jobs of Spark.
+"""What an hourly build of gold costs: without changes, with few, and in jobs of Spark.
 
     python -m benches.gold_cost [--quick]
 
-Silver is written directly, so that only gold is measured. All stores are built in one session, hour by hour and in
-turns; the CPU time is that of the driver, the JVM, and the workers.
+All stores are built in one session, hour by hour and in turns.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from itertools import product
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING, Any
 
 from benches.figure import Figure
-from benches.spark import cpu_of
+from benches.gold_store import PARTITIONS_OF_TOPIC, Cluster, MeasuredStore
 from benches.spark_session import spark_session
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-
-    from kwire.spark import Pipeline
-    from kwire.spark.record import Record
-
-FIRST = datetime(2026, 10, 1, 19, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-POLLED = (1, 2, 3)
-"""The brokers that are polled, every 30 seconds."""
-BROKERS = 30
-PARTITIONS_OF_TOPIC = 20
-WARM_HOURS, HOURS = 2, 5
-"""The first hours warm up the session and compute everything. The hour after the last one begins a day."""
-
-CLUSTERS = 1_000
-"""The number of clusters for which the cost of a day is estimated."""
-
-
-@dataclass
-class Cluster:
-    """A cluster of which silver is generated hour by hour.
-
-    Attributes:
-        partitions: their number, a multiple of `PARTITIONS_OF_TOPIC`.
-        changed: the share of partitions of which the ISR changes in each hour.
-    """
-
-    name: str
-    partitions: int
-    changed: float = 0.0
-    _random: Random = field(default_factory=lambda: Random(0))
-    _epochs: dict[int, int] = field(default_factory=dict)
-
-    def silver(self, hour: datetime, *, first: bool) -> dict[str, pa.Table]:
-        """Return the rows of an hour; the first one has the state of all partitions."""
-        tables = {"polls": self._polls(hour)}
-        if first:
-            tables["brokers"] = self._brokers(hour)
-            numbers = list(range(self.partitions))
-        else:
-            numbers = sorted(self._random.sample(range(self.partitions), int(self.partitions * self.changed)))
-        if numbers:
-            at = hour if first else hour + 20 * timedelta(minutes=1)
-            tables["partitions"] = self._partitions(numbers, at)
-        return tables
-
-    def _polls(self, hour: datetime) -> pa.Table:
-        rows = [
-            {
-                "cluster_id": self.name,
-                "polled_at": hour + timedelta(seconds=30 * number, milliseconds=100 * broker),
-                "broker_id": broker,
-                "endpoint": f"broker-{broker}:9092",
-                "api_key": 3,
-                "kind": "same",
-                "topics": self.partitions // PARTITIONS_OF_TOPIC,
-                "partitions": self.partitions,
-                "duration_us": 20_000,
-                "changed_topics": 0,
-                "controller_id": 1,
-                "suspect": False,
-            }
-            for number, broker in product(range(120), POLLED)
-        ]
-        return _table("polls", rows)
-
-    def _brokers(self, hour: datetime) -> pa.Table:
-        rows = [
-            {
-                "cluster_id": self.name,
-                "at": hour + timedelta(milliseconds=100 * broker),
-                "broker_id": broker,
-                "node_id": node,
-                "change": "set",
-                "host": f"broker-{node}",
-                "port": 9092,
-            }
-            for broker, node in product(POLLED, range(1, BROKERS + 1))
-        ]
-        return _table("brokers", rows)
-
-    def _partitions(self, numbers: list[int], at: datetime) -> pa.Table:
-        rows = []
-        for number in numbers:
-            epoch = self._epochs[number] = self._epochs.get(number, -1) + 1
-            topic, partition = divmod(number, PARTITIONS_OF_TOPIC)
-            replicas = [(number + step) % BROKERS + 1 for step in (0, 1, 2)]
-            rows.append(
-                {
-                    "cluster_id": self.name,
-                    "topic": f"team-{topic % 50}.orders-{topic:05}.events",
-                    "topic_id": f"{topic:022}",
-                    "partition": partition,
-                    "change": "set",
-                    "error_code": 0,
-                    "leader": replicas[epoch % 3],
-                    "leader_epoch": epoch,
-                    "replicas": replicas,
-                    "isr": replicas[: 3 - epoch % 2],
-                    "offline": [],
-                }
-            )
-        reports = [
-            {**row, "at": at + timedelta(milliseconds=100 * broker), "broker_id": broker}
-            for broker in POLLED
-            for row in rows
-        ]
-        return _table("partitions", reports)
-
-
-def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    import pyarrow as pa
-
-    from kwire.spark.silver_tables import SILVER_SCHEMAS
-
-    return pa.Table.from_pylist(rows, schema=SILVER_SCHEMAS[name].arrow)
-
-
-class MeasuredStore:
-    """A store with the silver of some clusters, and what its builds cost."""
-
-    def __init__(self, spark: SparkSession, out: Path, *clusters: Cluster) -> None:
-        from kwire.spark import Pipeline
-        from kwire.spark.store import Store
-
-        self.spark, self.clusters = spark, clusters
-        self.pipeline: Pipeline = Pipeline(spark, str(out))
-        self.store = Store(str(out))
-        self.hours = 0
-        self.cpu: list[float] = []
-        self.jobs: list[int] = []
-
-    def add_hours(self, count: int = 1) -> None:
-        """Write the silver of the next hours in one commit."""
-        from kwire.spark.record import Change
-        from kwire.spark.writing import FileKind, Output, TableFile
-
-        output = Output(self.store.location)
-
-        def commit(record: Record) -> None:
-            change = Change("ingest", record.number)
-            for number in range(self.hours, self.hours + count):
-                hour = FIRST + number * HOUR
-                for cluster in self.clusters:
-                    for name, rows in cluster.silver(hour, first=number == 0).items():
-                        time = "polled_at" if name == "polls" else "at"
-                        folder, partition = f"silver/{name}", {"date": f"{hour:%Y-%m-%d}"}
-                        file = TableFile(output, FileKind.SILVER, folder, partition, rows.schema, time)
-                        file.write(rows)
-                        change.added.setdefault(folder, []).append(file.close().data_file)
-            firsts = [file.first for file in change.added["silver/polls"] if file.first is not None]
-            change.oldest = min(firsts)
-            self.store.commit(change)
-
-        self.store.transact(commit)
-        self.hours += count
-
-    def build(self) -> None:
-        """Build gold, and keep the CPU time and the number of jobs."""
-        tracker, group = self.spark.sparkContext, f"build-{id(self)}-{len(self.cpu)}"
-        tracker.setJobGroup(group, "")
-        before = cpu_of(os.getpid())
-        self.pipeline.gold()
-        self.cpu.append(cpu_of(os.getpid()) - before)
-        self.jobs.append(len(tracker.statusTracker().getJobIdsForGroup(group)))
-
-    def hourly_cpu(self) -> float:
-        """Return the median CPU seconds of the hourly builds after the first ones."""
-        return statistics.median(self.cpu[WARM_HOURS:HOURS])
-
-    def first_of_day_cpu(self) -> float:
-        """Return how many CPU seconds the first build of a day takes more than the others."""
-        return self.cpu[HOURS] - self.hourly_cpu()
+WARM_HOURS, HOURS = 3, 8
+"""The first hours warm up the session and compute everything. All hours but the first ones are of one day."""
 
 
 def run(quick: bool) -> list[Figure]:
@@ -211,35 +31,42 @@ def run(quick: bool) -> list[Figure]:
                 "quiet": MeasuredStore(spark, Path(folder) / "quiet", Cluster("c", partitions)),
                 "changed": MeasuredStore(spark, Path(folder) / "changed", Cluster("c", partitions, changed=0.01)),
             }
-            for number in range(HOURS + 1):
+            for number in range(HOURS):
                 for store in stores.values() if number % 2 else reversed(stores.values()):
                     store.add_hours()
                     store.build()
-            empty, quiet, changed = (stores[name].hourly_cpu() for name in ("empty", "quiet", "changed"))
+            cpu = {name: store.cpu[WARM_HOURS:] for name, store in stores.items()}
             jobs = max(max(store.jobs[WARM_HOURS:]) for store in stores.values())
-            daily = stores["changed"].first_of_day_cpu() - stores["empty"].first_of_day_cpu()
     finally:
         spark.stop()
-    detail = (
-        f"{partitions:,} partitions; CPU {empty:.2f} s for an empty cluster, {quiet:.2f} s without changes, "
-        f"{changed:.2f} s with 1 % changed, {daily:.2f} s more at the beginning of a day"
-    )
-    scale = CLUSTERS * 100_000 / partitions
-    core_hours = (24 * (empty + scale * max(changed - empty, 0)) + scale * max(daily, 0)) / 3600
+    empty, quiet, changed = (statistics.median(cpu[name]) for name in ("empty", "quiet", "changed"))
+    detail = f"{partitions:,} partitions; CPU {empty:.2f} s for an empty cluster's, "
     return [
-        Figure("gold: hour without change, over an empty cluster's", quiet / empty, "x", 1.3, 1.05, False, detail),
-        Figure("gold: hour with 1 % changed, over an empty cluster's", changed / empty, "x", 1.6, 1.2, False, detail),
-        Figure("gold: jobs of Spark in an hourly build", jobs, "", 10, 5, False),
         Figure(
-            "gold: a day of 1,000 clusters with 100,000 partitions, hourly, 1 % changed in each hour",
-            core_hours,
-            " core hours",
-            60,
-            20,
+            "gold: hour without change, over an empty cluster's",
+            _ratio(cpu["quiet"], cpu["empty"]),
+            "x",
+            1.3,
+            1.05,
             False,
-            "24 times an empty cluster's hour, and the rest of the hours above for each cluster",
+            f"{detail}{quiet:.2f} s without changes",
         ),
+        Figure(
+            "gold: hour with 1 % changed, over an empty cluster's",
+            _ratio(cpu["changed"], cpu["empty"]),
+            "x",
+            1.6,
+            1.2,
+            False,
+            f"{detail}{changed:.2f} s with 1 % changed",
+        ),
+        Figure("gold: jobs of Spark in an hourly build", jobs, "", 10, 5, False),
     ]
+
+
+def _ratio(cpu: list[float], reference: list[float]) -> float:
+    """Return the median of the ratios of builds of the same hour, which ran one after another."""
+    return statistics.median(one / other for one, other in zip(cpu, reference, strict=True))
 
 
 def main() -> None:

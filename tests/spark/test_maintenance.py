@@ -64,6 +64,7 @@ def test_vacuum_deletes_files_that_no_table_has(tmp_path: Path) -> None:
     (tmp_path / TABLES[0] / "date=2026-11-21/left-by-a-crash.parquet").write_bytes(b"")
 
     assert maintenance.vacuum(store, timedelta(hours=1)) == 0
+    assert maintenance.vacuum(store, timedelta(minutes=20)) == 0
     assert maintenance.vacuum(store, NOTHING) == 2 * len(TABLES) + 2
 
     assert clusters(Store(str(tmp_path))) == everywhere("a", "b")

@@ -12,11 +12,12 @@ from urllib.request import urlopen
 
 import pytest
 
+from kwire.spark.ingest_report import IngestReport, ReporterPolls
 from kwire.spark.live_gold import LiveGold
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentNotice, IncidentPublisher, IncidentSink, Ledger, NoticeStatus, SinkFailed
 from kwire.spark.sinks.job_metrics import JobMetrics
-from kwire.spark.sinks.publisher import deliver, repeat_unconfirmed
+from kwire.spark.sinks.publisher import SETTLING, deliver, repeat_unconfirmed
 from kwire.spark.sinks.python_callable import CallableSink, load_callable
 from kwire.spark.sinks.webhook import WebhookSink
 from tests.spark.bronze_rows import failed_poll, response, table, topic
@@ -224,6 +225,22 @@ def test_callable_is_named_by_its_module() -> None:
         load_callable("json:missing")
 
 
+def test_gold_is_due_early_once_a_broker_has_failed_twice(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    live = LiveGold(pipeline, 3600.0, IncidentPublisher(pipeline, []))
+
+    def left_after(**polls: ReporterPolls) -> float:
+        live.add_report(IngestReport(polls=polls))
+        return live.seconds_left()
+
+    assert left_after(one=ReporterPolls(True, 0), two=ReporterPolls(True, 1)) > 3000
+    assert left_after(one=ReporterPolls(True, 1), two=ReporterPolls(True, 1)) > 3000
+    assert left_after(one=ReporterPolls(False, 1)) <= SETTLING.total_seconds()
+    live.build()
+    assert left_after(one=ReporterPolls(False, 10)) > 3000
+    assert left_after(one=ReporterPolls(True, 2)) <= SETTLING.total_seconds()
+
+
 @pytest.mark.usefixtures("one_shuffle_partition")
 def test_live_pipeline_sends_each_incident_once_across_restarts(
     spark: SparkSession, tmp_path: Path, webhook: Webhook
@@ -231,8 +248,8 @@ def test_live_pipeline_sends_each_incident_once_across_restarts(
     def polls(times: range, broker: int) -> list[Any]:
         return [response(at / 2, topic("orders"), broker=broker) for at in times]
 
-    def ingest(*rows: Any) -> None:
-        pipeline.ingest(table(spark, tmp_path / "bronze", *rows))
+    def ingest(*rows: Any) -> IngestReport:
+        return pipeline.ingest(table(spark, tmp_path / "bronze", *rows))
 
     def restarted() -> LiveGold:
         sinks: list[IncidentSink] = [
@@ -246,7 +263,8 @@ def test_live_pipeline_sends_each_incident_once_across_restarts(
     metrics = JobMetrics()
     live = restarted()
     outage = [failed_poll(at / 2, broker=2, cluster="c") for at in range(40, 60)]
-    ingest(*polls(range(60), 1), *polls(range(40), 2), *outage)
+    report = ingest(*polls(range(60), 1), *polls(range(40), 2), *outage)
+    live.add_report(report)
     webhook.status = 500
     to_callable = live.build()
     port, stop = metrics.serve("127.0.0.1", 0)
@@ -258,6 +276,7 @@ def test_live_pipeline_sends_each_incident_once_across_restarts(
     ingest(*polls(range(60, 90), 1), *polls(range(60, 90), 2))
     restarted().build()
 
+    assert report.polls == {"c/1": ReporterPolls(True, 0), "c/2": ReporterPolls(True, 20)}
     assert (to_callable, to_webhook) == (1, 1)
     assert 'kwire_pipeline_open_incidents{cluster_id="c",kind="broker_killed"} 1.0' in shown
     assert restarted().build() == 0

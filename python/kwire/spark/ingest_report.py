@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+
+
+class ReporterPolls(NamedTuple):
+    """How polls of a broker ended: whether any has a response, and how many have failed since the last one that has."""
+
+    responded: bool
+    failed: int
+
+    def followed_by(self, later: ReporterPolls) -> ReporterPolls:
+        """Return how these polls and later ones ended."""
+        return later if later.responded else ReporterPolls(self.responded, self.failed + later.failed)
 
 
 @dataclass
@@ -16,6 +28,7 @@ class IngestReport:
         late: frames that reopened the day that they belong to.
         repeated: frames that were ingested before.
         damaged: segments of captures that cannot be read, and why.
+        polls: how the new polls of each broker ended, by the key of the broker in the store.
         refused: late frames that are not ingested because bronze lacks other frames of their broker since that day.
         seconds: duration.
     """
@@ -24,6 +37,7 @@ class IngestReport:
     late: int = 0
     repeated: int = 0
     damaged: list[str] = field(default_factory=list)
+    polls: dict[str, ReporterPolls] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -43,5 +57,11 @@ class IngestReport:
             self.rows[name] = self.rows.get(name, 0) + rows
         self.late += other.late
         self.repeated += other.repeated
+        for key, polls in other.polls.items():
+            self.add_polls(key, polls)
         self.damaged += other.damaged
         self.refused += other.refused
+
+    def add_polls(self, key: str, polls: ReporterPolls) -> None:
+        """Add later polls of a broker."""
+        self.polls[key] = self.polls[key].followed_by(polls) if key in self.polls else polls

@@ -287,6 +287,8 @@ class _ReporterIngest:
         self._days: dict[str, str] = dict(known.get("days", {}))
         self._last: int = known.get("last", NEVER)
         self._cluster = ("", "")
+        self._responded = False
+        self._failed_polls = 0
         self.applied = 0
 
     def has_response(self, carried: Row) -> bool:
@@ -303,6 +305,10 @@ class _ReporterIngest:
             self._last = max(self._last, at)
         kept = self._builder.apply(row)
         self._state_is_current = False
+        if row.kind == "error":
+            self._failed_polls += 1
+        elif row.kind != "carried":
+            self._responded, self._failed_polls = True, 0
         self.applied += 1
         if kept.cluster_id:
             self._cluster = f"{row.broker_id}/{row.endpoint}", kept.cluster_id
@@ -316,7 +322,10 @@ class _ReporterIngest:
         self._output.write_silver(self._builder)
         days = dict(sorted(self._days.items())[-DAYS_KEPT:])
         address, cluster = self._cluster
-        return ReporterProgress(self.key, self._current_state(), self._last, days, address, cluster)
+        state = self._current_state()
+        return ReporterProgress(
+            self.key, state, self._last, days, address, cluster, self._responded, self._failed_polls
+        )
 
     def _current_state(self) -> str:
         if not self._state_is_current:

@@ -1,14 +1,25 @@
-"""Building gold at intervals while streams ingest, and publishing the incidents of each build."""
+"""Building gold at intervals while streams ingest, and publishing the incidents of each build.
+
+A broker that begins to fail does not wait for the interval: gold is built as soon as the incident can be sent.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
+from kwire.spark.ingest_report import ReporterPolls
+from kwire.spark.sinks.publisher import SETTLING
+
 if TYPE_CHECKING:
+    from kwire.spark.ingest_report import IngestReport
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks import IncidentPublisher
     from kwire.spark.sinks.job_metrics import JobMetrics
+
+CONFIRMED = 2
+"""After how many failed polls in a row an outage is an incident."""
 
 
 class LiveGold:
@@ -30,17 +41,40 @@ class LiveGold:
         self._publisher = publisher
         self._metrics = metrics
         self._next = time.monotonic() + every
+        self._seconds = 0.0
+        self._polls: dict[str, ReporterPolls] = {}
+        self._lock = threading.Lock()
 
-    def build_if_due(self) -> None:
-        """Build and publish if the interval has passed."""
-        if time.monotonic() >= self._next:
-            self.build()
+    def add_report(self, report: IngestReport) -> None:
+        """Take note of an ingest: if a broker has just failed to respond twice, the next build is due earlier.
+
+        That build ends when the incident is old enough to be sent. Streams may call this from their threads.
+        """
+        with self._lock:
+            for key, polls in report.polls.items():
+                before = self._polls.get(key, ReporterPolls(True, 0))
+                self._polls[key] = now = before.followed_by(polls)
+                if now.failed >= CONFIRMED and (polls.responded or before.failed < CONFIRMED):
+                    wait = SETTLING.total_seconds() - self._seconds / 2
+                    self._next = min(self._next, time.monotonic() + max(wait, 0.0))
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the next build is due; 0.0 if it is."""
+        with self._lock:
+            return max(self._next - time.monotonic(), 0.0)
+
+    def build_if_due(self) -> int:
+        """Build and publish if that is due, and return the number of notices that sinks accepted."""
+        return 0 if self.seconds_left() else self.build()
 
     def build(self) -> int:
         """Build and publish now, and return the number of notices that sinks accepted."""
         started = time.monotonic()
-        self._next = started + self._every
+        with self._lock:
+            self._next = started + self._every
         self._pipeline.gold()
+        with self._lock:
+            self._seconds = time.monotonic() - started
         if self._metrics is not None:
-            self._metrics.add_build(time.monotonic() - started)
+            self._metrics.add_build(self._seconds)
         return self._publisher.publish()

@@ -5,6 +5,7 @@ All of it runs in the driver, without Spark, while others read and write.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -88,14 +89,14 @@ def _merge(output: Output, table: str, files: list[DataFile]) -> DataFile:
 
 
 def vacuum(store: Store, keep: timedelta) -> int:
-    """Delete files that no table has had since `keep` ago, and return their number.
+    """Delete files that no table has had since `keep` ago, in whole hours rounded up, and return their number.
 
     Snapshots that are older, and ingests that have been running for longer, lose their files.
     """
     deleted = 0
     for table in [INGESTS, *store.snapshot().versions]:
         delta = DeltaTable(store.location.child(table).native)
-        hours = round(keep.total_seconds() / 3600)
+        hours = math.ceil(keep / timedelta(hours=1))
         deleted += len(delta.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True))
     used = store.used_files()
     for path, changed in store.list_files(RECORDS, STATE, LATE):

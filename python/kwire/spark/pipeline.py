@@ -21,7 +21,7 @@ from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_bro
 from kwire.spark.capture_segments import capture_location
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
-from kwire.spark.ingest_report import IngestReport
+from kwire.spark.ingest_report import IngestReport, ReporterPolls
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.maintenance import optimize
 from kwire.spark.record import LATE, REOPENING, Change, DataFile, Record, reporter_key
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BATCHES_MERGED = 64
+BATCHES_MERGED = 30
 """After how many batches of a stream the small files of the tables are merged."""
 
 FIRST_DATE, NEVER = "1970-01-01", "9999"
@@ -97,7 +97,7 @@ class Pipeline:
         """Ingest frames in any order: each becomes a row of bronze, and each change in it a row of silver.
 
         Frames that were ingested before change nothing. Frames older than the last ones of their broker reopen the day
-        that they belong to. Every 64 batches of a stream, small files are merged.
+        that they belong to. Every 30 batches of a stream, small files are merged.
 
         Args:
             frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`).
@@ -157,7 +157,7 @@ class Pipeline:
             for path in paths:
                 report.add(self.ingest_capture(path))
         else:
-            report = IngestReport(_counts(entries))
+            report = _report(entries)
             for capture in _of(entries, CaptureProgress):
                 if not capture.in_place:
                     report.add(self._ingest_rows_of(capture))
@@ -218,7 +218,7 @@ class Pipeline:
             if untimed := sum(each.rows for each in _of(entries, UntimedRows)):
                 raise MissingPollTime(untimed)
             change = _change(record, entries)
-            report = IngestReport(_counts(entries))
+            report = _report(entries)
             if late:
                 self._reopen(late, entries, record, change, report)
             update(change)
@@ -437,6 +437,13 @@ def _change(record: Record, entries: Iterable[ManifestEntry]) -> Change:
 
 def _oldest(*times: int | None) -> int | None:
     return min((at for at in times if at is not None), default=None)
+
+
+def _report(entries: Iterable[ManifestEntry]) -> IngestReport:
+    report = IngestReport(_counts(entries))
+    for each in _of(entries, ReporterProgress):
+        report.add_polls(each.key, ReporterPolls(each.responded, each.failed_polls))
+    return report
 
 
 def _counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:

@@ -26,7 +26,9 @@ SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
-FEWEST_PARTITIONS = 4
+FEWEST_PARTITIONS = 2
+"""A build has about 50 stages, so each partition is 50 tasks, which cost 25 ms of CPU time each."""
+
 COMPILED_BYTES = 16 << 20
 """Compressed silver from which on generated code pays off."""
 

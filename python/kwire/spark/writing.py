@@ -76,6 +76,7 @@ class ReporterProgress:
 
     `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
     `days` the file of the state at the beginning of each day, and `address` the broker and endpoint of `cluster`.
+    `responded` says whether any new poll has a response, and `failed_polls` how many have failed after that one.
     """
 
     key: str
@@ -84,6 +85,8 @@ class ReporterProgress:
     days: dict[str, str]
     address: str
     cluster: str
+    responded: bool
+    failed_polls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,10 @@ _COLUMNS: dict[type[ManifestEntry], tuple[str, str]] = {
     ),
     ReporterProgress: (
         "reporter",
-        "struct<key:string,state:string,last:bigint,days:map<string,string>,address:string,cluster:string>",
+        (
+            "struct<key:string,state:string,last:bigint,days:map<string,string>,address:string,cluster:string,"
+            "responded:boolean,failed_polls:bigint>"
+        ),
     ),
     CaptureProgress: (
         "capture",
@@ -173,6 +179,8 @@ def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:
                 ("days", pa.map_(text, text)),
                 ("address", text),
                 ("cluster", text),
+                ("responded", pa.bool_()),
+                ("failed_polls", number),
             ]
         ),
         CaptureProgress: pa.struct(

@@ -338,6 +338,8 @@ def _stream(
     def report(added: IngestReport) -> None:
         if streaming.metrics is not None:
             streaming.metrics.add_report(added)
+        if streaming.gold is not None:
+            streaming.gold.add_report(added)
         _print_new(added)
 
     def check() -> None:

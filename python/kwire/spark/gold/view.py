@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -32,7 +30,7 @@ from kwire.spark.writing import MANIFEST, PartitionWriter, WrittenFile, entries_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.store import Store
@@ -248,7 +246,7 @@ class GoldBuild(GoldView):
     def write(self) -> None:
         """Write all tables that are planned."""
         manifests = [each.manifest for each in self._planned]
-        entries = entries_of(reduce(DataFrame.union, manifests).collect()) if manifests else []
+        entries = entries_of(_union(manifests).collect()) if manifests else []
         for each in self._planned:
             new = [file.data_file for file in entries if isinstance(file, WrittenFile) and file.table == each.folder]
             self._current[each.folder] = [*each.kept(new), *new]
@@ -277,6 +275,14 @@ class GoldBuild(GoldView):
             change.removed[table] = [file for file in before if file.path not in now]
             change.rows[table.removeprefix("gold/")] = sum(file.rows for file in change.added[table])
         self._store.commit(change)
+
+
+def _union(parts: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of all parts. Spark analyzes both sides of each union, so the parts are joined by halves."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return _union(parts[:middle]).union(_union(parts[middle:]))
 
 
 def _last_clocks(snapshot: Snapshot) -> Clocks:
