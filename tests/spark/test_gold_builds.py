@@ -47,12 +47,12 @@ def test_small_build_runs_few_tasks_in_default_session(
         gold, "build", lambda session, *_, **__: seen.append(session.conf.get("spark.sql.shuffle.partitions"))
     )
     pipeline = Pipeline(spark, str(tmp_path / "out"))
-    for setting in ("200", "2"):
+    for setting in ("200", "1"):
         spark.conf.set("spark.sql.shuffle.partitions", setting)  # the fixture restores it
         pipeline.gold()
         seen.append(spark.conf.get("spark.sql.shuffle.partitions"))
 
-    assert seen == ["4", "200", "2", "2"]
+    assert seen == ["2", "200", "1", "1"]
 
 
 def test_hourly_build_runs_few_jobs_in_default_session(spark: SparkSession, tmp_path: Path) -> None:
