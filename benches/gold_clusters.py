@@ -58,8 +58,8 @@ class Line(NamedTuple):
         return cls(y - each * x, each)
 
     def of(self, clusters: int) -> float:
-        """Return the CPU seconds of a build."""
-        return self.shared + clusters * self.each
+        """Return the CPU seconds of a build; a slope below zero is the noise of a slope of zero."""
+        return self.shared + clusters * max(self.each, 0.0)
 
 
 def run(quick: bool) -> list[Figure]:
