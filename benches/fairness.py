@@ -3,10 +3,11 @@
     python -m benches.fairness [--quick] [--shared-address] [KIND...]
 
 Four clients, each with an address of its own, send small requests, in turns without and with the attacker: a process
-with eight connections from one address that sends, as fast as the node lets it, batches of 10,000 creations,
-changes, and deletions, requests for 10,000 unknown topics, requests that list too many topics, frames that are too
-large, that never end, that end early, or that are garbage. Every kind is measured by itself, and the figure is the
-worst one. If the node divided its time evenly among the five addresses, it would be 0.8.
+with eight connections from one address that sends, as fast as the node lets it, one kind of traffic of `ATTACKS`:
+batches of 10,000 creations, changes, and deletions, requests for 10,000 unknown topics, requests that list too much,
+runs of tools, requests without reading the answers, frames that are too large, that never end, that end early, or that
+are garbage, and connections without a request. Every kind is measured by itself, and the figure is the worst one. If
+the node divided its time evenly among the five addresses, it would be 0.8.
 
 What is measured is how the node divides its time, not how the kernel divides the processors among the programs:
 
@@ -320,6 +321,7 @@ def run(quick: bool, kinds: Sequence[str] = tuple(ATTACKS), attacker: str = ATTA
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         clients.served(seconds, thread)
         shares = {kind: measured(kind, attacker, node, clients, thread, turns, seconds) for kind in kinds}
+        peak = peak_memory(node.pid)
     worst = min(shares, key=lambda kind: shares[kind])
     return [
         Figure(
@@ -329,8 +331,16 @@ def run(quick: bool, kinds: Sequence[str] = tuple(ATTACKS), attacker: str = ATTA
             0.5,
             0.8,
             detail=", ".join(f"{kind.replace('_', ' ')} {share:.2f}" for kind, share in shares.items()),
-        )
+        ),
+        Figure("memory of the node at its peak during all of this traffic", peak / 2**20, " MB", 256, 128, False),
     ]
+
+
+def peak_memory(pid: int) -> int:
+    """Return the bytes of memory that a process had resident at most."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    [kilobytes] = (line.split()[1] for line in lines if line.startswith("VmHWM"))
+    return int(kilobytes) * 1024
 
 
 def measured(
