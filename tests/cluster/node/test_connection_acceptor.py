@@ -7,12 +7,13 @@ import socket
 import ssl
 import struct
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kwire.cluster import loop_shares
-from kwire.cluster.loop_shares import CONNECTION_SECONDS, LoopShares
+from kwire.cluster.loop_shares import BYTE_SECONDS, CONNECTION_SECONDS, LoopShares
 from kwire.cluster.node.connection_limits import CloseReason, Limits
 from kwire.cluster.node.listener import Listener
 from kwire.cluster.security.node_security import NodeSecurity
@@ -23,8 +24,10 @@ from tests.cluster.node.test_listener import EchoDispatcher, RecordingObserver, 
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
     from pathlib import Path
+
+    from kwire.cluster.node.connection_limits import ConnectedClient, Frame
 
 GREEDY, OTHER = "127.0.0.2", "127.0.0.3"
 
@@ -38,10 +41,10 @@ def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def listening(
-    limits: Limits | None = None, tls: ssl.SSLContext | None = None
+    limits: Limits | None = None, tls: ssl.SSLContext | None = None, dispatcher: EchoDispatcher | None = None
 ) -> AsyncIterator[tuple[Listener, RecordingObserver]]:
     observer = RecordingObserver()
-    listener = Listener(EchoDispatcher(), observer, limits, tls=tls)
+    listener = Listener(dispatcher or EchoDispatcher(), observer, limits, tls=tls)
     await listener.start("127.0.0.1")
     try:
         yield listener, observer
@@ -143,6 +146,40 @@ async def test_opening_connections_is_charged_to_their_address() -> None:
         assert LoopShares.of_loop().connection(GREEDY).address.due > 0
         for _, writer in clients:
             writer.close()
+
+
+async def test_invalid_request_is_charged_to_its_address() -> None:
+    """A client that sent invalid requests on new connections got most of the loop."""
+
+    class SlowRefusal(EchoDispatcher):
+        def __call__(self, payload: bytes, client: ConnectedClient) -> Frame | Awaitable[Frame]:
+            if payload == b"bad":
+                ends = perf_counter() + 0.05
+                while perf_counter() < ends:
+                    pass
+            return super().__call__(payload, client)
+
+    async with listening(dispatcher=SlowRefusal()) as (listener, observer):
+        share, other = LoopShares.of_loop().connection(GREEDY), LoopShares.of_loop().connection(OTHER)
+        reader, writer = await connected(listener, GREEDY)
+        await echo(reader, writer)
+        other.arrived(asyncio.get_running_loop().time())
+        began = asyncio.get_running_loop().time()
+        writer.write(framed(b"bad"))
+        assert await reader.read() == b""
+        assert [reason for reason, _ in observer.closures] == [CloseReason.INVALID_REQUEST]
+        assert share.address.due > began + 0.04
+        writer.close()
+
+
+async def test_incomplete_frame_is_charged_to_its_address() -> None:
+    async with listening() as (listener, _):
+        reader, writer = await connected(listener, GREEDY)
+        await echo(reader, writer)
+        before = LoopShares.of_loop().used
+        writer.write(framed(bytes(3_000_000))[:2_000_000])
+        await eventually(lambda: LoopShares.of_loop().used > before + 1_000_000 * BYTE_SECONDS)
+        writer.close()
 
 
 async def test_tls_handshake_is_charged_even_if_the_client_never_completes_it(tmp_path: Path) -> None:
