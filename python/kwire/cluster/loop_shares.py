@@ -38,6 +38,8 @@ MAX_OTHERS = 16
 LONGEST_WAIT = 5.0
 TICK_SECONDS = 0.002
 """The interval at which those that wait are looked at, a few at a time."""
+CHECK_SECONDS = 0.02
+"""The interval at which a task that waits for its share checks whether it holds up others."""
 WINDOW_SECONDS = 0.01
 IDLE_SHARE = 0.25
 """The part of a window below which the loop is mostly idle, so that the first that waits may continue."""
@@ -124,6 +126,8 @@ class ConnectionShare(_Share):
 
     current: ClassVar[ContextVar[ConnectionShare]] = ContextVar("current")
     """The share of the connection that the current task works for."""
+    holds_up_others: ClassVar[ContextVar[Callable[[], bool]]] = ContextVar("holds_up_others")
+    """Returns whether others wait until the current task is complete, which then does not wait for its share."""
 
     def __init__(self, shares: LoopShares, address: _AddressShare) -> None:
         super().__init__(address.connections)
@@ -164,16 +168,21 @@ class ConnectionShare(_Share):
         self._shares.add_waiting(self, callback)
 
     async def wait_due(self) -> None:
-        """Wait until the connection may continue; at least for one turn of other tasks."""
+        """Wait until the connection may continue, or holds up others; at least for one turn of other tasks."""
         loop = asyncio.get_running_loop()
         self.end_step()
         self.settle(loop.time())
-        if self.is_due(loop.time()):
+        holds_up_others = self.holds_up_others.get(None)
+        if self.is_due(loop.time()) or (holds_up_others is not None and holds_up_others()):
             await asyncio.sleep(0)
             return
         due: asyncio.Future[None] = loop.create_future()
         self.call_when_due(lambda: _complete(due))
-        await due
+        if holds_up_others is None:
+            await due
+            return
+        while not due.done() and not holds_up_others():
+            await asyncio.wait([due], timeout=CHECK_SECONDS)
 
     def refusal_delay(self, used: float) -> float:
         """Return after how many seconds to close the connection, which has sent an invalid request.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.cluster import loop_shares
 from kwire.cluster.controller.errors import QueueFull
 from kwire.cluster.controller.events import ChangeEvent, EventQueue, RequestEvent
 from kwire.cluster.loop_shares import ConnectionShare, LoopShares
@@ -28,10 +29,8 @@ class Requests:
 
     def add(self, share: ConnectionShare | None, *names: str) -> None:
         for name in names:
-            context = copy_context()
-            if share is not None:
-                context.run(ConnectionShare.current.set, share)
-            self._names[context.run(self.queue.enqueue_request, nothing)] = name
+            response = self.queue.enqueue_request(nothing) if share is None else enqueue(self.queue, share)
+            self._names[response] = name
 
     async def all(self) -> list[str]:
         """Return the names of the requests, and the paths of changes, in the order in which they are processed."""
@@ -47,6 +46,13 @@ class Requests:
 
 async def nothing() -> None:
     return
+
+
+def enqueue(queue: EventQueue, share: ConnectionShare) -> asyncio.Future[Any]:
+    """Add a request of a connection."""
+    context = copy_context()
+    context.run(ConnectionShare.current.set, share)
+    return context.run(queue.enqueue_request, nothing)
 
 
 def connection(address: str) -> ConnectionShare:
@@ -99,6 +105,29 @@ async def test_one_address_fills_at_most_half_of_the_queue() -> None:
     await requests.queue.next()
     requests.add(greedy, "a4")
     assert await requests.all() == ["b1", "a2", "a3", "a4"]
+
+
+async def test_batch_does_not_wait_for_its_share_while_it_holds_up_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of others waited for seconds while a batch, which had used more than its share, waited for its turn."""
+    monkeypatch.setattr(loop_shares, "IDLE_SHARE", 0.0)
+    monkeypatch.setattr(loop_shares, "LONGEST_WAIT", 1e6)
+    queue = EventQueue(100)
+    greedy, active = connection("10.0.0.1"), connection("10.0.0.3")
+    for share in (greedy, active):
+        share.arrived(asyncio.get_running_loop().time())
+    greedy.used = 1e5
+    greedy.settle(asyncio.get_running_loop().time())
+    enqueue(queue, greedy)
+    event = await queue.next()
+    assert isinstance(event, RequestEvent)
+    batch = asyncio.get_running_loop().create_task(greedy.wait_due(), context=event.context)
+    enqueue(queue, greedy)
+    await asyncio.sleep(0)
+    assert not queue.holds_up_others(greedy)
+    assert not batch.done()
+    enqueue(queue, connection("10.0.0.2"))
+    async with asyncio.timeout(60):  # its share would let it wait for days
+        await batch
 
 
 async def test_command_of_a_client_does_not_wait_for_all_batches_of_another() -> None:

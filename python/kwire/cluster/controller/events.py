@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextvars import copy_context
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -149,6 +150,8 @@ class EventQueue:
         share = context.get(ConnectionShare.current)
         if not is_continued:
             self._check_room(share)
+        if share is not None:
+            context.run(ConnectionShare.holds_up_others.set, partial(self.holds_up_others, share))
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._requests.add(share, RequestEvent(next(self._numbers), work, response, context))
         self._filled.set()
@@ -160,6 +163,10 @@ class EventQueue:
         limit = max(1, self._limit // 2)
         if share is not None and self._requests.waiting_of(share) >= limit:
             raise QueueFull(limit, of_address=True)
+
+    def holds_up_others(self, share: ConnectionShare) -> bool:
+        """Return whether requests of other addresses wait for the one of this connection that is being processed."""
+        return self._requests.has_others(share)
 
     async def next(self) -> ControllerEvent | None:
         """Remove and return the next event, or return None once the queue is closed."""

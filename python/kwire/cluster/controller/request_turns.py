@@ -39,6 +39,10 @@ class RequestTurns(Generic[T]):
         """Return the number of waiting requests of the address of a connection."""
         return sum(map(len, self._addresses.get(share.address, {}).values()))
 
+    def has_others(self, share: ConnectionShare) -> bool:
+        """Return whether requests of another address wait."""
+        return len(self._addresses) > (share.address in self._addresses)
+
     def add(self, share: ConnectionShare | None, request: T) -> None:
         """Add a request behind the others of its connection."""
         address = None if share is None else share.address
