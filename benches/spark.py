@@ -228,7 +228,7 @@ def decoding(folder: Path, quick: bool) -> list[Figure]:
         f"us of CPU a row, JVM and workers: ready batches {ready:.2f}, kwire {kwire:.2f}, kio {kio:.2f}; {rows:,} rows"
     )
     return [
-        Figure("spark: frames to rows, CPU over the transport's", kwire / ready, "x", 1.3, 1.1, False, detail),
+        Figure("spark: frames to rows, CPU over the transport's", kwire / ready, "x", 1.1, 1.0, False, detail),
         Figure("spark: frames to rows, less CPU than kio in mapInArrow", kio / kwire, "x", 3, 4, True, detail),
     ]
 
