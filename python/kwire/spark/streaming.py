@@ -7,10 +7,10 @@ rows that are captured when it is called.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import threading
 import time
+from ast import literal_eval
 from typing import TYPE_CHECKING
 
 from kwire.spark.capture_segments import capture_location
@@ -98,4 +98,5 @@ def _ingested_rows(query: StreamingQuery) -> int:
     progress = query.lastProgress
     if progress is None or not progress["sources"]:
         return 0
-    return int(json.loads(progress["sources"][0]["endOffset"])["row"])
+    # Spark 4.0 has the text of a dict, later versions JSON; both are literals of Python.
+    return int(literal_eval(progress["sources"][0]["endOffset"])["row"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from inspect import signature
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -231,8 +232,8 @@ class GoldBuild(GoldView):
     def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
         """Write a part of the state at the beginning of an hour."""
         folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
-        schema = to_arrow_schema(rows.schema, timezone="UTC")
-        stored = to_arrow_schema(rows.withColumn(AS_OF, f.lit(stamp)).schema, timezone="UTC")
+        schema = _arrow_schema(rows.schema)
+        stored = _arrow_schema(rows.withColumn(AS_OF, f.lit(stamp)).schema)
         self._store.create({folder: Layout(stored, (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,), None)
         kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
@@ -307,3 +308,10 @@ class _Planned(NamedTuple):
     folder: str
     kept: Callable[[list[DataFile]], list[DataFile]]
     manifest: DataFrame
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the Arrow types of columns, with times in UTC; Spark before 4.1 has no other time zone."""
+    convert: Callable[..., pa.Schema] = to_arrow_schema
+    has_zones = "timezone" in signature(to_arrow_schema).parameters
+    return convert(schema, timezone="UTC") if has_zones else convert(schema)
