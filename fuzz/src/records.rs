@@ -134,7 +134,11 @@ fn check_round_trip(found: &Collector) {
             return;
         }
     }
-    encoder.finish(None, &mut out).expect("the records are small");
+    // Some damaged offsets of compressed message sets cannot be expressed again.
+    if encoder.finish(None, &mut out).is_err() {
+        assert_eq!(header.magic, 1, "the records are small");
+        return;
+    }
     let mut again = Vec::new();
     for batch in Batches::new(&out) {
         let batch = batch.expect("an encoded batch splits");

@@ -82,6 +82,34 @@ def test_uncompressed_records_of_a_message_set_are_a_batch_each() -> None:
     assert [batch.records for batch in wrapped.batches] == [tuple(plain)]
 
 
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    ("offsets", "delta", "is_possible"),
+    [
+        ((5, 7), None, True),
+        ((5, 7), 2, True),
+        ((5, 7), -5, True),  # librdkafka: a wrapper with the offset 0
+        ((5, 7), 3, False),
+        ((7, 5), None, True),
+        ((-5, 0), None, False),
+        ((-(1 << 63), (1 << 63) - 1), None, True),
+    ],
+)
+def test_offsets_of_a_compressed_message_set_are_found_again_or_rejected(
+    codec: str, offsets: tuple[int, int], delta: int | None, is_possible: bool
+) -> None:
+    """In magic 1, they follow from the offset of the wrapper (KIP-31)."""
+    (batch,) = records.decode(records.encode([(0, 0, None, b"")], magic=1, compression="gzip")).batches
+    fields = fields_of(batch)._replace(base_offset=offsets[0], last_offset_delta=delta)
+    held = tuple(Record(offset=offset, timestamp=0, key=None, value=b"") for offset in offsets)
+    if is_possible:
+        (found,) = records.decode(CODECS[codec].encode(fields, held, None)).batches
+        assert tuple(record.offset for record in found.records) == offsets
+    else:
+        with pytest.raises(EncodeError, match=rf"magic 1 cannot express the offsets {offsets[0]} to {offsets[1]}"):
+            CODECS[codec].encode(fields, held, None)
+
+
 def test_no_records_make_an_empty_batch() -> None:
     (batch,) = records.decode(records.encode([], base_offset=5, last_offset_delta=3)).batches
     assert (batch.base_offset, batch.last_offset, batch.records) == (5, 8, ())

@@ -314,12 +314,7 @@ impl State {
             let reason = format!("magic 0 has no timestamps: expected -1, found {timestamp}");
             return Err(error(Problem::NotInVersion, None, "timestamp", reason));
         }
-        let wrapped = self.compression != Compression::None;
-        let written = if magic == 1 && wrapped {
-            offset.wrapping_sub(self.base_offset)
-        } else {
-            offset
-        };
+        let written = offset.wrapping_sub(self.relative_to());
         let attributes = self.fields.attributes & LOG_APPEND_TIME;
         let start = out.len();
         out.extend_from_slice(&written.to_be_bytes());
@@ -330,6 +325,23 @@ impl State {
             out.extend_from_slice(bytes.unwrap_or_default());
         }
         seal_legacy(start, out)
+    }
+
+    /// Return the offset to which those of legacy records are relative.
+    fn relative_to(&self) -> i64 {
+        let relative = self.fields.magic == 1 && self.compression != Compression::None;
+        // Readers take the offsets in a wrapper with the offset 0 for absolute ones.
+        if relative && self.wrapper_offset() != Some(0) {
+            self.base_offset
+        } else {
+            0
+        }
+    }
+
+    /// Return the offset of the wrapper, if it does not follow from the last record.
+    fn wrapper_offset(&self) -> Option<i64> {
+        let delta = self.fields.last_offset_delta?;
+        Some(self.base_offset.wrapping_add(delta.into()))
     }
 
     fn finish_v2(&self, out: &mut [u8]) -> Result<(), Box<EncodeError>> {
@@ -372,10 +384,8 @@ impl State {
             return Err(error(Problem::OutOfRange, None, "records", reason));
         }
         let timestamp = self.fields.max_timestamp.unwrap_or(self.max_timestamp);
-        let offset = self
-            .fields
-            .last_offset_delta
-            .map_or(self.last_offset, |delta| self.base_offset.wrapping_add(delta.into()));
+        let offset = self.wrapper_offset().unwrap_or(self.last_offset);
+        self.check_wrapper_offset(offset)?;
         let payload = out.len() - self.start - wrapper_overhead(magic);
         let mut head = Vec::with_capacity(wrapper_overhead(magic));
         head.extend_from_slice(&offset.to_be_bytes());
@@ -388,6 +398,24 @@ impl State {
             place.copy_from_slice(&head);
         }
         seal_legacy(self.start, out)
+    }
+
+    /// Check that a reader finds the offsets of the records again, which follow from that of the wrapper in magic 1.
+    fn check_wrapper_offset(&self, offset: i64) -> Result<(), Box<EncodeError>> {
+        if self.fields.magic == 0 {
+            return Ok(());
+        }
+        let last = self.last_offset.wrapping_sub(self.relative_to());
+        let found = if offset == 0 { last } else { offset };
+        if found == self.last_offset && (offset == 0 || offset >= last) {
+            return Ok(());
+        }
+        let field = self.fields.last_offset_delta.map_or("records", |_| "last_offset_delta");
+        let reason = format!(
+            "magic 1 cannot express the offsets {} to {} in a compressed message set with the offset {offset}",
+            self.base_offset, self.last_offset
+        );
+        Err(error(Problem::OutOfRange, None, field, reason))
     }
 }
 

@@ -197,10 +197,14 @@ def _message_set(
         if magic == 0 and record.timestamp != -1:
             reason = f"magic 0 has no timestamps: expected -1, found {record.timestamp}"
             raise EncodeError("not_in_version", ("records", index, "timestamp"), reason)
-    relative = base_offset if magic == 1 and compression else 0
+    last = records[-1].offset if records else base_offset
+    offset = last if fields.last_offset_delta is None else _int64(base_offset + fields.last_offset_delta)
+    # Readers take the offsets in a wrapper with the offset 0 for absolute ones.
+    is_relative = magic == 1 and compression and (fields.last_offset_delta is None or offset != 0)
+    relative = base_offset if is_relative else 0
     attributes = fields.attributes & Attribute.LOG_APPEND_TIME
     body = b"".join(
-        _entry(record.offset - relative, magic, attributes, record.timestamp, record.key, record.value)
+        _entry(_int64(record.offset - relative), magic, attributes, record.timestamp, record.key, record.value)
         for record in records
     )
     if not compression:
@@ -208,9 +212,22 @@ def _message_set(
     if not records:
         reason = f"a compressed message set of magic {magic} needs at least one record"
         raise EncodeError("out_of_range", ("records",), reason)
-    last = records[-1].offset if fields.last_offset_delta is None else base_offset + fields.last_offset_delta
+    last_written = _int64(last - relative)
+    found = last_written if offset == 0 else offset
+    if magic == 1 and not (found == last and (offset == 0 or offset >= last_written)):
+        reason = (
+            f"magic 1 cannot express the offsets {base_offset} to {last} in a compressed message set with the offset "
+            f"{offset}"
+        )
+        field = "records" if fields.last_offset_delta is None else "last_offset_delta"
+        raise EncodeError("out_of_range", (field,), reason)
     value = compress(compression, body, level, wrong_lz4_checksum=magic == 0)
-    return _entry(last, magic, fields.attributes, _max_timestamp(fields, records), None, value)
+    return _entry(offset, magic, fields.attributes, _max_timestamp(fields, records), None, value)
+
+
+def _int64(value: int) -> int:
+    """Return a number without the bits above 64."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _entry(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
