@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 
@@ -14,4 +13,6 @@ def state_folder() -> str:
 
 def staging_folder(uri: str) -> str:
     """Return the folder of a capture that is uploaded to a URI; it is the same after a restart."""
+    import hashlib
+
     return os.path.join(state_folder(), "captures", hashlib.sha256(uri.encode()).hexdigest()[:16])
