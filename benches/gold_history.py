@@ -55,7 +55,9 @@ def run(quick: bool) -> list[Figure]:
 
 def _stored(spark: SparkSession, out: Path, days: int) -> MeasuredStore:
     """Return a store with the days before `MEASURED`."""
-    store = MeasuredStore(spark, out, Cluster("c", PARTITIONS, CHANGED), first=MEASURED - timedelta(days=days))
+    store = MeasuredStore(
+        spark, out, Cluster("c", PARTITIONS, CHANGED, heals=True), first=MEASURED - timedelta(days=days)
+    )
     store.add_hours(24 * days - HOURLY)
     store.build()
     for _ in range(HOURLY):

@@ -38,16 +38,21 @@ class Cluster:
     Attributes:
         partitions: their number, a multiple of `PARTITIONS_OF_TOPIC`.
         changed: the share of partitions of which the ISR changes in each hour.
+        heals: whether the ISR is complete again 20 minutes later; otherwise some partition is always under-replicated,
+            and its incident lasts for the whole history.
     """
 
     name: str
     partitions: int
     changed: float = 0.0
+    heals: bool = False
     _random: Random = field(default_factory=lambda: Random(0))
     _epochs: dict[int, int] = field(default_factory=dict)
 
     def silver(self, hour: datetime, *, first: bool) -> dict[str, pa.Table]:
         """Return the rows of an hour; the first one has the state of all partitions."""
+        import pyarrow as pa
+
         tables = {"polls": self._polls(hour)}
         if first:
             tables["brokers"] = self._brokers(hour)
@@ -57,6 +62,9 @@ class Cluster:
         if numbers:
             at = hour if first else hour + 20 * timedelta(minutes=1)
             tables["partitions"] = self._partitions(numbers, at)
+            if self.heals and not first:
+                healed = self._partitions(numbers, at + 20 * timedelta(minutes=1))
+                tables["partitions"] = pa.concat_tables([tables["partitions"], healed])
         return tables
 
     def _polls(self, hour: datetime) -> pa.Table:
