@@ -2,8 +2,8 @@
 
     python -m benches.store_files [--quick]
 
-Each batch is a commit with one file of `bronze`, `polls`, and `partitions`, as a stream of a capture writes them while
-partitions change all the time. Small files are merged as often as a stream does it. Spark does not run.
+Each batch is a commit with one file of `bronze`, `polls`, and `partitions`: partitions change in every batch, which is
+the worst case of a stream. Small files are merged after as many batches as in a stream. Spark is not used.
 """
 
 from __future__ import annotations

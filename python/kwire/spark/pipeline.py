@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
@@ -21,9 +21,18 @@ from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_bro
 from kwire.spark.capture_segments import capture_location
 from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.datasource import register
-from kwire.spark.ingest_report import IngestReport, ReporterPolls
+from kwire.spark.ingest_report import IngestReport
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.maintenance import optimize
+from kwire.spark.manifest_changes import (
+    of_type,
+    oldest,
+    record_progress,
+    row_counts,
+    share_a_reporter,
+    to_change,
+    to_report,
+)
 from kwire.spark.record import LATE, REOPENING, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_queries
 from kwire.spark.silver_tables import SILVER_SCHEMAS
@@ -48,8 +57,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-
-T = TypeVar("T")
 
 BATCHES_MERGED = 30
 """After how many batches of a stream the small files of the tables are merged."""
@@ -142,12 +149,12 @@ class Pipeline:
             captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in known]
             plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
             entries = self._run(plan.mapInArrow(CaptureTask(self._task(record)).ingest, MANIFEST))
-            if len(paths) > 1 and _share_a_reporter(entries):
+            if len(paths) > 1 and share_a_reporter(entries):
                 return None
-            change = _change(record, entries)
-            for capture in _of(entries, CaptureProgress):
+            change = to_change(record, entries)
+            for capture in of_type(entries, CaptureProgress):
                 if capture.in_place:
-                    _record_progress(record, change, capture)
+                    record_progress(record, change, capture)
             self._store.commit(change)
             return entries
 
@@ -157,8 +164,8 @@ class Pipeline:
             for path in paths:
                 report.add(self.ingest_capture(path))
         else:
-            report = _report(entries)
-            for capture in _of(entries, CaptureProgress):
+            report = to_report(entries)
+            for capture in of_type(entries, CaptureProgress):
                 if not capture.in_place:
                     report.add(self._ingest_rows_of(capture))
         report.seconds = time.monotonic() - started
@@ -213,12 +220,12 @@ class Pipeline:
         """Ingest rows of bronze. `update` records where they came from."""
         rows = partition_by_broker(normalize(frames))
         entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
-        late = [file for file in _of(entries, WrittenFile) if file.kind == FileKind.LATE]
+        late = [file for file in of_type(entries, WrittenFile) if file.kind == FileKind.LATE]
         try:
-            if untimed := sum(each.rows for each in _of(entries, UntimedRows)):
+            if untimed := sum(each.rows for each in of_type(entries, UntimedRows)):
                 raise MissingPollTime(untimed)
-            change = _change(record, entries)
-            report = _report(entries)
+            change = to_change(record, entries)
+            report = to_report(entries)
             if late:
                 self._reopen(late, entries, record, change, report)
             update(change)
@@ -235,7 +242,7 @@ class Pipeline:
         plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
         frames = plan.mapInArrow(read_parts, DDL)
         report = self._store.transact(
-            lambda record: self._ingest(frames, record, lambda change: _record_progress(record, change, capture))
+            lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
         )
         report.damaged = [segment.reason for segment in capture.damaged]
         return report
@@ -271,8 +278,8 @@ class Pipeline:
         clusters = record.progress.clusters | change.clusters
         task = IngestTask(self._store.location, reopened, clusters, self.reference_codec)
         again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
-        progress = list(_of(again, ReporterProgress))
-        new = [file for file in _of(again, WrittenFile) if file.kind == FileKind.BRONZE]
+        progress = list(of_type(again, ReporterProgress))
+        new = [file for file in of_type(again, WrittenFile) if file.kind == FileKind.BRONZE]
         report.late = sum(file.rows for file in new)
         report.repeated = sum(file.rows for file in late) - report.late - refused_rows
         if not progress:
@@ -285,14 +292,14 @@ class Pipeline:
             for name in SILVER_SCHEMAS
         }
         paths = [f"{table}/{file.path}" for table, files in old.items() for file in files]
-        paths += [f"{file.table}/{file.path}" for file in _of(entries, WrittenFile) if file.kind == FileKind.SILVER]
+        paths += [f"{file.table}/{file.path}" for file in of_type(entries, WrittenFile) if file.kind == FileKind.SILVER]
         rewritten = self._rewrite(IngestTask(self._store.location, changed, {}, self.reference_codec), paths)
         others = [each for each in entries if not (isinstance(each, WrittenFile) and each.kind == FileKind.SILVER)]
-        final = _change(record, [*others, *again, *rewritten])
+        final = to_change(record, [*others, *again, *rewritten])
         change.reporters, change.clusters = final.reporters, final.clusters
         change.kind, change.added, change.removed = REOPENING, final.added, old
-        change.oldest = _oldest(change.oldest, *(each.first for each in new))
-        change.rows = report.rows = _counts([*others, *again])
+        change.oldest = oldest(change.oldest, *(each.first for each in new))
+        change.rows = report.rows = row_counts([*others, *again])
 
     def _reopened(self, late_frames: DataFrame, record: Record, change: Change) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
@@ -321,7 +328,7 @@ class Pipeline:
         """
         days = {(each["cluster"], each["broker"]): each["day"] for each in reopened.values()}
         files = [file for file in snapshot.files("silver/polls") if file.partition["date"] >= min(days.values())]
-        files += [file.data_file for file in _of(entries, WrittenFile) if file.table == "silver/polls"]
+        files += [file.data_file for file in of_type(entries, WrittenFile) if file.table == "silver/polls"]
         polls = read_files(self.spark, self._store.location, "silver/polls", files, POLLS)
         in_silver: Counter[tuple[str, int]] = Counter()
         for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
@@ -370,7 +377,7 @@ class Pipeline:
         )
         first_day = min(each["day"] for each in reopened.values())
         files = [file for file in snapshot.files("bronze") if file.partition["date"] >= first_day]
-        files += [file.data_file for file in _of(entries, WrittenFile) if file.kind == FileKind.BRONZE]
+        files += [file.data_file for file in of_type(entries, WrittenFile) if file.kind == FileKind.BRONZE]
         kept = self._read("bronze", files, DDL)
         for folder, capture in record.progress.captures.items():
             for first, stop in capture["spans"]:
@@ -413,64 +420,6 @@ def _largest_day(snapshot: Snapshot) -> int:
         for file in snapshot.files(table):
             sizes[file.partition["date"]] += file.size
     return max(sizes.values(), default=0)
-
-
-def _of(entries: Iterable[ManifestEntry], cls: type[T]) -> Iterable[T]:
-    return (entry for entry in entries if isinstance(entry, cls))
-
-
-def _change(record: Record, entries: Iterable[ManifestEntry]) -> Change:
-    """Return the change that a manifest describes."""
-    change = Change("ingest", record.number, rows=_counts(entries))
-    for entry in entries:
-        match entry:
-            case ReporterProgress():
-                change.reporters[entry.key] = {"state": entry.state, "last": entry.last, "days": entry.days}
-                if entry.cluster:
-                    change.clusters[entry.address] = entry.cluster
-            case WrittenFile() if entry.kind != FileKind.LATE:
-                change.added.setdefault(entry.table, []).append(entry.data_file)
-                if entry.table == "silver/polls" and entry.kind == FileKind.SILVER:
-                    change.oldest = _oldest(change.oldest, entry.first)
-    return change
-
-
-def _oldest(*times: int | None) -> int | None:
-    return min((at for at in times if at is not None), default=None)
-
-
-def _report(entries: Iterable[ManifestEntry]) -> IngestReport:
-    report = IngestReport(_counts(entries))
-    for each in _of(entries, ReporterProgress):
-        report.add_polls(each.key, ReporterPolls(each.responded, each.failed_polls))
-    return report
-
-
-def _counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for file in _of(entries, WrittenFile):
-        if file.kind in {FileKind.SILVER, FileKind.BRONZE}:
-            counts[file.table.removeprefix("silver/")] += file.rows
-    return dict(counts)
-
-
-def _record_progress(record: Record, change: Change, capture: CaptureProgress) -> None:
-    """Record how far a capture is ingested."""
-    before = record.progress.captures.get(capture.folder, {})
-    continued = capture.first == before.get("row")
-    spans = [list(span) for span in before.get("spans", [])] if continued else []
-    if capture.in_place and capture.stop > capture.first:
-        if spans and spans[-1][1] == capture.first:
-            spans[-1][1] = capture.stop
-        else:
-            spans.append([capture.first, capture.stop])
-    change.captures[capture.folder] = {"row": capture.stop, "fingerprint": capture.fingerprint, "spans": spans}
-
-
-def _share_a_reporter(entries: Iterable[ManifestEntry]) -> bool:
-    """Return whether two tasks ingested the same broker, each without the rows of the other."""
-    keys = Counter(reporter.key for reporter in _of(entries, ReporterProgress))
-    return max(keys.values(), default=0) > 1
 
 
 def _reporters_of(reporters: Iterable[str], cluster: str, broker_id: int) -> list[str]:
