@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import subprocess
@@ -27,6 +26,7 @@ import confluent_kafka
 import confluent_kafka.admin
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic, TopicDescription, TopicPartition
 from kwire.testing.kafka import Kafka39
 from kwire.testing.kafka.jars import jars_of
@@ -211,7 +211,4 @@ def seconds_of(command: list[str], output: Path, environment: dict[str, str]) ->
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benches.administration", description="Measure administration.")
-    parser.add_argument("--quick", action="store_true", help="measure small sizes, for a first impression")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
+    print_figures(run, "administration", "Measure administration.", "measure small sizes, for a first impression")

@@ -8,7 +8,6 @@ own format to objects and does not fill columns; it represents the fastest first
 
 from __future__ import annotations
 
-import argparse
 import gc
 from functools import partial
 from random import Random
@@ -20,6 +19,7 @@ from benches import workloads
 from benches.figure import Figure
 from benches.interleave import Contestant, take_turns
 from benches.peers.peer import load
+from benches.program import print_figures
 from benches.workloads import Size, Workload
 from kwire import columns
 from kwire.messages.kafka.metadata import MetadataResponse
@@ -117,12 +117,5 @@ def forget() -> None:
     gc.collect()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.columns", description="Measure kwire.columns.")
-    parser.add_argument("--quick", action="store_true", help="run few rounds, for a rough result")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "columns", "Measure kwire.columns.", "run few rounds, for a rough result")

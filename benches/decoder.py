@@ -9,7 +9,6 @@ another leader.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import gc
 from random import Random
@@ -18,6 +17,7 @@ from time import thread_time_ns
 
 import kwire
 from benches.figure import Figure
+from benches.program import print_figures
 from benches.workloads import Workload
 from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
 
@@ -109,12 +109,5 @@ def unlike(message: MetadataResponse) -> MetadataResponse:
     return dataclasses.replace(message, topics=tuple(topics))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.decoder", description="Measure kwire.Decoder.")
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a rough estimate")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "decoder", "Measure kwire.Decoder.", "few rounds, for a rough estimate")

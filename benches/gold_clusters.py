@@ -14,7 +14,6 @@ shared time is that of planning, scheduling, and the commit.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benches.figure import Figure
 from benches.gold_store import Cluster, MeasuredStore
+from benches.program import print_figures
 from benches.spark_session import spark_session
 
 if TYPE_CHECKING:
@@ -119,14 +119,7 @@ def _figure(what: str, cpu: dict[int, list[float]], hours: slice, partitions: in
     return Figure(name, day / 3600, " core hours", 60, 20, False, detail)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benches.gold_clusters", description="Measure a day of hourly gold by the number of clusters."
-    )
-    parser.add_argument("--quick", action="store_true", help="measure few small clusters")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(
+        run, "gold_clusters", "Measure a day of hourly gold by the number of clusters.", "measure few small clusters"
+    )

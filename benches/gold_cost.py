@@ -7,13 +7,13 @@ All stores are built in one session, hour by hour and in turns.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from pathlib import Path
 
 from benches.figure import Figure
 from benches.gold_store import PARTITIONS_OF_TOPIC, Cluster, MeasuredStore
+from benches.program import print_figures
 from benches.spark_session import spark_session
 
 WARM_HOURS, HOURS = 3, 8
@@ -69,12 +69,5 @@ def _ratio(cpu: list[float], reference: list[float]) -> float:
     return statistics.median(one / other for one, other in zip(cpu, reference, strict=True))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.gold_cost", description="Measure hourly builds of gold.")
-    parser.add_argument("--quick", action="store_true", help="measure a small cluster")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "gold_cost", "Measure hourly builds of gold.", "measure a small cluster")

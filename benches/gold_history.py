@@ -8,7 +8,6 @@ hours.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from benches.figure import Figure
 from benches.gold_store import Cluster, MeasuredStore
+from benches.program import print_figures
 from benches.spark_session import spark_session
 
 if TYPE_CHECKING:
@@ -66,14 +66,5 @@ def _stored(spark: SparkSession, out: Path, days: int) -> MeasuredStore:
     return store
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benches.gold_history", description="Measure a new hour of gold after many stored days."
-    )
-    parser.add_argument("--quick", action="store_true", help="store few days")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "gold_history", "Measure a new hour of gold after many stored days.", "store few days")

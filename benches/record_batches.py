@@ -13,7 +13,6 @@ the same level, so its time, which is most of that of encoding, limits the ratio
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -27,6 +26,7 @@ from kafka.record.memory_records import MemoryRecords as KafkaPythonMemoryRecord
 
 from benches.figure import Figure
 from benches.interleave import Contestant, Samples, take_turns
+from benches.program import print_figures
 from kwire import records
 
 if TYPE_CHECKING:
@@ -226,12 +226,5 @@ def encode_with(builder: Any, codec: int, values: list[tuple[Any, ...]]) -> Any:
     return made.build()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.record_batches", description="Measure kwire.records.")
-    parser.add_argument("--quick", action="store_true", help="run few rounds, for a rough result")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "record_batches", "Measure kwire.records.", "run few rounds, for a rough result")

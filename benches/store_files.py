@@ -8,7 +8,6 @@ the worst case of a stream. Small files are merged after as many batches as in a
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from benches.figure import Figure
 from benches.gold_store import Cluster
+from benches.program import print_figures
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,12 +93,5 @@ def _count(store: Store) -> int:
     return sum(len(snapshot.files(table)) for table in snapshot.versions)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.store_files", description="Count the files of a day.")
-    parser.add_argument("--quick", action="store_true", help="ingest two hours")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "store_files", "Count the files of a day.", "ingest two hours")
