@@ -261,5 +261,6 @@ def _restart_zookeeper(local: LocalCluster, status: int, *, is_allowed: bool) ->
         except CannotStart as error:
             print(f"Error: {error}", file=sys.stderr, flush=True)
         else:
+            print(f"ZooKeeper is running again, process {local.zookeeper.pid}.", file=sys.stderr, flush=True)
             return True
     return False
