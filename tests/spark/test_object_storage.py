@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from kwire.capture import UploadConflict, replay, segments
+from kwire.capture import NotACapture, UploadConflict, replay, segments
 from kwire.capture.upload import upload
 from kwire.cli.program import run
 from kwire.spark import maintenance
@@ -163,6 +163,24 @@ def test_other_capture_is_not_uploaded_to_same_place(s3: str, tmp_path: Path) ->
 
     with pytest.raises(UploadConflict, match=f"{s3} has another capture: part-"):
         upload(captured(tmp_path / "second", 5, 20), s3)
+
+
+def test_segment_that_cannot_be_read_to_its_end_is_not_uploaded(s3: str, tmp_path: Path) -> None:
+    place = f"{s3}/incomplete"
+    [segment] = segments(captured(tmp_path / "capture", 0, 10))
+    content = segment.path.read_bytes()
+    segment.path.unlink()
+    segment.path.symlink_to("/proc/self/mem")  # can be opened, and fails to be read
+
+    with pytest.raises(OSError, match="Input/output error"):
+        upload(str(tmp_path / "capture"), place)
+    with pytest.raises(NotACapture):
+        segments(place)
+
+    segment.path.unlink()
+    segment.path.write_bytes(content)
+    assert upload(str(tmp_path / "capture"), place) == 1
+    assert len(list(replay(place))) == 10
 
 
 def test_pipeline_command_captures_cluster_into_hdfs(hdfs: str, tmp_path: Path) -> None:

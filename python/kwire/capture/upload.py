@@ -92,9 +92,10 @@ def _copy(path: Path, files: FileSystem, target: Location) -> None:
     folder, complete = path.parent.name, f"{path.parent.name}/{path.name}"
     written = f"{folder}/_{path.name}{PARTIAL_SUFFIX}" if target.is_path else complete
     files.create_dir(folder)
-    with path.open("rb") as source, files.open_output_stream(written) as copy:
-        while part := source.read(_PART):
-            copy.write(part)
+    with path.open("rb") as source:
+        copy = files.open_output_stream(written)
+        shutil.copyfileobj(source, copy, _PART)
+        copy.close()  # completes the object, so it is left open if the segment cannot be copied to its end
     if target.is_path:
         files.move(written, complete)
 
