@@ -31,8 +31,8 @@ class Configured:
     def write(self, text: str) -> None:
         self.path.write_text(text.replace("BOOTSTRAP", self.bootstrap), encoding="utf-8")
 
-    def run(self, *arguments: str) -> Run:
-        return kwire(*arguments, KWIRE_CONFIG=str(self.path))
+    def run(self, *arguments: str, **variables: str) -> Run:
+        return kwire(*arguments, KWIRE_CONFIG=str(self.path), **variables)
 
 
 @pytest.fixture
@@ -46,6 +46,47 @@ def test_named_and_default_cluster(configured: Configured) -> None:
         run = configured.run("-o", "json", *arguments)
         assert run.code == 0, run.err
         assert json.loads(run.out)[0]["name"] == "orders"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--cluster", "dev", "topics", "list"],
+        ["topics", "list", "--cluster", "dev"],
+        ["-b", "BOOTSTRAP", "topics", "list"],
+        ["topics", "list", "-b", "BOOTSTRAP"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(
+    "variables",
+    [{"KWIRE_BOOTSTRAP": "127.0.0.1:1"}, {"KWIRE_CLUSTER": "prod"}],
+    ids=["KWIRE_BOOTSTRAP", "KWIRE_CLUSTER"],
+)
+def test_options_come_before_the_environment(
+    arguments: list[str], variables: dict[str, str], configured: Configured
+) -> None:
+    """Otherwise, a command would change another cluster than the one that its line names."""
+    configured.write('[clusters.dev]\nbootstrap = "BOOTSTRAP"\n[clusters.prod]\nbootstrap = "127.0.0.1:1"\n')
+    words = [configured.bootstrap if word == "BOOTSTRAP" else word for word in arguments]
+    run = configured.run(*words, **variables)
+    assert run.code == 0, run.err
+
+
+def test_variables_do_not_complete_a_cluster_of_the_file(configured: Configured, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text("security.protocol=SSL\n", encoding="utf-8")
+    configured.write('[clusters.dev]\nbootstrap = "BOOTSTRAP"\n')
+    variables = {"KWIRE_COMMAND_CONFIG": str(properties)}
+    assert configured.run("-c", "dev", "topics", "list", **variables).code == 0
+    with_tls = configured.run("-b", configured.bootstrap, "--timeout", "5", "topics", "list", **variables)
+    assert "TLS handshake failed" in with_tls.err
+
+
+def test_empty_option_is_not_replaced_by_the_environment(configured: Configured) -> None:
+    run = configured.run("-b", "", "topics", "list", KWIRE_BOOTSTRAP=configured.bootstrap)
+    assert run.code == 2
+    assert "name the cluster: " in run.err
 
 
 def test_bootstrap_servers_of_client_properties(configured: Configured, tmp_path: Path) -> None:

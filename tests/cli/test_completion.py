@@ -128,6 +128,16 @@ def test_filtered_list_is_not_completed(cache: Path, cluster: FakeCluster) -> No
 
 
 @pytest.mark.usefixtures("cache")
+def test_cluster_is_the_one_that_the_command_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KWIRE_BOOTSTRAP", "127.0.0.1:1")
+    monkeypatch.setenv("KWIRE_CLUSTER", "prod")
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        bootstrap = cluster.bootstrap
+        assert kwire("topics", "list", "-b", bootstrap).code == 0
+    assert completed(f"kafka -b {bootstrap} topics describe ") == ["", "orders"]
+
+
+@pytest.mark.usefixtures("cache")
 def test_clusters_do_not_share_names(cluster: FakeCluster) -> None:
     with FakeCluster(1, topics=["other"]) as other:
         assert completed(f"kafka -b {other.bootstrap} topics describe ") == ["", "other"]

@@ -95,7 +95,9 @@ def choose_cluster(
     run_password_command: bool = True,
     is_required: bool = True,
 ) -> ClusterChoice:
-    """Return the cluster that options, the environment, and the configuration file choose, in this order.
+    """Return the cluster that options, or else the configuration file, choose.
+
+    The options are those of `with_environment`.
 
     Args:
         overrides: texts such as `security.protocol=SSL`, in place of properties of files.

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from kwire.cli.cluster_environment import variables_for
 from kwire.cli.parameter_types import FiniteRange, Named
 
-__all__ = ["OUTPUTS", "choosing_options", "cluster_options", "merge"]
+__all__ = ["OUTPUTS", "choosing_options", "cluster_options", "merge", "with_environment"]
 
 OUTPUTS = ("table", "json", "jsonl", "csv", "yaml")
 """The formats of rows. `help` beside them describes the rows."""
@@ -21,21 +22,18 @@ def choosing_options() -> list[click.Option]:
         click.Option(
             ["-b", "--bootstrap"],
             metavar="HOST:PORT,...",
-            envvar="KWIRE_BOOTSTRAP",
             help="Some brokers of the cluster [environment: KWIRE_BOOTSTRAP].",
         ),
         click.Option(
             ["-c", "--cluster"],
             type=Named("clusters"),
             metavar="NAME",
-            envvar="KWIRE_CLUSTER",
             help="A cluster of the configuration file [environment: KWIRE_CLUSTER].",
         ),
         click.Option(
             ["--command-config"],
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            envvar="KWIRE_COMMAND_CONFIG",
             help="Connect with the settings of this client.properties [environment: KWIRE_COMMAND_CONFIG].",
         ),
         click.Option(
@@ -82,3 +80,11 @@ def merge(before: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
         else:
             chosen[option.name] = general if given is None or given is False else given
     return chosen
+
+
+def with_environment(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of these options, completed by variables of the environment."""
+    found: dict[str, Any] = dict(variables_for(chosen))
+    if "command_config" in found:
+        found["command_config"] = Path(found["command_config"])
+    return {**chosen, **found}

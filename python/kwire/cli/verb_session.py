@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.cli.cluster_choice import choose_cluster
+from kwire.cli.cluster_options import with_environment
 from kwire.cli.completion.listed_names import remember
 from kwire.cli.completion.refresh import choice_of
 
@@ -37,7 +38,7 @@ class VerbSession:
 
     def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the options that choose the cluster, for those that a command was given."""
-        return chosen
+        return with_environment(chosen)
 
     def cluster(self, chosen: dict[str, Any], *, is_required: bool = True) -> ClusterChoice:
         """Return the cluster that options choose.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.cluster_choice import choose_cluster
-from kwire.cli.cluster_options import choosing_options, merge
+from kwire.cli.cluster_options import choosing_options, merge, with_environment
 from kwire.cli.options import interval_option, require
 from kwire.cli.parameter_types import FiniteRange
 from kwire.cli.polled_input_options import polled_input_options
@@ -68,7 +68,7 @@ def capture(
 
     folder_path = _local_folder(out)
     intervals = {name: chosen.pop(name) for name in INPUTS}
-    chosen = merge(click.get_current_context().obj or {}, chosen)
+    chosen = with_environment(merge(click.get_current_context().obj or {}, chosen))
     cluster = choose_cluster(**{name: chosen[name] for name in CHOOSING})
     _check_bootstrap(cluster.bootstrap)
     outages = Outages()

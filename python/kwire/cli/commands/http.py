@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.cluster_choice import choose_cluster
-from kwire.cli.cluster_options import cluster_options, merge
+from kwire.cli.cluster_options import cluster_options, merge, with_environment
 from kwire.cli.options import file_option, interval_option, ready_file_option, require
 from kwire.protocol.endpoint import Endpoint
 from kwire.ready_file import prepare
@@ -127,7 +127,7 @@ def http(
 
 
 def _choose(cluster: dict[str, Any]) -> ClusterChoice:
-    chosen = merge(click.get_current_context().obj or {}, cluster)
+    chosen = with_environment(merge(click.get_current_context().obj or {}, cluster))
     return choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kwire.cli.cluster_options import cluster_options, merge
+from kwire.cli.cluster_options import cluster_options, merge, with_environment
 
 
 @click.command(params=[*cluster_options()])
@@ -30,7 +30,7 @@ def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
     from kwire.cli.shell.leave import Leave
     from kwire.cli.shell.session import ShellSession
 
-    chosen = merge(context.obj or {}, values)
+    chosen = with_environment(merge(context.obj or {}, values))
     defaults = {name: chosen.pop(name) for name in ("output", "debug")}
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     with ShellSession(chosen, interactive=interactive) as session:

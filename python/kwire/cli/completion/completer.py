@@ -13,6 +13,7 @@ import os
 import sys
 import time
 
+from kwire.cli.cluster_environment import VARIABLES, variables_for
 from kwire.cli.completion.grammar_file import load_grammar
 from kwire.cli.completion.name_cache import USABLE, NameFile, choice_for
 from kwire.cli.completion.shell_words import escape, split
@@ -36,11 +37,6 @@ CLUSTER_OPTIONS = {
     "--command-config": "command_config",
     "-X": "overrides",
     "--override": "overrides",
-}
-ENVIRONMENT = {
-    "bootstrap": "KWIRE_BOOTSTRAP",
-    "cluster": "KWIRE_CLUSTER",
-    "command_config": "KWIRE_COMMAND_CONFIG",
 }
 
 
@@ -190,10 +186,9 @@ class CommandLine:
         chosen: dict[str, list[str]] = {}
         for option, name in CLUSTER_OPTIONS.items():
             chosen.setdefault(name, []).extend(self._given.get(option, ()))
-        for name, variable in ENVIRONMENT.items():
-            if not chosen[name] and os.environ.get(variable):
-                chosen[name] = [os.environ[variable]]
-        bootstrap, cluster, command_config = (chosen[name][-1] if chosen[name] else None for name in ENVIRONMENT)
+        for name, value in variables_for({name: values[-1] for name, values in chosen.items() if values}).items():
+            chosen[name] = [value]
+        bootstrap, cluster, command_config = (chosen[name][-1] if chosen[name] else None for name in VARIABLES)
         choice = choice_for(kind, bootstrap, cluster, command_config, chosen["overrides"])
         if choice is None:
             return []

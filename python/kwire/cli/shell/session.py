@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from kwire.cli.shell.error_position import StatementErrors
 from kwire.cli.shell.live_names import LiveNames
@@ -92,9 +91,8 @@ class ShellSession(VerbSession):
 
     def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
         """Return the options of a statement that names another cluster, or else those of the shell."""
-        context = click.get_current_context()
-        if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in CHOOSING):
-            return chosen
+        if any(chosen[name] not in (None, ()) for name in CHOOSING):
+            return super().options(chosen)
         return {**self._chosen, "timeout": chosen["timeout"] or self._chosen["timeout"]}
 
     def cluster(self, chosen: dict[str, Any], *, is_required: bool = True) -> ClusterChoice:
