@@ -387,7 +387,7 @@ def test_killed_zookeeper_is_started_again(tmp_path: Path) -> None:
                 os.kill(killed, signal.SIGKILL)
                 eventually_sync(partial(is_another_zookeeper, data, killed), "ZooKeeper was started again", within=60)
                 cluster.wait_printed(f"ZooKeeper is running again, process {zookeeper_pid(data)}.")
-                eventually_sync(lambda name=name: is_created(admin, name), within=60)  # type: ignore[misc]  # mypy does not infer lambda defaults
+                eventually_sync(partial(is_created, admin, name), within=60)
             admin.wait_until_created({"before": 2, "first": 2, "second": 2})
         printed = cluster.stop()
     assert printed.count("ZooKeeper was killed by SIGKILL: starting it again.") == 2

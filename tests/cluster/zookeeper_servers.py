@@ -7,6 +7,7 @@ import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
@@ -47,7 +48,7 @@ class ZooKeeperEnsemble:
         for server in self.servers:
             with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), timeout=2) as connection:
                 connection.sendall(b"srvr")
-                if b"Mode: leader" in b"".join(iter(lambda connection=connection: connection.recv(4096), b"")):  # type: ignore[misc]  # mypy does not infer lambda defaults
+                if b"Mode: leader" in b"".join(iter(partial(connection.recv, 4096), b"")):
                     return server
         raise AssertionError("no server is the leader")
 

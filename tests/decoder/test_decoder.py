@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -384,8 +385,8 @@ def test_damaged_frames_raise_the_errors_of_decode(
             if cut:
                 del body[place:]
         frame = bytes(body)
-        assert outcome(lambda frame=frame: decoder.decode(frame)) == outcome(  # type: ignore[misc]  # bound now
-            lambda frame=frame: kwire.decode(MetadataResponse, frame, version=version)  # type: ignore[misc]  # bound now
+        assert outcome(partial(decoder.decode, frame)) == outcome(
+            partial(kwire.decode, MetadataResponse, frame, version=version)
         )
 
 
@@ -406,8 +407,8 @@ def test_decoder_of_random_declarations(data: st.DataObject) -> None:
     seen = data.draw(st.lists(bodies, min_size=1, max_size=3))
     frames = st.one_of(st.sampled_from(seen), st.sampled_from(seen).flatmap(damaged), st.binary(max_size=30))
     for frame in [*seen, *data.draw(st.lists(frames, max_size=8))]:
-        again = outcome(lambda frame=frame: decoder.decode(frame))  # type: ignore[misc]  # bound now
-        assert again == outcome(lambda frame=frame: kwire.decode(cls, frame, version=version))  # type: ignore[misc]  # bound now
+        again = outcome(partial(decoder.decode, frame))
+        assert again == outcome(partial(kwire.decode, cls, frame, version=version))
 
 
 @pytest.mark.parametrize("message", sorted(vectors()))

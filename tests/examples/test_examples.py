@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ async def test_watcher_prints_leader_moves_of_a_cluster(capsys: pytest.CaptureFi
         cluster.move_leader("orders", 0, 3 - leader)
         for broker_id in (1, 2):
             line = f"broker {broker_id} reports orders-0: leader moved from {leader} to {3 - leader}\n"
-            await eventually(lambda line=line: printed(line), line)  # type: ignore[misc]  # mypy does not infer lambda defaults
+            await eventually(partial(printed, line), line)
         watching.cancel()
         with pytest.raises(asyncio.CancelledError):
             await watching

@@ -9,6 +9,7 @@ import asyncio
 import random
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.cluster.config.live_config import LiveConfig
@@ -146,7 +147,7 @@ class Cluster:
             except NotController:  # another controller is being elected
                 continue
             if not self.unreachable:
-                await eventually(lambda one=controller: not any(one.pending_updates.values()) or not one.is_active)  # type: ignore[misc]  # mypy does not infer lambda defaults
+                await eventually(partial(has_sent_updates, controller))
             if self.unreachable or not self._is_idle(controller):
                 await asyncio.sleep(0)
             else:
@@ -206,6 +207,11 @@ class Cluster:
                 for one in topic.partitions
             }
             assert cached == known, f"broker {broker.id}"
+
+
+def has_sent_updates(controller: Controller) -> bool:
+    """Return whether all brokers have the metadata of a controller, or it is not active any more."""
+    return not any(controller.pending_updates.values()) or not controller.is_active
 
 
 @asynccontextmanager

@@ -136,8 +136,7 @@ async def test_forbidden_topic_returns_once_it_may_be_read() -> None:
         outcome = await codes(controller.alter_topics([TopicAlteration(topic_name="c", added_config_entries=change)]))
         assert outcome == {"c": 21}
         cluster.memory.forbidden -= paths
-        for name in "abc":
-            await eventually(lambda name=name: known_leader(cluster, name) == 3)  # type: ignore[misc]  # mypy does not infer lambda defaults
+        await eventually(lambda: {known_leader(cluster, name) for name in "abc"} == {3})
         await eventually(lambda: known_config(cluster, "c") == {"retention.ms": "7"})
         await cluster.wait_idle()
         cluster.check_agreement()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,12 +28,12 @@ async def test_lost_update_is_noticed_with_the_next_one(server: EmbeddedZooKeepe
     async with nodes(await new_root(server), 1, 2) as both:
         for node in both:
             await create(both[0], f"lost-{node.settings.id}")
-            await eventually(lambda node=node: has_leaders(node, f"lost-{node.settings.id}", 1))  # type: ignore[misc]  # mypy does not infer lambda defaults
+            await eventually(partial(has_leaders, node, f"lost-{node.settings.id}", 1))
             node.metadata._remove_topic(f"lost-{node.settings.id}")
         await create(both[0], "next")
         for node in both:
             for name in ("lost-1", "lost-2", "next"):
-                await eventually(lambda node=node, name=name: has_leaders(node, name, 1))  # type: ignore[misc]  # mypy does not infer lambda defaults
+                await eventually(partial(has_leaders, node, name, 1))
 
 
 async def test_update_that_skips_another_one_is_rejected(server: EmbeddedZooKeeper) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,8 +20,10 @@ from tests.cluster.node.test_node import creation, has_leaders
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from kwire.cluster.node.node import Node
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 
@@ -47,6 +50,11 @@ async def test_deleted_registration_is_created_again(deleted: str, server: Embed
         await eventually(lambda: all(has_leaders(node, "t", 1) for node in both))
 
 
+def have_later_epoch(nodes: Sequence[Node], epoch: int) -> bool:
+    """Return whether all nodes follow a controller after the one of `epoch`."""
+    return all(node.metadata.controller_epoch > epoch for node in nodes)
+
+
 @pytest.mark.parametrize("stored", [b"0", b"-7", b"2147483647", None])
 async def test_nodes_follow_the_controller_of_a_lowered_epoch(stored: bytes | None, server: EmbeddedZooKeeper) -> None:
     root = await new_root(server)
@@ -54,7 +62,7 @@ async def test_nodes_follow_the_controller_of_a_lowered_epoch(stored: bytes | No
         for _ in range(3):  # raise the epoch first
             epoch = both[0].metadata.controller_epoch
             await tool.delete(ActiveController.path())
-            await eventually(lambda epoch=epoch: all(node.metadata.controller_epoch > epoch for node in both))  # type: ignore[misc]  # mypy does not infer lambda defaults
+            await eventually(partial(have_later_epoch, both, epoch))
         if stored is None:
             await tool.delete(ControllerEpoch.path())
         else:

@@ -75,7 +75,7 @@ __all__ = [
     "transaction_results",
 ]
 
-_ERRORS: dict[type[Exception], type[StoreError]] = {
+_ERRORS: dict[type[BaseException], type[StoreError]] = {
     NoNodeError: NoNode,
     NodeExistsError: NodeExists,
     BadVersionError: BadVersion,
@@ -92,7 +92,7 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
 
 def store_error(error: BaseException, path: str) -> BaseException:
     """Return the error of the store for an exception of kazoo."""
-    known = _ERRORS.get(type(error))  # type: ignore[arg-type]  # other types are not found
+    known = _ERRORS.get(type(error))
     if known is not None:
         return known(path)
     if isinstance(error, ZookeeperError):

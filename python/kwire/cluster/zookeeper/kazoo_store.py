@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
@@ -231,7 +232,7 @@ class KazooStore:
                 if not request.exhausted:  # else it has failed in the meantime
                     self._in_flight += 1
                     response, callback = request.send(self._client)
-                    response.rawlink(lambda response, callback=callback: self._on_response(response, callback))  # type: ignore[misc]  # mypy does not infer lambda defaults
+                    response.rawlink(partial(self._on_response, callback=callback))
                 if request.exhausted:
                     self._outgoing.popleft()
         finally:
