@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire import codec, messages, reference, views
-from kwire.declare.introspect import describe, fields, key
+from kwire.declare.introspect import fields, key
 from tests.proof import view_checks
 from tests.proof.outcomes import outcome
 
@@ -62,8 +62,3 @@ def check_regression(content: bytes) -> None:
     cls = messages.find(dialect, name=name)
     check(cls, int(version.removeprefix("v")), body)
     check_view(cls, int(version.removeprefix("v")), body)
-
-
-def regression(cls: Any, version: int, body: bytes) -> bytes:
-    """Return the content of a regression file for `check_regression`."""
-    return f"{describe(cls).dialects[0]} {cls.__name__} v{version}\n".encode("ascii") + body

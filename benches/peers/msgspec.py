@@ -35,7 +35,6 @@ class Msgspec(Peer):
     name = "msgspec"
     distribution = "msgspec"
     imports = "import msgspec"
-    own_format = True
 
     @override
     def payload(self, workload: Workload) -> bytes:

@@ -46,8 +46,6 @@ class Peer(ABC):
     """The name of the distribution, which has the version."""
     imports: ClassVar[str]
     """The statement that imports MetadataResponse. Its time is measured in a new interpreter."""
-    own_format: ClassVar[bool] = False
-    """Whether the peer has another format than Kafka's."""
 
     @property
     def version(self) -> str:

@@ -23,7 +23,6 @@ class Network:
 
     def __init__(self) -> None:
         self._solver = min_cost_flow.SimpleMinCostFlow()
-        self._supplies: list[tuple[Ints, Ints]] = []
 
     def add_arcs(self, tails: Ints, heads: Ints, capacities: Ints | int, costs: Ints | int) -> Ints:
         """Add arcs and return their numbers, for `flows`."""

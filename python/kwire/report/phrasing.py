@@ -29,7 +29,6 @@ RECOVERIES = {
     "broker_returned": "came back",
 }
 LEADER_AND_REPLICA_MOVES = {"reassignment", "preferred_election", "leaders_moved"}
-CONFIG_CHANGES = {"config_changed", "config_drifted"}
 TOPIC_CHANGES = {"topic_created", "topic_deleted", "topic_recreated", "partitions_added"}
 
 LEADER_MOVE_REASONS = {
