@@ -14,9 +14,11 @@ T = TypeVar("T")
 
 PAUSE = 0.01
 """Seconds between two checks."""
+PATIENCE = 60.0
+"""Seconds to wait for what usually takes one: on a busy machine, each process can stand still for seconds."""
 
 
-async def eventually(check: Callable[[], T | Awaitable[T]], what: str = "", within: float = 20.0) -> T:
+async def eventually(check: Callable[[], T | Awaitable[T]], what: str = "", within: float = PATIENCE) -> T:
     """Return the first true result of `check`, which may be a coroutine function.
 
     Args:
@@ -37,7 +39,7 @@ async def eventually(check: Callable[[], T | Awaitable[T]], what: str = "", with
         await asyncio.sleep(PAUSE)
 
 
-def eventually_sync(check: Callable[[], T], what: str = "", within: float = 20.0, pause: float = PAUSE) -> T:
+def eventually_sync(check: Callable[[], T], what: str = "", within: float = PATIENCE, pause: float = PAUSE) -> T:
     """Return the first true result of `check`, for tests without an event loop. See `eventually`."""
     deadline = time.monotonic() + within
     while not (result := check()):

@@ -16,7 +16,10 @@ ALL = {1, 2, 3}
 """The brokers of the fixture `cluster`."""
 TOPIC = "topic-00003"
 INTERVAL = 0.05
-TIMEOUT = 1.0
+TIMEOUT = 20.0
+"""Longer than a busy machine keeps a broker from responding."""
+SHORT_TIMEOUT = 1.0
+"""For brokers that do not respond."""
 
 
 def poller(cluster: FakeCluster, **options: Any) -> Poller[Any]:

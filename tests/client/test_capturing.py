@@ -20,7 +20,7 @@ from kwire.protocol import (
     WrongCorrelation,
 )
 from kwire.testing import FakeCluster, Misbehavior
-from tests.client.polling import INTERVAL, TIMEOUT, failed, succeeded, until, until_all
+from tests.client.polling import INTERVAL, SHORT_TIMEOUT, TIMEOUT, failed, succeeded, until, until_all
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ FAULTS: dict[Misbehavior, type[ConnectionFault]] = {
     Misbehavior.WRONG_VERSION: InvalidResponse,
     Misbehavior.CLOSE: ConnectionClosed,
 }
+
+
+def timeout_of(misbehavior: Misbehavior) -> float:
+    """Return a timeout of requests that only a broker that never responds exceeds."""
+    return SHORT_TIMEOUT if FAULTS[misbehavior] is Timeout else TIMEOUT
 
 
 @pytest.fixture
@@ -99,8 +104,8 @@ async def test_every_misbehavior_is_a_typed_error_and_is_captured(
 ) -> None:
     """Other brokers are still polled, and this broker over a new connection."""
     with Capture(tmp_path) as capture:
-        async with poller(cluster, capture) as polling:
-            polls = await until_all(polling, ALL)
+        async with poller(cluster, capture, timeout=timeout_of(misbehavior)) as polling:
+            polls = await until_all(polling, ALL, succeeded)
             cluster.misbehave(2, misbehavior)
             polls += await until(polling, failed)
             fault = polls[-1].error
@@ -120,7 +125,7 @@ async def test_next_broker_is_polled_after_a_misbehavior(
     cluster: FakeCluster, tmp_path: Path, misbehavior: Misbehavior
 ) -> None:
     with Capture(tmp_path) as capture:
-        async with poller(cluster, capture, brokers="one") as polling:
+        async with poller(cluster, capture, brokers="one", timeout=timeout_of(misbehavior)) as polling:
             polls = await until(polling, succeeded, 2)
             asked = polls[-1].broker_id
             cluster.misbehave(asked, misbehavior)
@@ -146,10 +151,17 @@ async def test_failed_polls_are_captured(cluster: FakeCluster, tmp_path: Path) -
 async def test_polls_are_captured_without_a_reader(cluster: FakeCluster, tmp_path: Path) -> None:
     with Capture(tmp_path) as capture:
         async with poller(cluster, capture, queue_size=1) as polling:
-            await polling.run(1.0)
+            running = asyncio.create_task(polling.run())
+            await eventually(lambda: polling.statistics.polls > 20)
+            running.cancel()
+            await asyncio.wait([running])
         polls = polling.statistics.polls
-    assert polls > 20
     assert sum(1 for _ in replay(tmp_path)) == polls
+
+
+async def test_run_ends_after_its_time(cluster: FakeCluster) -> None:
+    async with Poller(cluster.bootstrap, interval=INTERVAL) as polling:
+        await polling.run(0.1)
 
 
 class SlowDisk(Capture):

@@ -16,6 +16,7 @@ from kwire.client import Poll, Statistics
 from kwire.metadata import events
 from kwire.protocol import errors
 from kwire.testing import FakeCluster
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,8 +61,12 @@ def test_example_of_further_requests() -> None:
 
 
 async def test_example_of_a_capture(cluster: FakeCluster, tmp_path: Path) -> None:
-    await names_of("async def record")["record"](cluster.bootstrap, tmp_path, 0.5)
-    assert {row.broker_id for row in replay(tmp_path)} == {1, 2, 3}
+    recording = asyncio.create_task(names_of("async def record")["record"](cluster.bootstrap, tmp_path, 3600))
+    await eventually(lambda: any(tmp_path.glob("_tail*")), "the capture is open")
+    await eventually(lambda: {row.broker_id for row in replay(tmp_path)} >= {1, 2, 3}, "every broker was polled")
+    recording.cancel()
+    await asyncio.wait([recording])
+    assert recording.cancelled()
 
 
 async def test_example_of_one_connection(cluster: FakeCluster) -> None:

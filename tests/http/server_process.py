@@ -70,7 +70,7 @@ class ServerProcess:
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.terminate()
-        return self.process.wait(20)
+        return self.process.wait(60)
 
     def log(self) -> str:
         """Return what the server has printed to stderr."""
@@ -115,12 +115,12 @@ class ServerProcess:
     ) -> tuple[HTTPConnection, HTTPResponse]:
         url = urlsplit(self.url)
         assert url.hostname is not None
-        connection = HTTPConnection(url.hostname, url.port, timeout=30)
+        connection = HTTPConnection(url.hostname, url.port, timeout=60)
         if url.scheme == "https":
             context = ssl.create_default_context(cafile=self._trusted)
             if self.certificate is not None:
                 context.load_cert_chain(self.certificate)
-            connection = HTTPSConnection(url.hostname, url.port, timeout=30, context=context)
+            connection = HTTPSConnection(url.hostname, url.port, timeout=60, context=context)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self._token is not None:
             sent.setdefault("Authorization", f"Bearer {self._token}")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 TOKEN = "page-0123456789abcdef"
 
+expect.set_options(timeout=60_000)  # the default of 5 s is short on a busy machine
+
 
 @pytest.fixture
 def page() -> Iterator[Page]:

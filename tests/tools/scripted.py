@@ -22,14 +22,14 @@ async def raising(run: ToolRun) -> None:
     raise LookupError("no such thing")
 
 
-@tool(time_limit=0.05)
+@tool(time_limit=1.0)
 async def endless(run: ToolRun) -> None:
     """Print a line and never end."""
     run.print("the first part is done")
     spin()
 
 
-@tool(time_limit=0.05)
+@tool(time_limit=1.0)
 async def blocked(run: ToolRun) -> None:
     """Wait for an event that never comes."""
     run.print("the first part is done")

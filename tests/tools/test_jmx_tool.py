@@ -34,6 +34,6 @@ async def test_attributes_are_printed_as_csv(agent: str) -> None:
         assert unknown.exit_status == 1
         assert "java.lang:type=Nosuch" in str(unknown.error)
 
-        repeated = await run(*memory, "--reporting-interval", "50", "--time-limit", "1")
+        repeated = await run(*memory, "--reporting-interval", "50", "--time-limit", "5")
         assert repeated.exit_status == 3
         assert len(repeated.output.splitlines()) > 2

@@ -173,9 +173,9 @@ async def test_throttled_client_waits_before_the_next_request() -> None:
 
     async def twice(admin: AdminClient) -> float:
         clock = asyncio.get_running_loop().time
+        started = clock()  # before the response that throttles the client
         (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()
-        started = clock()
         (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()
         return clock() - started
 
-    assert await run("kafka", script, twice) >= 0.29
+    assert await run("kafka", script, twice) >= 0.3

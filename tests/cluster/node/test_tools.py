@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
@@ -91,22 +90,21 @@ async def test_slow_tools_block_neither_requests_nor_stop(server: EmbeddedZooKee
 
     def wait(_: Sequence[str], __: TextIO) -> int:
         started.release()
-        return int(release.wait(30))
+        return int(release.wait(600))
 
     node = Node(settings(await new_root(server)), (Scripted("slow", wait),))
     await node.start()
     try:
         waiting = [asyncio.create_task(send(node, AdminRequest(tool="slow", arguments=()))) for _ in range(6)]
         for _ in range(MAX_RUNNING):
-            assert await asyncio.to_thread(started.acquire, timeout=20)
+            assert await asyncio.to_thread(started.acquire, timeout=60)
         unknown = await send(node, AdminRequest(tool="nosuch", arguments=()))
         assert unknown.error_code == 21
         assert (
             unknown.error_description == "unknown tool 'nosuch': the tools are acls, config, help, slow, status, users"
         )
-        stop_started = time.monotonic()
-        await node.stop(grace=0.2)
-        assert time.monotonic() - stop_started < 5
+        async with asyncio.timeout(60):  # the tools run for ten times as long
+            await node.stop(grace=0.2)
         for each in waiting:
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                 await each

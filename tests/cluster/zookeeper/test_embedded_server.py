@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import deque
 from pathlib import Path
 
@@ -20,14 +19,7 @@ from kwire.cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, LARGE_LOG, C
 from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from kwire.folder_lock import FolderInUse
-from tests.eventually import eventually
-
-
-def until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 10
-    while is_running(pid):
-        assert time.monotonic() < deadline, f"process {pid} still runs"
-        time.sleep(0.01)
+from tests.eventually import eventually, eventually_sync
 
 
 async def test_session_survives_kill_and_restart(tmp_path: Path) -> None:
@@ -62,7 +54,7 @@ async def test_session_survives_kill_and_restart(tmp_path: Path) -> None:
         assert not is_running(pid)
         assert server.pid is None
         await asyncio.to_thread(server.start)
-        await eventually(lambda: states == ["suspended", "connected"], within=30)
+        await eventually(lambda: states == ["suspended", "connected"])
         keep_writing = False
         await writing
         # Only the writes in flight have an unknown outcome.
@@ -173,7 +165,7 @@ def test_server_ends_with_the_process_that_started_it(end: signal.Signals) -> No
             assert is_running(pid)
             parent.send_signal(end)
             parent.wait()
-            until_gone(pid)
+            eventually_sync(lambda: not is_running(pid), "the server has ended")
         finally:
             if is_running(pid):
                 os.kill(pid, signal.SIGKILL)
@@ -206,9 +198,10 @@ async def test_log_of_a_running_server_is_bounded(tmp_path: Path, monkeypatch: p
         for number in range(200):
             await store.create(f"/{number}", b"")
         await store.close()
-        sizes = {each.name: each.stat().st_size for each in tmp_path.glob("zookeeper.log*")}
-        assert sizes.keys() == {"zookeeper.log", "zookeeper.log.1"}
-        assert max(sizes.values()) < 25_000
+    # While the server runs, it may be moving its log aside.
+    sizes = {each.name: each.stat().st_size for each in tmp_path.glob("zookeeper.log*")}
+    assert sizes.keys() == {"zookeeper.log", "zookeeper.log.1"}
+    assert max(sizes.values()) < 25_000
 
 
 def test_port_in_use_is_an_error_with_the_server_log(tmp_path: Path) -> None:
