@@ -25,7 +25,7 @@ test: setup ## run all tests, Rust's and Python's, but those of test-kafka and t
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
 	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
 
-test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+ and Maven)
+test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
 	$(BIN)/python -m pytest tests/kafka
 
 test-release: setup ## build the wheel for each CPython on this machine, and test it

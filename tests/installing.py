@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+from kwire.testing.kafka.jars import cache_folder
 
 ROOT = Path(__file__).parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
@@ -37,3 +40,28 @@ def empty_environment(python: str | Path, where: Path) -> Path:
 def install(python: Path, *requirements: str | Path) -> None:
     """Install packages into the environment of `python`, at the versions pinned in `constraints.txt`."""
     run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "-c", CONSTRAINTS, *requirements)
+
+
+def package_folder(name: str, version: str, *options: str) -> Path:
+    """Return a folder with a package of its own, for `sys.path`; pip installs it on the first call.
+
+    The folder is renamed once it is complete, so several processes may call this at a time.
+
+    Args:
+        name: the package.
+        version: its version.
+        options: of pip.
+    """
+    folder = cache_folder() / f"{name}-{version}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as partial:
+            target = Path(partial) / "packages"
+            pip = (sys.executable, "-m", "pip", "install", "--quiet", "--target", target)
+            run(*pip, *options, f"{name}=={version}")
+            try:
+                target.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # otherwise another process installed it
+                    raise
+    return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.protocol.sasl.gssapi import GssapiMechanism
@@ -34,16 +35,32 @@ def start_gssapi(service: str, host: str, principal: str | None, keytab: str | N
     if keytab is not None and not os.access(keytab, os.R_OK):  # the library only reports a missing principal
         raise SaslError(f"cannot read the keytab {keytab}")
 
-    def initiate() -> Any:
-        name = None
-        if principal is not None:
-            name = library.Name(principal, library.NameType.kerberos_principal)
-        store = None if keytab is None else {"client_keytab": keytab}
-        credentials = library.Credentials(name=name, usage="initiate", store=store)
-        target = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
-        return library.SecurityContext(name=target, creds=credentials, usage="initiate")
+    return GssapiMechanism(KerberosContext(_initiate(library, f"{service}@{host}", principal, keytab)), principal)
 
-    return GssapiMechanism(KerberosContext(_checked(initiate)), principal)
+
+def _initiate(library: Any, target: str, principal: str | None, keytab: str | None) -> Any:
+    """Return a security context with the ticket cache, or with a key from a keytab."""
+    name = store = None
+    hint = "run kinit"
+    if principal is not None:
+        name = _checked(lambda: library.Name(principal, library.NameType.kerberos_principal))
+    if keytab is not None:
+        store = {"client_keytab": keytab, "ccache": _ticket_cache(principal, keytab)}
+        hint = f"the keytab {keytab} may lack a key of {principal or 'a principal'}"
+    try:
+        credentials = _checked(lambda: library.Credentials(name=name, usage="initiate", store=store))
+    except SaslError as error:
+        raise SaslError(f"{error} ({hint})") from None
+    service = _checked(lambda: library.Name(target, library.NameType.hostbased_service))
+    return _checked(lambda: library.SecurityContext(name=service, creds=credentials, usage="initiate"))
+
+
+def _ticket_cache(principal: str | None, keytab: str) -> str:
+    """Return the name of the ticket cache of a key, in the memory of this process.
+
+    The default cache may hold the ticket of another principal, as `kinit` left it, and must keep it.
+    """
+    return f"MEMORY:kwire/{principal or ''}/{Path(keytab).resolve()}"
 
 
 class KerberosContext:
@@ -72,10 +89,12 @@ class KerberosContext:
 
 
 def _checked(call: Callable[[], Any]) -> Any:
-    """Call the library, and raise its errors as SaslError on one line."""
+    """Call the library, and raise its errors as SaslError on one line: what Kerberos says, else what GSSAPI says."""
     from gssapi.exceptions import GSSError
 
     try:
         return call()
     except GSSError as error:
-        raise SaslError(" ".join(str(error).split())) from None
+        of_kerberos = error.min_code != 0
+        reasons = error.get_all_statuses(error.min_code if of_kerberos else error.maj_code, not of_kerberos)
+        raise SaslError(" ".join("; ".join(reasons).split())) from None
