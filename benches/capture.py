@@ -1,12 +1,13 @@
 """The cost of storing an unchanged response in a capture.
 
+    python -m benches.capture [--quick]
+
 The response describes 100,000 partitions, and every second one names another controller, as those of KRaft brokers do.
 The baseline is a comparison of as many bytes, measured alternately.
 """
 
 from __future__ import annotations
 
-import argparse
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from tempfile import TemporaryDirectory
 from time import thread_time
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire import frame
 from kwire.capture import Capture, Row
 from kwire.messages.kafka.metadata import (
@@ -121,7 +123,4 @@ def run(quick: bool) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benches.capture", description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
+    print_figures(run, "capture", "Measure captures.", "store small responses a few times, for a first impression")

@@ -8,7 +8,6 @@ reports it; the time of asking counts. Reading an effective value is compared wi
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import time
@@ -18,6 +17,7 @@ from timeit import repeat
 from typing import TYPE_CHECKING
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.client import Connection
 from kwire.client.admin import AdminClient
 from kwire.cluster.config.live_config import LiveConfig
@@ -95,12 +95,5 @@ def measure_reading() -> Figure:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure changes of settings and features.")
-    parser.add_argument("--quick", action="store_true", help="measure a few changes")
-    for each in run(parser.parse_args().quick):
-        print(each)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "changes", "Measure changes of settings and features.", "measure few changes")

@@ -11,7 +11,6 @@ from confluent-kafka with 25 topics each, the fastest size; it is measured in th
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import time
 from statistics import median
@@ -21,6 +20,7 @@ from kazoo.client import KazooClient
 
 from benches.bare_kazoo import create_parents, write_in_transactions, write_pipelined
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.client import Connection
 from kwire.client.admin import AdminClient, NewTopic
 from kwire.messages.kip4.admin import AdminRequest
@@ -160,12 +160,5 @@ def count_leaders(client: Any) -> int:
     return sum(partition.leader >= 0 for topic in topics for partition in topic.partitions.values())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.cluster")
-    parser.add_argument("--quick", action="store_true")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "cluster", "Measure the creation of topics.", "measure two turns, without Kafka")

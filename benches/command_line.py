@@ -1,12 +1,13 @@
 """The cost of the command line: CPU time of `kafka --help` and of completion over that of bare Python.
 
+    python -m benches.command_line [--quick]
+
 Processes take turns, so that both are measured under the same load. CPU time is hardly affected by other processes, and
 a command that waits for nothing takes as long as its CPU time.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.cli.completion.name_cache import NameFile, cluster_choice
 
 TOPICS = 50_000
@@ -70,13 +72,5 @@ def cpu_milliseconds(program: tuple[str, ...], cache: str) -> float:
     return (usage.ru_utime + usage.ru_stime) * 1000
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a first impression")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "command_line", "Measure the command line.", "few rounds, for a first impression")

@@ -9,7 +9,6 @@ starts after the session of the previous controller has ended. The measure is wa
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import tracemalloc
@@ -19,6 +18,7 @@ from kazoo.client import KazooClient
 
 from benches.bare_kazoo import create_parents, write_in_transactions
 from benches.figure import Figure
+from benches.program import print_figures
 from benches.zookeeper import compare
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.state_loader import StateLoader
@@ -173,13 +173,5 @@ async def measure_memory(store: Store) -> Figure:
     return Figure("controller: memory of the state", each, " bytes a partition", 400, 250, False, detail)
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "controller", "Measure the controller.", "measure fewer turns")

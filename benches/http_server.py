@@ -8,7 +8,6 @@ GET request on one connection, which is read to its end. Cluster, server, and th
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import subprocess
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 
 from benches.administration import FULL, Size, fake_cluster
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.client.admin import AdminClient
 from kwire.verbs.rows import json_value
 from kwire.verbs.topics.list_ import list_
@@ -78,13 +78,5 @@ async def measure(bootstrap: str, url: str, turns: int) -> tuple[list[float], li
     return called, requested
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a first impression")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "http_server", "Measure the HTTP server.", "few rounds, for a first impression")

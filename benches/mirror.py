@@ -10,7 +10,6 @@ The results are compared: the target topics have as many records as the source.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import subprocess
@@ -21,6 +20,7 @@ from statistics import median
 from typing import NamedTuple
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire import records
 from kwire.client.admin import LATEST, AdminClient, NewTopic, TopicPartition
 from kwire.client.record_sender import RecordSender
@@ -148,12 +148,5 @@ def check(bootstrap: str, topic: str, count: int) -> None:
         sys.exit(f"{topic} has {copied} records, expected {count}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "mirror", "Measure MirrorMaker.", "copy few records, for a first impression")

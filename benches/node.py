@@ -12,7 +12,6 @@ socket.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import multiprocessing
 import os
@@ -23,6 +22,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire import frame
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataBroker,
@@ -304,12 +304,5 @@ def large(rounds: int) -> Figure:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benches.node")
-    parser.add_argument("--quick", action="store_true")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "node", "Measure the listener of a node.", "few rounds, for a first impression")

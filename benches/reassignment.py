@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -31,6 +30,7 @@ import confluent_kafka
 
 from benches.administration import TOOLS
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.client.admin import AdminClient, ConfigResource, ConfigResourceType, ConfigSource, NewTopic
 from kwire.client.reassignment import read_snapshot
 from kwire.reassign import AssignmentFile, Balance, BrokerState, ClusterSnapshot, PartitionState, PlanRequest
@@ -268,7 +268,6 @@ async def throttles(cluster: Cluster) -> list[str]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    for each in run(parser.parse_args().quick):
-        print(each)
+    print_figures(
+        run, "reassignment", "Measure reassignments.", "measure small clusters and few kills, for a first impression"
+    )

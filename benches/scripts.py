@@ -7,7 +7,6 @@ Both list the topics of one broker of Kafka 3.9.1. Outputs go to a file. The fir
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import tempfile
@@ -16,6 +15,7 @@ from statistics import median
 
 from benches.administration import TOOLS, TOPIC_COMMAND, create_topics, seconds_of
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.compat import install
 from kwire.testing.kafka import Kafka39
 from kwire.testing.kafka.jars import jars_of
@@ -47,13 +47,7 @@ def run(quick: bool) -> list[Figure]:
     return [Figure("kafka-topics --list, x Kafka's own", ratio, "x", 5, 10, detail=detail)]
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a first impression")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(
+        run, "scripts", "Measure kwire's replacements of Kafka's scripts.", "few rounds, for a first impression"
+    )

@@ -1,12 +1,13 @@
 """The cost of the shell: time to the first prompt, memory, and what a key press costs while names are fetched.
 
+    python -m benches.shell [--quick]
+
 The shell runs on a pseudo-terminal, as for a person. A prompt has appeared when the terminal has received it; the same
 program that only starts Python takes turns with it, so that both are measured under the same load.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import pty
 import select
@@ -20,6 +21,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.testing import FakeCluster
 
 LIMIT = 60.0
@@ -166,13 +168,5 @@ def fifty_thousand_topics() -> list[Figure]:
     ]
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a first impression")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(run, "shell", "Measure the shell.", "few rounds, for a first impression")

@@ -9,7 +9,6 @@ and in the server. Ratios are medians over all turns.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kazoo.client import KazooClient
 
 from benches.figure import Figure
+from benches.program import print_figures
 from kwire.cluster.zookeeper import (
     Check,
     Create,
@@ -172,7 +172,4 @@ def measure_decoding(turns: int) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benches.zookeeper", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    for figure in run(parser.parse_args().quick):
-        print(figure)
+    print_figures(run, "zookeeper", "Measure the ZooKeeper store.", "measure fewer turns")
