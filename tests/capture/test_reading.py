@@ -118,7 +118,7 @@ def test_reader_sees_a_growing_prefix(tmp_path: Path) -> None:
 
 
 def test_invalid_folder_and_missing_frame_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(NotACapture, match="no such folder"):
+    with pytest.raises(NotACapture, match="the folder does not exist"):
         list(read(tmp_path / "nowhere"))
     with pytest.raises(NotACapture, match="the folder is not a capture"):
         list(read(tmp_path))

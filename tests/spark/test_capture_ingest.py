@@ -189,7 +189,7 @@ def test_polls_are_known_as_table_and_as_capture(spark: SparkSession, tmp_path: 
 def test_missing_folder_is_rejected_before_spark_job(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = Pipeline(spark, str(tmp_path / "out"))
 
-    with pytest.raises(NotACapture, match="no such folder"):
+    with pytest.raises(NotACapture, match="the folder does not exist"):
         pipeline.ingest_capture(str(tmp_path / "none"))
     with pytest.raises(ValueError, match="needs the folder"):
         pipeline.ingest_capture()

@@ -181,7 +181,7 @@ def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str
     [
         (["--recording", "none.parquet", "--out", "out"], "none.parquet does not exist"),
         (["--recording", "text", "--out", "out"], "text is not a Parquet file"),
-        (["--capture", "none", "--out", "out"], "none: there is no such folder"),
+        (["--capture", "none", "--out", "out"], "none: the folder does not exist"),
         (["--capture", ".", "--out", "text"], "text is a file"),
         (["--capture", ".", "--out", "text/below"], "text"),
         (["--capture", ".", "--out", "out", "--stream", "--every", "-1"], "-1.0 is not in the range x>0"),

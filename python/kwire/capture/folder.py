@@ -124,7 +124,7 @@ def tails(folder: Path) -> list[Segment]:
 
 def _tails(folder: Path) -> list[Segment]:
     if not folder.is_dir():
-        raise NotACapture(folder, "there is no such folder")
+        raise NotACapture(folder, "the folder does not exist")
     found = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
     return [Segment(path, int(match[1])) for path, match in found if match]
 

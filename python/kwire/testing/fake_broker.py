@@ -173,7 +173,7 @@ class FakeBroker:
     def respond_in_another_version(self, request: Request, version: int) -> tuple[bytes, ...]:
         """Return the response body in the nearest version with different bytes.
 
-        If there is no such version, an additional field is appended, as a later version might have it.
+        If that version does not exist, an additional field is appended, as a later version might have it.
 
         Raises:
             UnknownMessage: fake brokers do not serve the API.

@@ -18,7 +18,7 @@ class ErrorCode(CodedError):
     """
 
     NO_ERROR = 0, "Success, or started."
-    UNKNOWN_TOPIC_OR_PARTITION = 3, "There is no such topic or partition.", True
+    UNKNOWN_TOPIC_OR_PARTITION = 3, "The topic or partition does not exist.", True
     REQUEST_TIMED_OUT = 7, "The time given to the request was not enough; whether it took effect is unknown.", True
     STALE_CONTROLLER_EPOCH = 11, "The sender is no longer the controller."
     ADMIN_REQUEST_FAILED = 21, "Unexpected error occurred while processing Admin request."
