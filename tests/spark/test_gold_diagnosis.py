@@ -104,6 +104,17 @@ def test_broker_shut_down_if_leaders_move_while_it_responds() -> None:
     assert (shutdown.kind, shutdown.first_sign_at, shutdown.began_at) == ("controlled_shutdown", 10_000_000, 9_500_000)
 
 
+def test_broker_that_lagged_for_an_hour_is_killed() -> None:
+    """A leader that it gave up long ago does not make the end of its process a shutdown."""
+    at = 3600
+    killed = [*failed(at, at - 0.5), *unlisted(at + 18)]
+
+    lag, loss = diagnosed(*lost_leaders(10), *killed, end=at + 60)[-2:]
+
+    assert kinds([lag, loss]) == [("replica_lagging", 2), ("broker_killed", 2)]
+    assert (loss.began_at, loss.first_sign_at) == ((at - 0.5) * SECOND, at * SECOND)
+
+
 def test_broker_is_paused_if_polls_time_out() -> None:
     stopped = [*failed(12, 9.5, failure="timed_out"), *unlisted(22), *lost_leaders(22)]
     woken = [signal(SignalKind.POLL_RECOVERED, 25, 2, reported_by=2), *listed(26), *back_in_sync(27)]

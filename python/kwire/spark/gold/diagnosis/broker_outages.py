@@ -36,6 +36,9 @@ SHORTEST_SESSION = 3 * SECOND
 LONGEST_SESSION = 60 * SECOND
 """Longer than the default timeouts of followers (30 seconds) and sessions (18 and 9 seconds)."""
 
+LONGEST_SHUTDOWN = 600 * SECOND
+"""A leader that a broker gave up longer before it stopped responding was not moved by its shutdown."""
+
 _KILLED_BY_SESSION = "its process ended, and its leaders stayed until its session timed out: killed or crashed"
 _SHUT_DOWN_BEFORE_SESSION = "its leaders moved before its session could time out: controlled shutdown"
 _AMBIGUOUS = "its process ended; polls are too rare to distinguish a kill from a shutdown"
@@ -254,11 +257,11 @@ class _BrokerHistory:
     def _early_sign(self, outage: Outage, previous_return: int) -> Signal | None:
         """Return the first sign of an outage before the first failed poll or missing listing.
 
-        It is the first leader that the broker gave up while it still responded, without being in sync again before the
-        outage. For a broker that is not polled, the first ISR that it left counts too.
+        It is the first leader that the broker gave up while it still responded, at most `LONGEST_SHUTDOWN` before,
+        without being in sync again before the outage. For a broker that is not polled, the first ISR that it left counts too.
         """
         in_sync = max((at for at, level in self.levels if at < outage.start and level <= 0), default=0)
-        since = max(in_sync, previous_return)
+        since = max(in_sync, previous_return, outage.start - LONGEST_SHUTDOWN - self.signals.settle)
         lost = {SignalKind.LEADER_LOST, SignalKind.LEADERLESS}
         signs = [each for each in self.about if each.kind in lost and since <= each.at < outage.start]
         if outage.failed_polls is None:
