@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,6 @@ from tests.spark.bronze_rows import START, failed_poll, response, table, topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -141,11 +142,16 @@ def test_frames_without_poll_time_are_rejected_and_nothing_is_ingested(ingest: I
     assert ingest.pipeline.snapshot().number == 0
 
 
-def test_files_of_stream_are_merged(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_stream_are_merged_and_deleted(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "BATCHES_MERGED", 3)
+    monkeypatch.setattr(pipeline, "BATCHES_VACUUMED", 3)
+    ingest.pipeline.keep_replaced = timedelta(0)
+    on_disk = []
     for number in range(4):
         frames = table(ingest.spark, ingest.folder / "tables", response(number, topic("x")))
         ingest.pipeline.ingest(frames, batch=("query", number))
+        on_disk.append(len(list(Path(ingest.pipeline.out, "silver/polls").rglob("*.parquet"))))
 
+    assert on_disk == [1, 2, 1, 2]
     assert [len(ingest.pipeline.snapshot().paths(name)) for name in ("polls", "bronze", "topics")] == [2, 2, 1]
     assert len(ingest.polled()) == 4

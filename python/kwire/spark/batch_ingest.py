@@ -33,7 +33,10 @@ class BatchIngest:
     def __init__(self, pipeline: Pipeline, checkpoint: str, on_report: Callable[[IngestReport], object] | None) -> None:
         self._pipeline: Pipeline | None = pipeline
         self._out = pipeline.out
-        self._reference_codec = pipeline.reference_codec
+        self._settings: dict[str, Any] = {
+            "reference_codec": pipeline.reference_codec,
+            "keep_replaced": pipeline.keep_replaced,
+        }
         self._checkpoint = checkpoint
         self._on_report = on_report
         self._query_id = ""
@@ -42,7 +45,7 @@ class BatchIngest:
         if self._pipeline is None:
             from kwire.spark.pipeline import Pipeline
 
-            self._pipeline = Pipeline(batch.sparkSession, self._out, reference_codec=self._reference_codec)
+            self._pipeline = Pipeline(batch.sparkSession, self._out, **self._settings)
         if not self._query_id:
             self._query_id = _query_id(self._checkpoint)
         report = self._pipeline.ingest(batch, batch=(self._query_id, number))

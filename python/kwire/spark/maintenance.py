@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 TARGET_BYTES = 64 << 20
 """Files of at least a quarter of this size are not merged; merged ones are not much larger than this."""
 
+KEPT = timedelta(days=7)
+"""How long files are kept by default after they were merged, replaced, or removed."""
+
 EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
 """Tables of which every old day can be deleted. The others of silver have the current state, however old it is."""
 

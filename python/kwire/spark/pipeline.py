@@ -23,7 +23,7 @@ from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, r
 from kwire.spark.datasource import register
 from kwire.spark.ingest_report import IngestReport
 from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
-from kwire.spark.maintenance import optimize
+from kwire.spark.maintenance import KEPT, optimize, vacuum
 from kwire.spark.manifest_changes import (
     of_type,
     oldest,
@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 BATCHES_MERGED = 30
 """After how many batches of a stream the small files of the tables are merged."""
 
+BATCHES_VACUUMED = 2_880
+"""After how many batches of a stream old files are deleted: eight hours, with a batch every ten seconds."""
+
 FIRST_DATE, NEVER = "1970-01-01", "9999"
 
 POLLS = "cluster_id string, broker_id int, date string"
@@ -78,7 +81,8 @@ class Pipeline:
     Readers see all tables as they were after one commit.
 
     Workers that have kwire without its compiled module fail with `EngineMissing`, unless `reference_codec` is set. Gold
-    corrects the clocks of pollers that differ by up to `max_clock_skew`, and warns about others (docs/gold.md).
+    corrects the clocks of pollers that differ by up to `max_clock_skew`, and warns about others (docs/gold.md). Streams
+    delete files that were merged, replaced, or removed longer ago than `keep_replaced`.
 
     Raises:
         NotAStore: `out` is a file, or has the layout of an older version of kwire.
@@ -92,9 +96,11 @@ class Pipeline:
         *,
         reference_codec: bool = False,
         max_clock_skew: timedelta = timedelta(minutes=10),
+        keep_replaced: timedelta = KEPT,
     ) -> None:
         self.spark = spark
         self.max_clock_skew = max_clock_skew
+        self.keep_replaced = keep_replaced
         self.reference_codec = reference_codec
         self.out = str(out)
         self._store = Store(self.out)
@@ -104,7 +110,7 @@ class Pipeline:
         """Ingest frames in any order: each becomes a row of bronze, and each change in it a row of silver.
 
         Frames that were ingested before change nothing. Frames older than the last ones of their broker reopen the day
-        that they belong to. Every 30 batches of a stream, small files are merged.
+        that they belong to. Every 30 batches of a stream, small files are merged; every 2,880, old ones are deleted.
 
         Args:
             frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`).
@@ -121,8 +127,8 @@ class Pipeline:
             return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
 
         report = self._store.transact(run)
-        if batch is not None and (batch[1] + 1) % BATCHES_MERGED == 0:
-            optimize(self._store)
+        if batch is not None:
+            self._maintain(batch[1] + 1)
         report.seconds = time.monotonic() - started
         return report
 
@@ -213,6 +219,13 @@ class Pipeline:
             KeyError: the table does not exist.
         """
         return self.snapshot().table(name)
+
+    def _maintain(self, batches: int) -> None:
+        """Merge and delete files if that is due after so many batches of a stream."""
+        if batches % BATCHES_MERGED == 0:
+            optimize(self._store)
+        if batches % BATCHES_VACUUMED == 0:
+            vacuum(self._store, self.keep_replaced)
 
     # One ingest
 

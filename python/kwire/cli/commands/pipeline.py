@@ -168,7 +168,7 @@ def pipeline(
     \b
     Without Spark, an ACTION maintains the tables:
       optimize  merge small files
-      vacuum    delete files that were replaced or removed more than --keep ago [default: 7d]
+      vacuum    delete files that were replaced or removed more than --keep ago [default: 7d]; a stream does it too
       expire    remove days that ended more than --keep ago
       migrate   turn a store of kwire before Delta tables into Delta tables
 
@@ -184,8 +184,8 @@ def pipeline(
         if recordings or captures or bootstrap or stream or gold:
             raise click.UsageError(f"{action} does not ingest: expected --out and --keep only")
         return _maintain(action, out, keep)
-    if keep is not None:
-        raise click.UsageError("--keep needs vacuum or expire")
+    if keep is not None and not stream:
+        raise click.UsageError("--keep needs --stream, vacuum, or expire")
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
         raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
     if recordings and stream:
@@ -211,13 +211,15 @@ def pipeline(
     _check(out, recordings, captures, bootstrap)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
     from kwire.spark.desired_configs import set_desired_configs
+    from kwire.spark.maintenance import KEPT
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.session import get_session
 
     started = time.monotonic()
     spark = get_session()
     try:
-        tables = Pipeline(spark, out, max_clock_skew=timedelta(seconds=max_clock_skew))
+        skew = timedelta(seconds=max_clock_skew)
+        tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT)
         for cluster_id, configs in wanted.items():
             _print("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
         streaming = _Streaming(every, seconds, *_live_gold(tables, gold_every, sinks)) if stream else None
@@ -287,7 +289,7 @@ def _maintain(action: str, out: str, keep: timedelta | None) -> int:
         case "optimize":
             _print(action, f"{maintenance.optimize(store):,} files fewer")
         case "vacuum":
-            _print(action, f"{maintenance.vacuum(store, keep or timedelta(days=7)):,} files deleted")
+            _print(action, f"{maintenance.vacuum(store, keep or maintenance.KEPT):,} files deleted")
         case _:
             assert keep is not None
             _print(action, f"{maintenance.expire(store, keep):,} files removed")

@@ -258,7 +258,8 @@ class _BrokerHistory:
         """Return the first sign of an outage before the first failed poll or missing listing.
 
         It is the first leader that the broker gave up while it still responded, at most `LONGEST_SHUTDOWN` before,
-        without being in sync again before the outage. For a broker that is not polled, the first ISR that it left counts too.
+        without being in sync again before the outage. For a broker that is not polled, the first ISR that it left
+        counts too.
         """
         in_sync = max((at for at, level in self.levels if at < outage.start and level <= 0), default=0)
         since = max(in_sync, previous_return, outage.start - LONGEST_SHUTDOWN - self.signals.settle)
