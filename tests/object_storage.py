@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.fs
 
+from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ def s3_server(environment: pytest.MonkeyPatch) -> Iterator[str]:
 
     The server is a process of its own, since delta-rs holds the GIL while it waits for a response.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

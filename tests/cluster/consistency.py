@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 import kwire
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.testing.local_cluster import LocalCluster, NodeAddress
 
-CONSISTENT_SECONDS = 40.0
+CONSISTENT_SECONDS = 60.0
 """Time for a cluster to become consistent; on an idle machine it takes one or two seconds."""
 
 
@@ -33,7 +33,7 @@ CONSISTENT_SECONDS = 40.0
 def zookeeper(cluster: LocalCluster) -> Iterator[Any]:
     """Open a kazoo client."""
     client = KazooClient(hosts=cluster.zookeeper_connect, timeout=10)
-    client.start(timeout=20)
+    client.start(timeout=60)
     try:
         yield client
     finally:
@@ -41,7 +41,7 @@ def zookeeper(cluster: LocalCluster) -> Iterator[Any]:
         client.close()
 
 
-def send(node: NodeAddress, request: Message, *, version: int, timeout: float = 10.0) -> bytes:
+def send(node: NodeAddress, request: Message, *, version: int, timeout: float = 60.0) -> bytes:
     """Send a request with response header 0, and return the response body.
 
     Raises:
@@ -59,6 +59,16 @@ def send(node: NodeAddress, request: Message, *, version: int, timeout: float = 
         raise ConnectionResetError(f"node {node.id} closed the connection")
     assert payload[:4] == (77).to_bytes(4, "big")
     return payload[4:]
+
+
+def broker_epochs(cluster: LocalCluster) -> dict[int, int]:
+    """Return the epoch of each registered broker, which differs for each of its sessions."""
+    with zookeeper(cluster) as client:
+        paths = {
+            int(each): f"{BrokerRegistration.root}/{each}" for each in client.get_children(BrokerRegistration.root)
+        }
+        found = {broker_id: client.exists(path) for broker_id, path in paths.items()}
+        return {broker_id: stat.czxid for broker_id, stat in found.items() if stat is not None}
 
 
 ClusterState = dict[str, Any]
@@ -158,7 +168,7 @@ def wait_consistent(cluster: LocalCluster, within: float = CONSISTENT_SECONDS) -
                 if not wrong:  # this took many requests: the first results may be outdated
                     again, wrong = state_in_zookeeper(client)
                     wrong += [f"meanwhile: {each}" for each in differences(state, again)]
-            except (NoNodeError, OSError, KazooTimeoutError) as error:
+            except (KazooException, OSError, KazooTimeoutError) as error:
                 wrong.append(repr(error))
             if not wrong:
                 return state

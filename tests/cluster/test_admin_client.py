@@ -24,7 +24,7 @@ from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator
 from tests.cluster.consistency import wait_consistent, zookeeper
-from tests.cluster.faults import controller_id
+from tests.cluster.faults import controller_id, create
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def test_wait_until_created_accepts_any_mapping(empty_cluster: LocalCluster) -> 
         with pytest.raises(TypeError, match="expected a number of partitions or a NewTopic, got '2'"):
             admin.wait_until_created({"m": "2"})
         with pytest.raises(ChangeTimeout, match="m has 2 partitions instead of 3"):
-            admin.wait_until_created(MappingProxyType({"m": 3}), timeout=0.5)
+            admin.wait_until_created(MappingProxyType({"m": 3}), timeout=5)
         admin.delete_topics(["m"]).raise_first()
         admin.wait_until_deleted(["m"])
 
@@ -167,14 +167,14 @@ def test_unreachable_cluster_fails_in_time() -> None:
     started = time.monotonic()
     with pytest.raises(ConnectionFault, match=r"127\.0\.0\.1:1"):
         BlockingAdminClient("127.0.0.1:1", timeout=0.5)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20, "it takes as long as without a timeout"
 
 
 def test_timeout_reports_what_each_broker_lacks(empty_cluster: LocalCluster) -> None:
     with BlockingAdminClient(empty_cluster.bootstrap) as admin, pytest.raises(ChangeTimeout) as raised:
-        admin.wait_until_created(["never"], timeout=0.5)
+        admin.wait_until_created(["never"], timeout=5)
     assert raised.value.missing == {f"broker {each}": ["never does not exist"] for each in (1, 2, 3)}
-    assert "not created within 0.5 s: broker 1: never does not exist" in str(raised.value)
+    assert "not created within 5 s: broker 1: never does not exist" in str(raised.value)
 
 
 def test_requests_find_the_next_controller(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
@@ -186,10 +186,9 @@ def test_requests_find_the_next_controller(cluster: LocalCluster, admin: Blockin
         name = f"across-{turn}-{time.monotonic_ns()}"
         new = {name: NewTopic(partitions=2, replication_factor=2)}
         try:
-            outcomes = admin.create_topics(new)
+            create(admin, new)
         except OutcomeUnknown:  # sent before the client noticed the end of the connection
-            outcomes = admin.create_topics(new)
-        outcomes.raise_first()
+            create(admin, new)
         assert controller_id(admin) != victim
         cluster.start_node(victim)
         admin.wait_until_created({name: 2})
@@ -202,7 +201,7 @@ def test_request_to_a_former_controller_is_retried(cluster: LocalCluster, admin:
     with zookeeper(cluster) as client:
         client.delete("/controller")
     name = f"after-22-{time.monotonic_ns()}"
-    admin.create_topics({name: NewTopic(partitions=1, replication_factor=3)}).raise_first()
+    create(admin, {name: NewTopic(partitions=1, replication_factor=3)})
     admin.wait_until_created({name: 1})
     wait_consistent(cluster)
 
@@ -210,7 +209,7 @@ def test_request_to_a_former_controller_is_retried(cluster: LocalCluster, admin:
 def test_timeout_names_the_controller_that_does_not_answer() -> None:
     with (
         LocalCluster(nodes=1, session_timeout=30.0) as cluster,
-        BlockingAdminClient(cluster.bootstrap, timeout=1.0) as admin,
+        BlockingAdminClient(cluster.bootstrap, timeout=5.0) as admin,
     ):
         cluster.zookeeper.kill()
         with pytest.raises(OutcomeUnknown) as raised:
@@ -221,7 +220,7 @@ def test_timeout_names_the_controller_that_does_not_answer() -> None:
 
 
 async def test_values_show_a_dead_broker() -> None:
-    with LocalCluster(nodes=2, session_timeout=2.0) as cluster:
+    with LocalCluster(nodes=2) as cluster:
         operator = Operator(cluster.bootstrap)
         async with await AdminClient.open(cluster.bootstrap) as admin:
             controller = (await admin.describe_cluster()).controller

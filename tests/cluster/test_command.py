@@ -20,6 +20,7 @@ import pytest
 from kwire.child_process import is_running
 from kwire.client.admin import BlockingAdminClient, NewTopic, TopicDescription
 from kwire.testing.node_folder import NodeFolder
+from tests.cluster.faults import create
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -46,17 +47,17 @@ class Up:
             assert self.process.poll() is None, self.printed.read_text(encoding="utf-8")
             return self._ready_file.exists()
 
-        eventually_sync(is_ready, "the cluster is ready", within=60)
+        eventually_sync(is_ready, "the cluster is ready")
         content: dict[str, Any] = json.loads(self._ready_file.read_text(encoding="utf-8"))
         return content
 
     def wait_printed(self, text: str) -> None:
-        eventually_sync(lambda: text in self.printed.read_text(encoding="utf-8"), text, within=60)
+        eventually_sync(lambda: text in self.printed.read_text(encoding="utf-8"), text)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> str:
         """Stop the cluster, and return what it printed."""
         self.process.send_signal(number)
-        assert self.process.wait(60) == 0, self.printed.read_text(encoding="utf-8")
+        assert self.process.wait(120) == 0, self.printed.read_text(encoding="utf-8")
         assert not self._ready_file.exists()
         return self.printed.read_text(encoding="utf-8")
 
@@ -72,7 +73,7 @@ def up(folder: Path, *options: str) -> Iterator[Up]:
     finally:
         process.terminate()
         try:
-            process.wait(60)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -105,7 +106,7 @@ def test_data_directory_keeps_topics_and_ports_and_a_killed_node_is_restarted(tm
         cluster = first.wait_ready()
         assert [node["id"] for node in cluster["nodes"]] == [1, 2, 3]
         with BlockingAdminClient(bootstrap(cluster)) as admin:
-            admin.create_topics({"kept": NewTopic(partitions=6, replication_factor=3)}).raise_first()
+            create(admin, {"kept": NewTopic(partitions=6, replication_factor=3)})
             admin.wait_until_created({"kept": 6})
 
             victim = cluster["nodes"][1]
@@ -153,7 +154,7 @@ def test_second_cluster_in_the_same_directory_is_rejected(tmp_path: Path) -> Non
         assert f"Error: {data} is in use by process {first.process.pid}" in second.stderr
         assert settings_files(tmp_path) == before
         with BlockingAdminClient(bootstrap(cluster)) as admin:
-            admin.create_topics({"t": NewTopic(partitions=2, replication_factor=2)}).raise_first()
+            create(admin, {"t": NewTopic(partitions=2, replication_factor=2)})
             admin.wait_until_created({"t": 2})
         first.stop()
 
@@ -196,7 +197,7 @@ def up_at_a_terminal(ready: Path, *options: str) -> Iterator[tuple[int, int, dic
     if pid == 0:
         os.execv(sys.executable, [*KWIRE, "up", "--nodes", "1", "--ready-file", str(ready), *options])
     try:
-        eventually_sync(ready.exists, "the cluster is ready", within=60)
+        eventually_sync(ready.exists, "the cluster is ready")
         yield pid, terminal, json.loads(ready.read_text(encoding="utf-8"))
     finally:
         os.close(terminal)
@@ -255,7 +256,7 @@ def test_nodes_end_with_a_killed_cluster(tmp_path: Path) -> None:
 
 def test_invalid_setting_is_reported_with_the_log_of_the_node(tmp_path: Path) -> None:
     with up(tmp_path, "--set", "num.partitions=many") as one:
-        assert one.process.wait(60) != 0
+        assert one.process.wait(120) != 0
         printed = one.printed.read_text(encoding="utf-8")
     assert "num.partitions=many: expected an integer" in printed
     assert "Traceback" not in printed
@@ -381,13 +382,14 @@ def test_killed_zookeeper_is_started_again(tmp_path: Path) -> None:
     with up(tmp_path, "--nodes", "2", "--data", str(data), "--set", "zookeeper.session.timeout.ms=2000") as cluster:
         addresses = cluster.wait_ready()
         with BlockingAdminClient(bootstrap(addresses)) as admin:
-            admin.create_topics({"before": NewTopic(partitions=2, replication_factor=2)}).raise_first()
+            create(admin, {"before": NewTopic(partitions=2, replication_factor=2)})
             for name in ("first", "second"):
                 killed = zookeeper_pid(data)
+                assert killed
                 os.kill(killed, signal.SIGKILL)
-                eventually_sync(partial(is_another_zookeeper, data, killed), "ZooKeeper was started again", within=60)
+                eventually_sync(partial(is_another_zookeeper, data, killed), "ZooKeeper was started again")
                 cluster.wait_printed(f"ZooKeeper is running again, process {zookeeper_pid(data)}.")
-                eventually_sync(partial(is_created, admin, name), within=60)
+                create(admin, {name: NewTopic(partitions=2, replication_factor=2)})
             admin.wait_until_created({"before": 2, "first": 2, "second": 2})
         printed = cluster.stop()
     assert printed.count("ZooKeeper was killed by SIGKILL: starting it again.") == 2
@@ -398,19 +400,15 @@ def is_another_zookeeper(data: Path, pid: int) -> bool:
     return zookeeper_pid(data) not in {0, pid}
 
 
-def is_created(admin: BlockingAdminClient, name: str) -> bool:
-    """Return whether the cluster creates a topic, or has created it before."""
-    error = admin.create_topics({name: NewTopic(partitions=2, replication_factor=2)})[name]
-    return error is None or error.code == 1001
-
-
 def test_cluster_ends_if_zookeeper_cannot_be_started_again(tmp_path: Path) -> None:
     data = tmp_path / "cluster"
     with up(tmp_path, "--nodes", "1", "--data", str(data)) as cluster:
         cluster.wait_ready()
         (data / "zookeeper" / "data" / "version-2").rename(tmp_path / "moved")
         (data / "zookeeper" / "data" / "version-2").write_bytes(b"not a folder")
-        os.kill(zookeeper_pid(data), signal.SIGKILL)
+        killed = zookeeper_pid(data)
+        assert killed
+        os.kill(killed, signal.SIGKILL)
         assert cluster.process.wait(120) == 1
         assert "cannot start ZooKeeper" in cluster.printed.read_text(encoding="utf-8")
 

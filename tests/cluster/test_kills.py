@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.consistency import wait_consistent
+from tests.cluster.consistency import broker_epochs, wait_consistent
 from tests.cluster.faults import SCENARIOS, check, check_new_work, controller_id, create_topics, request
 from tests.cluster.repetitions import SOAK, random_times, rounds
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from kwire.client.admin import BlockingAdminClient
@@ -37,28 +40,51 @@ def disarm(cluster: LocalCluster, node_id: int) -> int:
 
 
 def count_writes(scenario: Scenario, cluster: LocalCluster, admin: BlockingAdminClient) -> int:
-    """Return how many writes a change takes without a fault."""
-    topics = create_topics(admin)
-    wait_consistent(cluster)
-    node_id = controller_id(admin)
-    arm(cluster, node_id, "0")
-    scenario.request(admin, topics).raise_first()
-    check("no fault", cluster, scenario, topics, None)
-    return disarm(cluster, node_id)
+    """Return how many writes a change takes without a fault.
+
+    A node that stands still for too long loses its session, and the controller writes that too: count again.
+    """
+    while True:
+        topics = create_topics(admin)
+        wait_consistent(cluster)
+        sessions = broker_epochs(cluster)
+        node_id = controller_id(admin)
+        arm(cluster, node_id, "0")
+        responses = request(scenario, admin, topics)
+        check("no fault", cluster, scenario, topics, responses)
+        writes = disarm(cluster, node_id)
+        if broker_epochs(cluster) == sessions:
+            return writes
 
 
 def kill_before_write(write: int, settled: str, name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+    """Kill the controller before a write. One that loses its session before that does not write: try again."""
     scenario = SCENARIOS[name]
-    topics = create_topics(admin)
-    wait_consistent(cluster)
-    node_id = controller_id(admin)
-    arm(cluster, node_id, f"{write} {settled}")
-    responses = request(scenario, admin, topics)
-    # This raises if the node was not killed.
-    assert cluster.wait_ended(node_id) == -signal.SIGKILL
-    disarm(cluster, node_id)
-    cluster.start_node(node_id)
-    check(f"{name}: controller killed before one of its writes", cluster, scenario, topics, responses)
+    is_killed = False
+    while not is_killed:
+        topics = create_topics(admin)
+        wait_consistent(cluster)
+        node_id = controller_id(admin)
+        epoch = broker_epochs(cluster)[node_id]
+        arm(cluster, node_id, f"{write} {settled}")
+        responses = request(scenario, admin, topics)
+        is_killed = wait_killed(cluster, node_id, epoch)
+        disarm(cluster, node_id)
+        if is_killed:
+            cluster.start_node(node_id)
+        check(f"{name}: controller killed before one of its writes", cluster, scenario, topics, responses)
+
+
+def wait_killed(cluster: LocalCluster, node_id: int, epoch: int) -> bool:
+    """Wait until a node is killed, and return True, or until it has another session than at first, and return False."""
+
+    def outcome() -> str:
+        with suppress(subprocess.TimeoutExpired):
+            assert cluster.wait_ended(node_id, timeout=0.1) == -signal.SIGKILL
+            return "killed"
+        return "deposed" if broker_epochs(cluster).get(node_id, epoch) != epoch else ""
+
+    return eventually_sync(outcome, f"node {node_id} is killed") == "killed"
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -7,7 +7,9 @@ from time import perf_counter
 
 import pytest
 
+from kwire.cluster import loop_shares
 from kwire.cluster.loop_shares import ConnectionShare, LoopShares, Measured
+from tests.eventually import eventually
 
 
 async def work(share: ConnectionShare, seconds: float, until: float) -> float:
@@ -26,7 +28,11 @@ async def work(share: ConnectionShare, seconds: float, until: float) -> float:
 
 
 async def used(*members: tuple[str, float]) -> list[float]:
-    """Return the part of the time that each member gets; members are addresses, with the length of their turns."""
+    """Return the part of the time that each member gets; members are addresses, with the length of their turns.
+
+    On a busy machine the system may stop one of them for longer than its share, so tests try again: without shares,
+    the member with the longest turns or the most connections gets most of the time whenever it is measured.
+    """
     shares = LoopShares.of_loop()
     until = asyncio.get_running_loop().time() + 1
     times = await asyncio.gather(*(work(shares.connection(address), seconds, until) for address, seconds in members))
@@ -34,21 +40,30 @@ async def used(*members: tuple[str, float]) -> list[float]:
 
 
 async def test_address_with_long_turns_gets_no_more_than_others() -> None:
-    greedy, *others = await used(("10.0.0.1", 0.02), *((f"10.0.0.{number}", 0.001) for number in range(2, 6)))
-    assert greedy < 0.4
-    assert min(others) > 0.1
+    async def is_fair() -> bool:
+        greedy, *others = await used(("10.0.0.1", 0.02), *((f"10.0.0.{number}", 0.001) for number in range(2, 6)))
+        return greedy < 0.4 and min(others) > 0.1
+
+    fair: bool = await eventually(is_fair)
+    assert fair
 
 
 async def test_address_with_many_connections_gets_no_more_than_others() -> None:
-    *greedy, other = await used(*[("10.0.0.1", 0.005)] * 8, ("10.0.0.2", 0.001))
-    assert sum(greedy) < 0.75
-    assert other > 0.25
+    async def is_fair() -> bool:
+        *greedy, other = await used(*[("10.0.0.1", 0.005)] * 8, ("10.0.0.2", 0.001))
+        return sum(greedy) < 0.75 and other > 0.25
+
+    fair: bool = await eventually(is_fair)
+    assert fair
 
 
 async def test_connection_with_long_turns_leaves_time_to_others_of_its_address() -> None:
-    greedy, *others = await used(("10.0.0.1", 0.02), *[("10.0.0.1", 0.001)] * 3)
-    assert greedy < 0.5
-    assert min(others) > 0.1
+    async def is_fair() -> bool:
+        greedy, *others = await used(("10.0.0.1", 0.02), *[("10.0.0.1", 0.001)] * 3)
+        return greedy < 0.5 and min(others) > 0.1
+
+    fair: bool = await eventually(is_fair)
+    assert fair
 
 
 async def test_nothing_waits_without_others() -> None:
@@ -71,7 +86,8 @@ async def test_debts_outlast_connections() -> None:
     assert shares.connection("10.0.0.2").is_due(now)
 
 
-async def test_who_waits_continues_once_the_loop_is_idle() -> None:
+async def test_who_waits_continues_once_the_loop_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_shares, "LONGEST_WAIT", 1e6)
     shares, now = LoopShares.of_loop(), asyncio.get_running_loop().time()
     greedy, other = shares.connection("10.0.0.1"), shares.connection("10.0.0.2")
     greedy.arrived(now)
@@ -79,7 +95,7 @@ async def test_who_waits_continues_once_the_loop_is_idle() -> None:
     greedy.used = 1e6
     greedy.settle(now)
     assert not greedy.is_due(now)
-    await asyncio.wait_for(greedy.wait_due(), 4)  # the debt alone would last for the longest wait, 5 s
+    await asyncio.wait_for(greedy.wait_due(), 60)  # the debt alone would last for days
 
 
 async def test_refusals_of_one_address_are_spaced() -> None:

@@ -14,16 +14,17 @@ import pytest
 import kwire
 from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import PartitionReplicas
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.consistency import send, state_of_node, wait_consistent, zookeeper
 from tests.cluster.faults import (
     SCENARIOS,
-    SESSION_SECONDS,
     TALLY,
     check,
     check_new_work,
     controller_id,
+    create,
     create_topics,
     request,
 )
@@ -31,6 +32,8 @@ from tests.cluster.repetitions import random_times, rounds
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from kwire.testing.local_cluster import NodeAddress
 
 
@@ -45,16 +48,24 @@ def test_controller_session_expires_during_a_batch(
         topics = create_topics(admin)
         node_id = controller_id(admin)
         epoch = controller_epoch(cluster)
-        pausing = threading.Timer(chance.uniform(0, 0.02), cluster.pause_node, (node_id,))
-        resuming = threading.Timer(2 * SESSION_SECONDS, cluster.resume_node, (node_id,))
-        pausing.start()
-        resuming.start()
+        suspending = threading.Timer(chance.uniform(0, 0.02), suspend_until_deposed, (cluster, node_id))
+        suspending.start()
         responses = request(scenario, admin, topics)
-        resuming.join()
+        suspending.join()
         check("session of the controller ended during a batch", cluster, scenario, topics, responses)
         assert controller_epoch(cluster) > epoch, "its session did not expire"
         assert '"event": "the ZooKeeper session has ended"' in cluster.log(node_id)
     check_new_work(cluster, admin)
+
+
+def suspend_until_deposed(cluster: LocalCluster, node_id: int) -> None:
+    """Suspend the controller until its session has expired and another node is elected."""
+    epoch = controller_epoch(cluster)
+    cluster.pause_node(node_id)
+    try:
+        eventually_sync(lambda: controller_epoch(cluster) > epoch, "another broker is controller", pause=0.2)
+    finally:
+        cluster.resume_node(node_id)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -76,8 +87,22 @@ def test_zookeeper_is_killed_during_a_batch(name: str, cluster: LocalCluster, ad
     check_new_work(cluster, admin)
 
 
-def test_deposed_controller_writes_nothing(cluster: LocalCluster, admin: BlockingAdminClient) -> None:
+@pytest.fixture(scope="module")
+def patient_cluster() -> Iterator[LocalCluster]:
+    """Three nodes: sessions outlast suspensions, and requests of the controller to a suspended node do not end."""
+    with LocalCluster(nodes=3, session_timeout=60.0, settings={"controller.send.timeout.ms": "600000"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def patient_admin(patient_cluster: LocalCluster) -> Iterator[BlockingAdminClient]:
+    with BlockingAdminClient(patient_cluster.bootstrap) as admin:
+        yield admin
+
+
+def test_deposed_controller_writes_nothing(patient_cluster: LocalCluster, patient_admin: BlockingAdminClient) -> None:
     """Another controller is elected while this one is suspended with a live session, and a request waits for it."""
+    cluster, admin = patient_cluster, patient_admin
     for turn in rounds(3):
         name = f"deposed-{turn}-{time.monotonic_ns()}"
         old = cluster.node(controller_id(admin))
@@ -85,7 +110,7 @@ def test_deposed_controller_writes_nothing(cluster: LocalCluster, admin: Blockin
         cluster.pause_node(old.id)
         try:
             with ThreadPoolExecutor() as pool, zookeeper(cluster) as client:
-                requesting = pool.submit(send, old, creation(name), version=2, timeout=20)
+                requesting = pool.submit(send, old, creation(name), version=2)
                 client.delete("/controller")
                 eventually_sync(partial(client.exists, "/controller"), "another broker is controller")
                 before = client.get("/controller_epoch")[1]
@@ -103,28 +128,22 @@ def test_deposed_controller_writes_nothing(cluster: LocalCluster, admin: Blockin
     check_new_work(cluster, admin)
 
 
-def test_unresponsive_node_delays_no_other() -> None:
-    with LocalCluster(nodes=3, session_timeout=15.0) as cluster, BlockingAdminClient(cluster.bootstrap) as admin:
-        controller = controller_id(admin)
-        suspended, *_ = (node for node in cluster.nodes if node.id != controller)
-        others = [node for node in cluster.nodes if node is not suspended]
-        cluster.pause_node(suspended.id)
-        [bystander] = [node for node in others if node.id != controller]
-        slowest = 0.0
-        for number in range(10):
-            started = time.monotonic()
-            send(
-                cluster.node(controller),
-                creation(f"created-{number}", replicas=[each.id for each in others]),
-                version=2,
-            )
+def test_unresponsive_node_delays_no_other(patient_cluster: LocalCluster, patient_admin: BlockingAdminClient) -> None:
+    cluster = patient_cluster
+    controller = controller_id(patient_admin)
+    suspended, bystander = (node for node in cluster.nodes if node.id != controller)
+    others = [cluster.node(controller), bystander]
+    names = [f"created-{number}" for number in range(10)]
+    cluster.pause_node(suspended.id)
+    try:
+        for name in names:
+            send(cluster.node(controller), creation(name, replicas=[each.id for each in others]), version=2)
             for node in others:
-                eventually_sync(partial(knows_topic, node, f"created-{number}"), f"node {node.id} knows the topic")
-            slowest = max(slowest, time.monotonic() - started)
-        assert slowest < 5, "it takes as long as a request to the suspended node"
+                eventually_sync(partial(knows_topic, node, name), f"node {node.id} knows the topic")
         assert set(state_of_node(bystander)["brokers"]) == {1, 2, 3}, "the suspended node still counts as alive"
+    finally:
         cluster.resume_node(suspended.id)
-        assert len(wait_consistent(cluster)["topics"]) == 10
+    assert set(names) <= wait_consistent(cluster)["topics"].keys()
 
 
 def test_reassignment_completes_although_its_target_is_killed(
@@ -135,7 +154,7 @@ def test_reassignment_completes_although_its_target_is_killed(
         name = f"moving-{turn}-{time.monotonic_ns()}"
         controller = controller_id(admin)
         first, target = [node.id for node in cluster.nodes if node.id != controller]
-        admin.create_topics({name: NewTopic(assignment={0: [first, controller], 1: [controller, first]})}).raise_first()
+        create(admin, {name: NewTopic(assignment={0: [first, controller], 1: [controller, first]})})
         admin.wait_until_created([name])
         to = {name: {0: [target, controller], 1: [target, first]}}
         if turn % 2:  # it is unresponsive when the reassignment starts
@@ -145,7 +164,8 @@ def test_reassignment_completes_although_its_target_is_killed(
         outcomes = admin.reassign_partitions(to)
         killing.join()
         cluster.start_node(target)
-        outcomes.raise_first()
+        if outcomes.errors:  # the death of the target was noticed before the request arrived
+            eventually_sync(partial(starts_reassignment, admin, to), "the reassignment starts")
         admin.wait_until_reassigned(to)
         state = wait_consistent(cluster)
         TALLY["target of a move killed"].runs += 1
@@ -154,6 +174,12 @@ def test_reassignment_completes_although_its_target_is_killed(
             1: (target, first),
         }
     check_new_work(cluster, admin)
+
+
+def starts_reassignment(admin: BlockingAdminClient, to: Mapping[str, Mapping[int, Sequence[int]]]) -> bool:
+    """Return whether a reassignment is accepted, now or before."""
+    outcomes = admin.reassign_partitions(to)
+    return all(error.code == ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS for error in outcomes.errors.values())
 
 
 def controller_epoch(cluster: LocalCluster) -> int:
@@ -178,7 +204,7 @@ def knows_topic(node: NodeAddress, topic: str) -> bool:
 
 def codes(node: NodeAddress, name: str) -> list[int]:
     """Create a topic, and return the error codes."""
-    body = send(node, creation(name, [1]), version=2, timeout=20)
+    body = send(node, creation(name, [1]), version=2)
     return [topic.error_code for topic in kwire.decode(CreateTopicResponse_V2, body, version=2).topics]
 
 
@@ -189,7 +215,7 @@ def test_commands_end_while_zookeeper_cannot_be_reached() -> None:
         LocalCluster(nodes=1, settings=settings, session_timeout=30) as cluster,
         BlockingAdminClient(cluster.bootstrap) as admin,
     ):
-        admin.create_topics({"before": NewTopic(partitions=1, replication_factor=1)}).raise_first()
+        create(admin, {"before": NewTopic(partitions=1, replication_factor=1)})  # the first attempts may time out
         admin.wait_until_created(["before"])
         cluster.zookeeper.kill()
         assert codes(cluster.node(1), "first") == [7]

@@ -6,7 +6,6 @@ cut off from ZooKeeper can still be asked, and an unreachable node keeps its ses
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import pytest
 
 from kwire.client.admin import BlockingAdminClient
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire.testing.free_ports import free_ports
 from kwire.testing.local_cluster import LocalCluster
 from tests.cluster.faults import (
     SCENARIOS,
@@ -56,9 +56,7 @@ def separable() -> Iterator[SeparableCluster]:
         server = stack.enter_context(EmbeddedZooKeeper(tick=0.25))
         proxies = {}
         settings = {}
-        reservations = [socket.create_server(("127.0.0.1", 0)) for _ in NODES]
-        for node, reserved in zip(NODES, reservations, strict=True):
-            port = reserved.getsockname()[1]
+        for node, port in zip(NODES, free_ports(len(NODES)), strict=True):
             zookeeper = stack.enter_context(PartitioningProxy(server.port))
             peers = stack.enter_context(PartitioningProxy(port, counts_transactions=False))
             proxies[node] = Proxies(zookeeper, peers)
@@ -67,8 +65,6 @@ def separable() -> Iterator[SeparableCluster]:
                 "listeners": f"ADMIN://127.0.0.1:{port}",
                 "advertised.listeners": f"ADMIN://{peers.hosts}",
             }
-        for reserved in reservations:
-            reserved.close()
         cluster = LocalCluster(
             len(NODES),
             session_timeout=SESSION_SECONDS,

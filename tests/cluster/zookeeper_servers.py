@@ -6,11 +6,13 @@ import selectors
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire.testing.free_ports import free_ports
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +24,7 @@ class ZooKeeperEnsemble:
     """Three servers that elect a leader among themselves."""
 
     def __init__(self, folder: Path) -> None:
-        with ExitStack() as stack:  # all at a time, so that the ports differ
-            probes = [stack.enter_context(socket.socket()) for _ in range(3 * SIZE)]
-            for probe in probes:
-                probe.bind(("127.0.0.1", 0))
-            ports = [probe.getsockname()[1] for probe in probes]
+        ports = free_ports(3 * SIZE)
         members = {
             f"server.{number}": f"127.0.0.1:{ports[SIZE + number]}:{ports[2 * SIZE + number]}" for number in range(SIZE)
         }
@@ -35,7 +33,7 @@ class ZooKeeperEnsemble:
             data = folder / f"zookeeper-{number}"
             (data / "data").mkdir(parents=True)
             (data / "data" / "myid").write_text(str(number), encoding="ascii")
-            settings = {"initLimit": "20", "syncLimit": "4", **members}
+            settings = {"initLimit": "120", "syncLimit": "20", **members}
             self.servers.append(EmbeddedZooKeeper(data, port=ports[number], tick=0.25, settings=settings))
 
     @property
@@ -44,13 +42,18 @@ class ZooKeeperEnsemble:
         return ",".join(server.hosts for server in self.servers)
 
     def leader(self) -> EmbeddedZooKeeper:
-        """Return the running server that is the leader."""
+        """Wait until a server is the leader, and return it."""
+        leader = eventually_sync(self._find_leader, "a server is the leader")
+        assert leader is not None
+        return leader
+
+    def _find_leader(self) -> EmbeddedZooKeeper | None:
         for server in self.servers:
             with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), timeout=2) as connection:
                 connection.sendall(b"srvr")
                 if b"Mode: leader" in b"".join(iter(partial(connection.recv, 4096), b"")):
                     return server
-        raise AssertionError("no server is the leader")
+        return None
 
     def __enter__(self) -> Self:
         with ThreadPoolExecutor() as pool:  # a server starts only with another one

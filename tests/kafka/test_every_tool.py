@@ -21,7 +21,7 @@ from kwire.client.admin import AdminClient, NewTopic, TopicPartition
 from kwire.client.record_sender import RecordSender
 from kwire.cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, connect, make_path
 from kwire.records import Record
-from kwire.testing.kafka.clusters import free_ports
+from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.jars import jars_of
 from kwire.testing.local_cluster import LocalCluster
 from kwire.tools import find_tool, run_tool_words

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-from kwire.testing.kafka.clusters import free_ports
+from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.jars import jars_of
 from tests.tools.running import output, run
 

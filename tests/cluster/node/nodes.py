@@ -44,7 +44,7 @@ async def new_root(server: EmbeddedZooKeeper) -> str:
 
 
 def settings(zookeeper: str, node_id: int = 1, **others: Any) -> NodeSettings:
-    return NodeSettings(**{"id": node_id, "zookeeper": zookeeper, "zookeeper_session_timeout_ms": 2_000, **others})
+    return NodeSettings(**{"id": node_id, "zookeeper": zookeeper, "zookeeper_session_timeout_ms": 10_000, **others})
 
 
 @asynccontextmanager
@@ -85,7 +85,7 @@ async def send(
         frame.encode_request(request, version=version, correlation_id=number, client_id=client_id)
         for number, request in enumerate(requests)
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):  # the largest requests take half a minute on a busy machine
         local = (from_host, 0) if from_host is not None else None
         reader, writer = await asyncio.open_connection(node.host, node.port, local_addr=local)
         try:

@@ -70,7 +70,7 @@ def node_settings(zookeeper: str, node_id: int, properties: dict[str, str]) -> N
         {
             "broker.id": str(node_id),
             "zookeeper.connect": zookeeper,
-            "zookeeper.session.timeout.ms": "2000",
+            "zookeeper.session.timeout.ms": "10000",
             "listeners": "ADMIN://127.0.0.1:0",
             "connection.failed.authentication.delay.ms": "10",
             **properties,
@@ -113,7 +113,7 @@ async def set_scram_password(zookeeper: str, user: str, password: str | None, *n
 
 async def brokers_seen(node: Node, config: ConnectionConfig) -> list[int]:
     """Connect as a client, and return the brokers that the node reports."""
-    async with await Connection.open(Endpoint(node.host, node.port), timeout=5, config=config) as connection:
+    async with await Connection.open(Endpoint(node.host, node.port), config=config) as connection:
         response = await connection.send(ClusterMetadataRequest())
     return sorted(broker.node_id for broker in response.brokers)
 

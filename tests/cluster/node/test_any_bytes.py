@@ -108,7 +108,7 @@ async def send_bytes(node: Node, data: bytes) -> tuple[str, str]:
         writer.write(data)
         if not needs_reaction(data):
             return f"{host}:{port}", "left"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             try:
                 response = await reader.read(1)
             except ConnectionResetError:

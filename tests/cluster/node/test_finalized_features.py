@@ -193,7 +193,7 @@ async def test_node_stops_in_order_when_a_change_makes_it_incompatible(server: E
         await store.set(PATH, znode.encode())  # an update would have been refused
         for node in (first, second):
             with pytest.raises(IncompatibleFeatures, match="feature f is finalized at 1 to 9"):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     await node.wait_ended()
         assert not await is_registered(store, 1)
         assert not await is_registered(store, 2)

@@ -95,12 +95,12 @@ class Client:
         self.writer.write(b"".join(map(framed, payloads)))
 
     async def receive(self) -> bytes:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             [size] = struct.unpack(">i", await self.reader.readexactly(4))
             return await self.reader.readexactly(size)
 
     async def closed(self) -> bool:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             try:
                 return await self.reader.read() == b""
             except ConnectionResetError:
@@ -123,7 +123,7 @@ class Port:
 
     async def barrier(self) -> None:
         """Wait until the listener has processed what it has received."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             reader, writer = await asyncio.open_connection(self.listener.host, self.listener.port)
             for _ in range(3):
                 writer.write(framed(b"barrier"))
@@ -359,7 +359,7 @@ async def test_stop_waits_no_longer_than_the_grace_period() -> None:
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a read transport
         client.send(b"later", *[b"much"] * 40)
         await eventually(lambda: at.dispatcher.requests >= 2)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await at.listener.stop(grace=0.2)
 
 

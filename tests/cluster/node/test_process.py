@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.cluster.zookeeper import BrokerRegistration
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire.testing.free_ports import free_ports
 from tests.cluster.node.nodes import new_root, session
 from tests.eventually import eventually_sync
 
@@ -46,7 +46,7 @@ def wait_ready(file: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
         assert process.poll() is None
         return file.exists()
 
-    eventually_sync(is_ready, "the node is ready", within=30)
+    eventually_sync(is_ready, "the node is ready")
     facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return facts
 
@@ -60,11 +60,11 @@ def wait_for_signal_handlers(process: subprocess.Popen[str]) -> None:
         [caught] = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt:")]
         return caught >> (signal.SIGTERM - 1) & 1
 
-    eventually_sync(catches_sigterm, "the process catches SIGTERM", within=30)
+    eventually_sync(catches_sigterm, "the process catches SIGTERM")
 
 
 def wait_ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, printed = process.communicate(timeout=30)
+    _, printed = process.communicate(timeout=60)
     return process.returncode, printed
 
 
@@ -129,8 +129,7 @@ def test_node_leaves_the_cluster_if_it_cannot_write_the_ready_file(tmp_path: Pat
     folder = tmp_path / "folder"
     folder.mkdir()
     server = EmbeddedZooKeeper(force_sync=False)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        server.port = free.getsockname()[1]
+    [server.port] = free_ports(1)
     options = (f"--ready-file={folder / 'ready.json'}", "--set=zookeeper.connection.timeout.ms=60000")
     with started("--id=1", f"--zookeeper={server.hosts}", *options) as process:
         wait_for_signal_handlers(process)

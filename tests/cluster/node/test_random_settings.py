@@ -114,7 +114,7 @@ class History:
         before = self.model.get(entity, {})
         assert stored == changed if acknowledged else stored in (before, changed)
         self.model[entity] = stored
-        await eventually(self.all_agree, within=5)
+        await eventually(self.all_agree)
 
     async def toggle(self, node_id: int) -> None:
         if node_id not in self.nodes:

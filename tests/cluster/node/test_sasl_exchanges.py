@@ -45,7 +45,7 @@ async def exchange(node: Node, *requests: tuple[Any, int]) -> list[Any]:
     for number, (request, version) in enumerate(requests):
         writer.write(frame.encode_request(request, version=version, correlation_id=number, client_id="tests"))
     received = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         try:
             while size := await reader.readexactly(4):
                 received.append(await reader.readexactly(int.from_bytes(size, "big")))
@@ -124,7 +124,7 @@ async def test_clients_authenticate_again_within_their_sessions(mechanism: str, 
         config = with_sasl(ScramCredentials("alice", Secret(ALICE_PASSWORD), "SCRAM-SHA-256"))
     async with (
         secured(zookeeper, properties | SESSION, 1) as [node],
-        await Connection.open(Endpoint(node.host, node.port), timeout=5, config=config) as connection,
+        await Connection.open(Endpoint(node.host, node.port), config=config) as connection,
     ):
         ends = asyncio.get_running_loop().time() + 6
         while asyncio.get_running_loop().time() < ends:

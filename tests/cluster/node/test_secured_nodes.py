@@ -130,7 +130,7 @@ async def test_credentials_of_scram_are_followed_in_zookeeper(name: ScramName, s
         return True
 
     async def wait_accepted(node: Node, password: str, expected: bool = True) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await is_accepted(node, password) is not expected:
                 await asyncio.sleep(0.01)
 
@@ -160,7 +160,7 @@ async def test_node_knows_users_as_soon_as_it_listens(server: EmbeddedZooKeeper)
     starting = asyncio.create_task(again.start())
     config = with_sasl(ScramCredentials("node", Secret(NODE_PASSWORD), mechanism="SCRAM-SHA-256"))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 with suppress(ConnectFailed):
                     async with await Connection.open(Endpoint("127.0.0.1", port), config=config):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import operator
-import socket
 import subprocess
 import threading
 import time
@@ -17,6 +16,7 @@ from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, T
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerError, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, Permission
+from kwire.testing.free_ports import free_ports
 from tests.cluster.zookeeper.ensembles import ServerEnsemble
 from tests.eventually import eventually
 
@@ -177,9 +177,7 @@ async def test_tls_with_client_certificate(tmp_path: Path) -> None:
         )  # fmt: skip
     both = (tmp_path / "server.pem").read_text() + (tmp_path / "server.key").read_text()
     (tmp_path / "both.pem").write_text(both)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    [port] = free_ports(1)
     settings = {
         "secureClientPort": str(port),
         "secureClientPortAddress": "127.0.0.1",

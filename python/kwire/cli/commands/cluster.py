@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kwire.testing.local_cluster import LocalCluster
 
-NOTICE_SECONDS = 5.0
+NOTICE_SECONDS = 30.0
 """Time for a cluster to notice a node that was restarted."""
 RESTART_WINDOW = 60.0
 START_ATTEMPTS = 3

@@ -25,6 +25,7 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.properties import format_properties
 from kwire.protocol.scram_passwords import MIN_ITERATIONS, salted_password
+from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.errors import StartFailed
 from kwire.testing.kafka.jars import jars
 from kwire.testing.kafka.java import START_SECONDS, JavaServer
@@ -444,18 +445,6 @@ def _scram_credential(user: str, password: Secret, mechanism: int, name: str) ->
 
 def _addresses(ports: Mapping[str, int]) -> str:
     return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
-
-
-def free_ports(count: int) -> list[int]:
-    """Return different free ports of 127.0.0.1."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def is_open(port: int) -> bool:
