@@ -90,6 +90,16 @@ def test_topic_receives_each_notice_as_json(cluster: Cluster, tmp_path: Path) ->
     assert not sink.has_received(resolved["b"], {})
 
 
+def test_topic_that_a_broker_does_not_describe_is_not_taken_for_an_empty_one(cluster: Cluster) -> None:
+    sink = KafkaTopicSink(cluster.bootstrap, "not valid")
+    notice = IncidentNotice(NoticeStatus.FIRING, incident("a"))
+
+    with pytest.raises(SinkFailed, match=r"topic not valid did not accept an incident: .*Invalid topic"):
+        sink.position()
+    with pytest.raises(SinkFailed, match=r"topic not valid did not accept an incident: .*Invalid topic"):
+        sink.has_received(notice, {"0": 1})
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_kill_neither_repeats_nor_loses_a_notice(cluster: Cluster, tmp_path: Path, when: str) -> None:
     topic = f"killed-{when}"

@@ -96,10 +96,12 @@ class KafkaTopicSink:
             consumer.close()
 
     def _offsets(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
-        """Return the first offset and the end of each partition."""
-        from confluent_kafka import TopicPartition
+        """Return the first offset and the end of each partition; none for a topic that does not exist."""
+        from confluent_kafka import KafkaException, TopicPartition
 
         listed = consumer.list_topics(self._topic, TIMEOUT).topics[self._topic]
+        if listed.error is not None and listed.error.name() != "UNKNOWN_TOPIC_OR_PART":
+            raise KafkaException(listed.error)
         return {
             partition: consumer.get_watermark_offsets(TopicPartition(self._topic, partition), TIMEOUT)
             for partition in listed.partitions
