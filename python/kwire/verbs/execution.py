@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.values import ReassignmentState
 from kwire.client.reassignment import RunFolder, read_snapshot
-from kwire.client.reassignment.run_folder import PLAN, ROLLBACK, read_run
+from kwire.client.reassignment.run_folder import PLAN, ROLLBACK, is_over, newest_run, read_run, running_process
 from kwire.readable import duration_text, size_text
 from kwire.reassign.checks import cluster_problems, invalid_targets, stale_parts
+from kwire.reassign.errors import ReassignError
 from kwire.reassign.journal import started_details
 from kwire.reassign.plan import Plan, moves_of
 from kwire.reassign.schedule import BatchLimits, batches
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.reassignments import RunSummary, follow, parse_size, runs_of, summary
+from kwire.verbs.reassignments import RunSummary, explain, follow, parse_size, runs_of, summary
 
 if TYPE_CHECKING:
     from kwire.reassign.assignment_file import AssignmentFile
@@ -42,11 +43,13 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     Raises:
         InvalidArgument: the plan does not fit the cluster, or the cluster is not healthy; the text has all reasons.
         ReassignError: an earlier run is not complete, or throttles are left.
-        FolderInUse: another process executes a plan on this cluster.
+        FolderInUse: another process has just begun to execute a plan on this cluster.
     """
     rate = None if request.throttle is None else parse_size(request.throttle)
     if request.moves_per_broker < 1:
         raise InvalidArgument("a broker needs at least one move at a time")
+    folder = await runs_of(run, request.journal)
+    _check_earlier_run(folder)
     snapshot = await read_snapshot(run.admin)
     await _check(run, file, snapshot, force=request.force)
     plan = Plan(snapshot, moves_of(snapshot, file.targets))
@@ -67,13 +70,23 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
         run.note("dry run: nothing was changed")
         return []
     run.confirm(f"{question}: move {len(plan.moves)} partitions?")
-    folder = await runs_of(run, request.journal)
     files = {PLAN: plan.file().to_json(), ROLLBACK: plan.rollback().to_json()}
     details = started_details(snapshot.cluster_id, planned, rate, elections=request.elections)
     with RunFolder.create(folder, files, details, run.note) as started:
         run.note(f"journal and rollback file: {started.path}")
         await follow(run, started)
         return [summary(started.path, read_run(started.path))]
+
+
+def _check_earlier_run(folder: Path) -> None:
+    """Check that no earlier run is open, before its moves in progress are taken for those of others.
+
+    Raises:
+        ReassignError: a run is not complete, or throttles are left.
+    """
+    newest = newest_run(folder)
+    if newest is not None and not is_over(state := read_run(newest)):
+        raise ReassignError(explain(state, newest, running_process(folder)))
 
 
 async def _check(run: Run, file: AssignmentFile, snapshot: ClusterSnapshot, *, force: bool) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kwire.folder_lock import FolderInUse, FolderLock
 from kwire.reassign.errors import InvalidJournal, ReassignError
 from kwire.reassign.journal import Event, EventKind, RunState, audit_text
+from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def cluster_folder(state: Path | None, cluster_id: str | None) -> Path:
         cluster_id: the id of the cluster.
     """
     if state is None:
-        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kwire" / "reassign"
+        state = Path(state_folder()) / "reassign"
     return state / re.sub(r"[^A-Za-z0-9_.-]", "_", cluster_id or NO_ID)
 
 

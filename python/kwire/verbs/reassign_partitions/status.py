@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from kwire.client.reassignment import newest_run, read_progress, read_run
-from kwire.client.reassignment.run_folder import running_process
+from kwire.client.reassignment.run_folder import is_over, running_process
 from kwire.readable import bar
 from kwire.reassign.snapshot import PartitionKey
 from kwire.verbs.execution_options import JournalFolder
@@ -16,6 +17,8 @@ from kwire.verbs.rows import column
 from kwire.verbs.verb import Failure, Option, Rows, Run, verb
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from kwire.client.admin import AdminError
     from kwire.client.reassignment import MoveProgress
 
@@ -34,7 +37,8 @@ class MovingPartition:
         done: bytes that the added replicas have; None if the cluster does not report them.
         total: bytes that they are to have.
         progress: a bar.
-        seconds_left: how long it takes at the present rate; None if the rate is unknown.
+        seconds_left: how long it takes at the present rate, or at the throttle of the newest run if no bytes have just
+            arrived, since a throttle lets them pass in bursts; None if neither is known.
     """
 
     name: str
@@ -72,31 +76,46 @@ async def status(
         before = await read_progress(run.admin, adding)
         await asyncio.sleep(sample)
         now = await read_progress(run.admin, adding)
+    folder = await runs_of(run, journal)
+    newest = newest_run(folder)
+    state = None if newest is None else read_run(newest)
+    throttle = None if state is None or is_over(state) else state.rate
+    at_throttle = {} if throttle is None else _seconds_at(throttle, now, adding)
     rows: Rows[MovingPartition] = []
     for topic in topics:
         error: AdminError | None = topic.error
         if error is not None:
             rows.append(Failure(topic.topic, error))
-        for index, state in sorted(topic.partitions.items()):
+        for index, status_now in sorted(topic.partitions.items()):
             move = topic.moves.get(index)
             replicas, added, removed = (None, None, None) if move is None else move
             key = PartitionKey(topic.topic, index)
-            measured = _measured(before.get(key), now.get(key), sample)
-            rows.append(MovingPartition(topic.topic, index, str(state), replicas, added, removed, *measured))
-    folder = await runs_of(run, journal)
-    newest = newest_run(folder)
-    if newest is not None:
-        run.note(explain(read_run(newest), newest, running_process(folder)))
+            measured = _measured(before.get(key), now.get(key), sample, at_throttle.get(key))
+            rows.append(MovingPartition(topic.topic, index, str(status_now), replicas, added, removed, *measured))
+    if newest is not None and state is not None:
+        run.note(explain(state, newest, running_process(folder)))
     return rows
 
 
+def _seconds_at(
+    rate: int, now: Mapping[PartitionKey, MoveProgress], adding: Mapping[PartitionKey, Collection[int]]
+) -> dict[PartitionKey, float]:
+    """Return the seconds until the brokers that receive a partition have all that they are to receive."""
+    left: Counter[int] = Counter()
+    for key, progress in now.items():
+        for broker in adding[key]:
+            left[broker] += (progress.total - progress.done) // len(adding[key])
+    return {key: max(left[broker] for broker in adding[key]) / rate for key in now}
+
+
 def _measured(
-    before: MoveProgress | None, now: MoveProgress | None, seconds: float
+    before: MoveProgress | None, now: MoveProgress | None, seconds: float, at_throttle: float | None
 ) -> tuple[int | None, int | None, str | None, float | None]:
     """Return bytes done and in total, a bar, and the seconds left."""
     if now is None:
         return None, None, None, None
     rate = 0.0 if before is None or seconds <= 0 else max(now.done - before.done, 0) / seconds
     left = now.total - now.done
-    seconds_left = 0.0 if left <= 0 else round(left / rate, 1) if rate else None
-    return now.done, now.total, bar(now.done / now.total if now.total else 1.0), seconds_left
+    seconds_left = 0.0 if left <= 0 else left / rate if rate else at_throttle
+    rounded = None if seconds_left is None else round(seconds_left, 1)
+    return now.done, now.total, bar(now.done / now.total if now.total else 1.0), rounded
