@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+REFUSED = (
+    "127.0.0.1:1: cannot connect: [Errno 111] Connection refused: check the address, and that a broker listens there"
+)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[FakeCluster]:
     with FakeCluster(3, topics=["orders", "audit"], partitions=2) as cluster:
@@ -37,9 +42,22 @@ def cluster() -> Iterator[FakeCluster]:
         (["topics", "list"], "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster"),
         (["topics", "crate"], "topics has no command 'crate': did you mean create"),
         (["topcs"], "no such command 'topcs': did you mean topics"),
+        (["describe", "topics"], "no such command 'describe': write the noun first: topics describe"),
+        (["get", "topic", "orders"], "no such command 'get': write the noun first: topics alter|create|delete|"),
+        (["help"], "no such command 'help': did you mean --help"),
         (["-b", "h:x", "topics", "list"], "Invalid value for --bootstrap"),
+        (["-b", "http://h:1", "topics", "list"], "'http://h:1' is not the address of a broker: write host:port"),
     ],
-    ids=["no cluster", "misspelled verb", "misspelled noun", "invalid address"],
+    ids=[
+        "no cluster",
+        "misspelled verb",
+        "misspelled noun",
+        "verb before noun",
+        "unknown verb before noun",
+        "help",
+        "invalid address",
+        "URL",
+    ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str], message: str) -> None:
     run = kwire(*arguments)
@@ -66,7 +84,34 @@ def test_unreachable_cluster_exits_with_3() -> None:
     run = kwire("-b", "127.0.0.1:1", "--timeout", "0.5", "topics", "list", "-o", "json")
     assert run.code == 3
     assert json.loads(run.out)["error"]["name"] == "ConnectFailed"
-    assert run.err == "Error: 127.0.0.1:1: cannot connect: [Errno 111] Connection refused\n"
+    assert run.err == f"Error: {REFUSED}\n"
+
+
+def test_tool_that_names_its_cluster_or_needs_none_does_not_connect_to_another(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    segment = tmp_path / "00000000000000000000.log"
+    segment.touch()
+    dead = {"KWIRE_BOOTSTRAP": "127.0.0.1:1"}
+    topics = ["tools", "run", "topics", "--list"]
+    named = kwire(*topics, "--bootstrap-server", cluster.bootstrap, **dead)
+    assert (named.code, named.out) == (0, "audit\norders\n")
+    assert kwire("tools", "run", "dump-log-segments", "--files", segment, **dead).code == 0
+    assert kwire("tools", "list", **dead).code == 0
+    assert kwire(*topics, **dead).code == 3
+
+
+def test_misspelled_tool_is_suggested(cluster: FakeCluster) -> None:
+    for options in ([], ["-b", cluster.bootstrap]):
+        run = kwire(*options, "tools", "run", "get-ofset-shell")
+        assert run.code == 2
+        assert "tool get-ofset-shell is not installed here: did you mean get-offset-shell?" in run.err
+
+
+def test_similar_topic_is_suggested_for_a_verb_that_looks_it_up(cluster: FakeCluster) -> None:
+    run = kwire("-b", cluster.bootstrap, "offsets", "list", "ordrs")
+    assert run.code == 1
+    assert "; did you mean orders? (error 3 UNKNOWN_TOPIC_OR_PARTITION)" in run.err
 
 
 def test_bootstrap_can_be_set_in_the_environment_and_before_or_after_the_verb(cluster: FakeCluster) -> None:
@@ -164,7 +209,7 @@ def test_traceback_is_printed_on_request() -> None:
         run = kwire("-b", "127.0.0.1:1", "--timeout", "0.3", *arguments)
         assert run.code == 3
         assert run.err.startswith("Traceback")
-        assert run.err.endswith("Error: 127.0.0.1:1: cannot connect: [Errno 111] Connection refused\n")
+        assert run.err.endswith(f"Error: {REFUSED}\n")
 
 
 @pytest.mark.parametrize(("debug", "traceback"), [((), False), (("--debug",), True)], ids=["plain", "debug"])

@@ -33,6 +33,8 @@ INVALID_ADDRESSES = [
     "host:9o92",
     "[]:9092",
     "a\0b",
+    "a b:9092",
+    "https://a:9092",
     "\udcff:9092",
 ]
 

@@ -69,10 +69,17 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a subcommand, and suggest similar ones for a misspelled name."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            suggested = verbs.similar(args[0], tuple(self.list_commands(ctx)))
-            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
+            raise click.UsageError(f"no such command {args[0]!r}{self._hint(ctx, args)}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _hint(self, ctx: click.Context, args: list[str]) -> str:
+        """Return what may have been meant, such as `topics describe` for `describe topics`."""
+        noun = verbs.find_noun(args[1]) if len(args) > 1 else None
+        if noun is not None:
+            names = verbs.verbs(noun)
+            return f": write the noun first: {noun} {args[0] if args[0] in names else '|'.join(names)}"
+        suggested = verbs.similar(args[0], ("--help", *self.list_commands(ctx)))
+        return f": did you mean {' or '.join(suggested)}?" if suggested else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lists of nouns and of other subcommands with their short help."""

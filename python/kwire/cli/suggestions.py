@@ -12,7 +12,7 @@ from kwire.verbs.verb import Failure
 if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
 
-__all__ = ["with_suggestion"]
+__all__ = ["suggest", "with_suggestion"]
 
 KINDS: dict[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "topics",
@@ -28,18 +28,27 @@ async def with_suggestion(admin: AdminClient, row: Any) -> Any:
     Raises:
         KwireError: the names cannot be listed.
     """
-    if not isinstance(row, Failure):
-        return row
+    return Failure(row.name, await suggest(admin, row.error, row.name)) if isinstance(row, Failure) else row
+
+
+async def suggest(admin: AdminClient, error: AdminError, item: str) -> AdminError:
+    """Return an error; one because of an unknown name with the names that are most similar to it.
+
+    Args:
+        item: what the error concerns, such as `topic orders`.
+
+    Raises:
+        KwireError: the names cannot be listed.
+    """
     from kwire.verbs.names import CONFIGS, NAMES
 
-    error = row.error
-    kind, name = KINDS.get(error.code), row.name.removeprefix("topic ").removeprefix("topic/")
+    kind, name = KINDS.get(error.code), item.removeprefix("topic ").removeprefix("topic/")
     if error.code in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST) and "nknown" in error.text:
-        kind, name = CONFIGS.get(row.name.partition(" ")[0], "topic-configs"), error.text.split()[-1].rstrip(".")
+        kind, name = CONFIGS.get(item.partition(" ")[0], "topic-configs"), error.text.split()[-1].rstrip(".")
     if kind is None:
-        return row
+        return error
     suggested = similar(name, tuple(await NAMES[kind](admin)))
     if not suggested:
-        return row
+        return error
     text = f"{error.text.rstrip('.')}; did you mean {' or '.join(suggested)}?"
-    return Failure(row.name, AdminError(error.code, error.name, error.item, text, error.attempts))
+    return AdminError(error.code, error.name, error.item, text, error.attempts)

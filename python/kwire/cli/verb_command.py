@@ -17,7 +17,7 @@ from kwire.cli.parameter_types import Named
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_rows
 from kwire.cli.secret_input import read_secret
-from kwire.cli.verb_errors import INTERRUPTED, exit_code, exit_code_of_answer, exit_code_of_items
+from kwire.cli.verb_errors import INTERRUPTED, exit_code, exit_code_of_answer, exit_code_of_items, sentence_of
 from kwire.cli.verb_run import NotConfirmed, VerbRun
 from kwire.cli.verb_session import current_session
 from kwire.errors import KwireError
@@ -184,7 +184,7 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
     paint = Paint(on=sys.stdout.isatty())
     run: VerbRun | None = None
     try:
-        cluster = session.cluster(chosen, is_required=verb.connects)
+        cluster = session.cluster(chosen, is_required=verb.connects is True)
         write = _write_now if output == "table" else None
         run = VerbRun(verb, session, cluster, _arguments(verb, values), options, write)
         rows = run.rows()
@@ -199,7 +199,7 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
             traceback.print_exc()
         if output in ("json", "jsonl"):
             print_error(error)
-        session.report(str(error))
+        session.report(sentence_of(error))
         return exit_code(error)
     except click.ClickException as error:  # wrong usage; click prints it
         if output in ("json", "jsonl"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.protocol.errors import ConnectFailed
 from kwire.verbs.problems import Problem, problem_of
 from kwire.verbs.verb import Failed, TimedOut
 
@@ -26,6 +27,12 @@ EXIT_CODES = {
     Problem.NOT_AUTHORIZED: NOT_AUTHORIZED,
     Problem.OUTCOME_UNKNOWN: UNKNOWN,
 }
+
+
+def sentence_of(error: Exception) -> str:
+    """Return an error as one sentence, with what to do about a broker that cannot be reached."""
+    advice = ": check the address, and that a broker listens there" if isinstance(error, ConnectFailed) else ""
+    return f"{error}{advice}"
 
 
 def exit_code(error: Exception) -> int:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.cluster_choice import config_path
-from kwire.cli.suggestions import with_suggestion
-from kwire.client.admin.errors import NotSupported
+from kwire.cli.suggestions import suggest, with_suggestion
+from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.parameters import InvalidArgument
 from kwire.verbs.verb import Danger, Run
 
@@ -101,7 +101,7 @@ class VerbRun:
 
     async def _run(self) -> Sequence[Any]:
         cluster = self._cluster
-        if not cluster.bootstrap:
+        if not cluster.bootstrap or not self._verb.connects_for(self._arguments):
             return await self._verb(self._new_run(), **self._arguments)
         try:
             async with self._session.admin(cluster) as admin:
@@ -110,7 +110,10 @@ class VerbRun:
                 self._check_dialect(admin.dialect)
                 if self.changes_something:
                     await _check_allowed(admin, cluster)
-                rows = await self._verb(self._new_run(), **self._arguments)
+                try:
+                    rows = await self._verb(self._new_run(), **self._arguments)
+                except AdminError as error:
+                    raise await suggest(admin, error, error.item) from None
                 return [await with_suggestion(admin, row) for row in rows]
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:

@@ -32,7 +32,7 @@ class Endpoint(NamedTuple):
         if not colon or port.endswith("]") or (":" in host and not host.startswith("[")):
             host, port = text.strip(), str(DEFAULT_PORT)
         host = host.removeprefix("[").removesuffix("]")
-        if not (host and host.isprintable()) or not (port.isascii() and port.isdigit() and 0 < int(port) <= 0xFFFF):
+        if not _is_host(host) or not (port.isascii() and port.isdigit() and 0 < int(port) <= 0xFFFF):
             raise ValueError(f"{text!r} is not the address of a broker: write host:port")
         return cls(host, int(port))
 
@@ -48,3 +48,8 @@ class Endpoint(NamedTuple):
         if not endpoints:
             raise ValueError("no bootstrap servers given")
         return endpoints
+
+
+def _is_host(text: str) -> bool:
+    """Return whether a text may be the name or the address of a host, unlike a URL and several words."""
+    return bool(text) and text.isprintable() and not {" ", "/"} & set(text)

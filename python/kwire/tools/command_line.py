@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kwire.parameters import Danger, InvalidArgument, Option
+from kwire.tools.tool import Need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kwire.parameters import Parameter
     from kwire.tools.tool import Tool
 
-__all__ = ["HelpRequested", "danger_of_words", "parse_words", "usage"]
+__all__ = ["HelpRequested", "danger_of_words", "needs_given_cluster", "parse_words", "usage"]
 
 
 WITHOUT_EFFECT = "Accepted for the sake of old scripts, without effect."
@@ -49,6 +50,17 @@ def danger_of_words(tool: Tool, words: Sequence[str]) -> Danger:
         return tool.danger_of(parse_words(tool, words))
     except (HelpRequested, InvalidArgument):
         return Danger.READS
+
+
+def needs_given_cluster(tool: Tool, words: Sequence[str]) -> bool:
+    """Return whether a run with these words needs brokers that the words do not name."""
+    if Need.BROKERS not in tool.needs:
+        return False
+    try:
+        values = parse_words(tool, words)
+    except (HelpRequested, InvalidArgument):
+        return False
+    return all(values.get(name) is None for name in ("bootstrap_server", "command_config", "zookeeper"))
 
 
 def usage(tool: Tool) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, 
 from kwire.parameters import Argument, Danger, InvalidArgument, Option, Parameter, declared_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, AdminError, Progress
     from kwire.protocol.negotiated_versions import Dialect
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def has_cluster(self) -> bool:
-        """Whether a cluster was named. Verbs with `connects` always have one."""
+        """Whether the run has a cluster: one was named, and the verb connects to it."""
         return self._admin is not None
 
     @property
@@ -152,7 +152,8 @@ class Verb(NamedTuple, Generic[R]):
         dialects: the dialects that have it.
         examples: command lines without the program and the cluster, for the help.
         lists: the kind of names in the first column, such as `topics`, if a run without arguments lists all of them.
-        connects: whether it needs a cluster; otherwise a run without one is possible.
+        connects: whether it needs a cluster. A function of the arguments says so for one run, and the others do
+            without a cluster even if one is named.
         ends_options: whether everything after the first argument belongs to that argument, options as well.
         nothing: the sentence that a terminal shows if there are no rows; None for nothing.
     """
@@ -162,9 +163,13 @@ class Verb(NamedTuple, Generic[R]):
     dialects: tuple[Dialect, ...] = ("kafka", "kip4")
     examples: tuple[str, ...] = ()
     lists: str | None = None
-    connects: bool = True
+    connects: bool | Callable[[Mapping[str, Any]], bool] = True
     ends_options: bool = False
     nothing: str | None = None
+
+    def connects_for(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether a run with these arguments works with the cluster."""
+        return self.connects(arguments) if callable(self.connects) else self.connects
 
     @property
     def waits(self) -> bool:
@@ -217,7 +222,7 @@ def verb(
     dialects: tuple[Dialect, ...] = ("kafka", "kip4"),
     examples: tuple[str, ...] = (),
     lists: str | None = None,
-    connects: bool = True,
+    connects: bool | Callable[[Mapping[str, Any]], bool] = True,
     ends_options: bool = False,
     nothing: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[Rows[R]]]], Verb[R]]:

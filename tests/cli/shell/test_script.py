@@ -81,6 +81,10 @@ def test_statements_run_when_their_line_has_arrived(bootstrap: str) -> None:
         ),
         ("set a = b c\n", "Error: line 1: expected one value after =, got 'c': quote a value with blanks\n"),
         ("watch 2 topics list;", "  watch 2 topics list;\n  ^^^^^\nError: line 1: 'watch' needs a terminal\n"),
+        (
+            "use topics;",
+            "  use topics;\n      ^^^^^^\nError: line 1: expected topic, group, or cluster, got 'topics'\n",
+        ),
         ("use topic ordrs;", "  use topic ordrs;\n            ^^^^^\nError: line 1: ordrs: "),
         (
             "topics list;\n\n  describe 'x;",
@@ -114,7 +118,8 @@ def test_script_stops_at_a_failure_unless_it_is_to_go_on(bootstrap: str) -> None
     continued = script(bootstrap, source, "-o", "csv", "--keep-going")
     assert continued.code == 1
     assert "refunds" in continued.out
-    assert script(bootstrap, "exit; topics describe nosuch;").code == 0
+    for end in ("exit", "quit"):
+        assert script(bootstrap, f"{end}; topics describe nosuch;").code == 0
 
 
 def test_statements_do_not_read_the_script(bootstrap: str) -> None:

@@ -184,6 +184,10 @@ def test_kerberos_is_the_default_mechanism() -> None:
     [
         (sasl("SCRAM-SHA-1", SCRAM), "sasl.mechanism: SCRAM-SHA-1 is not supported: expected GSSAPI, PLAIN,"),
         (sasl("PLAIN"), "sasl.jaas.config: is missing: expected `...LoginModule required username="),
+        (
+            {key: value for key, value in sasl("SCRAM-SHA-512", SCRAM).items() if key != "sasl.mechanism"},
+            "sasl.jaas.config: sasl.mechanism is not set, and its default GSSAPI needs Krb5LoginModule, not Scram",
+        ),
         (sasl("PLAIN", SCRAM), "sasl.jaas.config: sasl.mechanism=PLAIN needs PlainLoginModule, not ScramLoginModule"),
         (sasl("PLAIN", PLAIN.replace("username", "user")), "sasl.jaas.config: has no username"),
         (sasl("PLAIN", PLAIN.replace(PASSWORD, "")), "sasl.jaas.config: has no password"),

@@ -14,7 +14,7 @@ from kwire.cli.shell.leave import Leave
 from kwire.cli.shell.pager import PagedOutput
 from kwire.cli.shell.parser import parse
 from kwire.cli.shell.statement_group import STATEMENTS
-from kwire.cli.verb_errors import INTERRUPTED, REFUSED, USAGE, exit_code
+from kwire.cli.verb_errors import INTERRUPTED, REFUSED, USAGE, exit_code, sentence_of
 from kwire.cli.verb_session import KEY
 from kwire.errors import KwireError
 from kwire.extras import install_hint
@@ -89,7 +89,7 @@ def _run(session: ShellSession, statement: Statement, defaults: Mapping[str, Any
     except (KwireError, InvalidArgument, OSError) as error:
         if defaults.get("debug"):
             traceback.print_exc()
-        session.report(str(error))
+        session.report(sentence_of(error))
         return exit_code(error)
     except ModuleNotFoundError as error:
         hint = install_hint(error)

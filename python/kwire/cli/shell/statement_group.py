@@ -24,6 +24,10 @@ FOLDER = Path(__file__).with_name("statements")
 """The modules of the statements."""
 
 
+ALIASES = {"quit": "exit"}
+"""Other names of statements, from other shells."""
+
+
 @cache
 def statement_names() -> tuple[str, ...]:
     """Return the names of the statements that are not verbs, in alphabetical order."""
@@ -45,6 +49,7 @@ class StatementGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name in statement_names():
             module = import_module(f"{__package__}.statements.{_module(cmd_name)}")
             return cast("click.Command", getattr(module, _module(cmd_name)))
@@ -66,6 +71,11 @@ class StatementGroup(click.Group):
             raise click.UsageError(f"unknown statement '{name}': {hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage: statements follow no program and no options."""
+        del ctx
+        formatter.write("Usage: STATEMENT;\n")
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lists of statements with their short help."""
         del ctx
@@ -78,7 +88,6 @@ class StatementGroup(click.Group):
 STATEMENTS = StatementGroup(
     add_help_option=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    subcommand_metavar="STATEMENT;",
     help="Statements end with ; and may span lines. `set` also ends with the line.",
 )
 

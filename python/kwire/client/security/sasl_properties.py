@@ -67,9 +67,9 @@ def _entry(values: Values, mechanism: str) -> JaasEntry | None:
     except InvalidJaasConfig as error:
         raise values.error(JAAS, str(error)) from None
     if entry.module_name != LOGIN_MODULES[mechanism]:
-        raise values.error(
-            JAAS, f"sasl.mechanism={mechanism} needs {LOGIN_MODULES[mechanism]}, not {entry.module_name}"
-        )
+        given = values.text("sasl.mechanism")
+        needed = f"sasl.mechanism={mechanism}" if given else f"sasl.mechanism is not set, and its default {mechanism}"
+        raise values.error(JAAS, f"{needed} needs {LOGIN_MODULES[mechanism]}, not {entry.module_name}")
     return entry
 
 

@@ -60,7 +60,7 @@ class PlanReport:
         "reassign-partitions plan --balance size=2 --balance count --throttle 50M --file rebalance.json",
         "reassign-partitions plan --replication-factor 3 --topic 'orders-*'",
     ),
-    connects=False,
+    connects=lambda arguments: arguments["snapshot"] is None,
 )
 async def plan(
     run: Run,

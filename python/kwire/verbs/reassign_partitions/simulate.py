@@ -44,7 +44,7 @@ class SimulatedBroker:
         "reassign-partitions simulate reassignment.json --throttle 50M",
         "reassign-partitions simulate reassignment.json --snapshot cluster.json",
     ),
-    connects=False,
+    connects=lambda arguments: arguments["snapshot"] is None,
 )
 async def simulate(
     run: Run,

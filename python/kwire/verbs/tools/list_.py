@@ -27,7 +27,12 @@ class ToolSummary:
     help: str
 
 
-@verb(nothing="No tools.", lists="tools", connects=False, examples=("tools list", "tools list --broker any"))
+@verb(
+    nothing="No tools.",
+    lists="tools",
+    connects=lambda arguments: arguments["broker"] is not None,
+    examples=("tools list", "tools list --broker any"),
+)
 async def list_(
     run: Run,
     broker: Annotated[

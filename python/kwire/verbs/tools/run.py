@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from kwire.client.admin import AdminError
 from kwire.tools import BrokenTool, Environment, Tool, find_tool, run_tool_words, tool_names
-from kwire.tools.command_line import danger_of_words
+from kwire.tools.command_line import danger_of_words, needs_given_cluster
 from kwire.tools.runner import TIMED_OUT, USAGE
 from kwire.verbs import similar
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.node_ids import parse_node
 from kwire.verbs.rows import column
 from kwire.verbs.verb import Argument, Danger, Failed, Failure, Option, Rows, Run, TimedOut, verb
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,17 @@ class ToolOutput:
     output: str = field(metadata=column(unit="text"))
 
 
+def _connects(arguments: Mapping[str, Any]) -> bool:
+    """Return whether a tool works with the cluster of the command: on a node, or because it names no brokers itself."""
+    if arguments["broker"] is not None:
+        return True
+    found = _find(arguments["tool"])
+    return found is None or needs_given_cluster(found, arguments["arguments"])
+
+
 @verb(
     Danger.DESTROYS,
-    connects=False,
+    connects=_connects,
     ends_options=True,
     examples=(
         "tools run get-offset-shell --topic orders",
@@ -64,7 +75,7 @@ async def run(
         run.confirm(f"Run {' '.join((tool, *arguments))}, which destroys something?")
     if broker is None and found is not None and run.here:
         return await _run_here(run, found, arguments)
-    if broker is None and not run.has_cluster:
+    if found is None and broker is None and not (run.has_cluster and run.admin.dialect == "kip4"):
         hint = similar(tool, tuple(tool_names()))
         suggested = f"did you mean {' or '.join(hint)}?" if hint else f"there are {', '.join(tool_names())}"
         raise InvalidArgument(f"tool {tool} is not installed here: {suggested}")

@@ -9,7 +9,19 @@ from kwire.cli.shell.session import shell_session
 from kwire.cli.verb_errors import REFUSED
 
 
-@click.group(invoke_without_command=True)
+class Usable(click.Group):
+    """What can be used."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find what is used, and list what can be used for another word."""
+        if args[0] not in self.commands:
+            raise click.UsageError(f"expected topic, group, or cluster, got '{args[0]}'", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Usable, invoke_without_command=True)
 @click.pass_context
 def use(context: click.Context) -> None:
     """Choose the topic, group, or cluster that further statements are about.
