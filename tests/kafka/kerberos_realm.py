@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from kwire.child_process import ChildProcess
-from kwire.testing.kafka.clusters import free_ports
+from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
