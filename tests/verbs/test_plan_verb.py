@@ -45,6 +45,16 @@ def test_capture_is_planned(tmp_path: Path) -> None:
     assert "LEADERS" in run.out
 
 
+def test_plan_that_moves_nothing_writes_no_file(tmp_path: Path) -> None:
+    snapshot = tmp_path / "cluster.json"
+    snapshot.write_text(random_snapshot(300, 6).to_json(), encoding="utf-8")
+
+    run = plan(tmp_path, "--snapshot", snapshot)
+    assert run.code == 0, run.err
+    assert "No file was written: all partitions stay where they are." in run.out
+    assert not (tmp_path / "plan.json").exists()
+
+
 def test_what_is_not_a_snapshot_is_explained(tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text("{}", encoding="utf-8")

@@ -109,7 +109,9 @@ def _report(made: Plan, rate: int | None, file: Path | None) -> PlanReport:
     sized = made.snapshot.has_sizes
     course = simulate(batches(made.moves, BatchLimits()), rate) if sized and rate is not None else None
     text = summary_text(made, course, rate)
-    if made.moves and file is None:
+    if not made.moves:
+        text += "\nNo file was written: all partitions stay where they are.\n"
+    elif file is None:
         text += "\nNo file was written: name one with --file, and execute it with: reassign-partitions execute FILE\n"
     proof = made.proof
     return PlanReport(
