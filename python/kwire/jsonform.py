@@ -81,7 +81,8 @@ def from_json(cls: type[M], document: object, *, version: int) -> M:
     """
     declared: Any = cls
     check_version(declared, version)
-    return _read_struct(document, declared, version, ())  # type: ignore[no-any-return]  # an instance of cls
+    message: M = _read_struct(document, declared, version, ())
+    return message
 
 
 # Attributes to documents

@@ -72,7 +72,8 @@ def view(cls: type[M], data: BytesLike, *, version: int) -> M:
         DecodeError: the bytes are not a valid body. Every byte is checked, as by `decode`.
         UnsupportedVersion: the class does not declare `version`.
     """
-    return _opener(cls, version).open(data)  # type: ignore[no-any-return]  # an instance of a subclass of cls
+    viewed: M = _opener(cls, version).open(data)
+    return viewed
 
 
 def find(elements: Sequence[S], /, **values: object) -> S | None:
@@ -163,9 +164,11 @@ class View(LazyMessage):
         return bool(self.__kwire_message__() == other)
 
     def __hash__(self) -> int:
-        if self._view_hash is None:
-            object.__setattr__(self, "_view_hash", hash(self.__kwire_message__()))
-        return cast("int", self._view_hash)
+        known = self._view_hash
+        if known is None:
+            known = hash(self.__kwire_message__())
+            object.__setattr__(self, "_view_hash", known)
+        return known
 
     def __replace__(self, /, **changes: Any) -> Any:
         return self.__kwire_message__().__replace__(**changes)
@@ -219,7 +222,8 @@ class ArrayView(LazyArray, Sequence[S], Generic[S]):
         if element is None:
             position = index.__index__() % len(self._elements)
             element = self._elements[position] = self._index.element(self._position, position)
-        return cast("S", element)
+        found: S = element
+        return found
 
     def __iter__(self) -> Iterator[S]:
         block = 1
@@ -227,7 +231,7 @@ class ArrayView(LazyArray, Sequence[S], Generic[S]):
             if self._elements[position] is None:
                 self._load(position, position + block)
                 block = min(2 * block, LARGEST_BLOCK)
-            yield cast("S", self._elements[position])
+            yield cast("S", self._elements[position])  # it is decoded now
 
     def _load(self, start: int, stop: int) -> None:
         """Decode elements from `start`, which is not decoded, up to `stop` or the next element that is."""
@@ -320,19 +324,21 @@ def _opener(cls: Any, version: int) -> Opener:
     """Return the opener of the views of a class and version, made on first use. Raises what `check_version` raises."""
     if type(version) is int:
         try:
-            return cast("Opener", cls.__dict__["__kwire_openers__"][version])
+            known: Opener = cls.__dict__["__kwire_openers__"][version]
         except (KeyError, AttributeError):
             pass  # the first view, or not a message
+        else:
+            return known
     check_version(cls, version)
     if issubclass(cls, View):
         cls = cast("Any", cls).__kwire_viewed__
     openers = cls.__dict__.get("__kwire_openers__")
     if openers is None:
         openers = cls.__kwire_openers__ = {}
-    opener = openers.get(version)
+    opener: Opener | None = openers.get(version)
     if opener is None:
         opener = openers[version] = Opener(cls, version, index_maker(cls, version))
-    return cast("Opener", opener)
+    return opener
 
 
 def _view_class(cls: Any) -> Any:
@@ -450,13 +456,15 @@ class DecodedMessage:
 
     def unknown_tags(self) -> bytes:
         tags: Any = self._message.unknown_tags
-        return cast("bytes", tags.raw)
+        raw: bytes = tags.raw
+        return raw
 
     def element(self, position: int, element: int) -> Any:
         return self.field(position)[element]
 
     def elements(self, position: int, start: int, stop: int) -> tuple[Any, ...]:
-        return cast("tuple[Any, ...]", self.field(position)[start:stop])
+        found: tuple[Any, ...] = self.field(position)[start:stop]
+        return found
 
     def find(self, *_: object) -> Literal[False]:
         """Return False: values are compared as objects."""

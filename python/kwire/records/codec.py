@@ -153,7 +153,8 @@ def encode(
         return b"".join([_encode_batch(each, level) for each in _batches(records)])
     fields = fields_of_arguments(**arguments)
     check_level(fields, level)
-    return engine().encode(fields, tuple(records), level)  # type: ignore[no-any-return]  # bytes
+    encoded: bytes = engine().encode(fields, tuple(records), level)
+    return encoded
 
 
 _DEFAULTS: dict[str, Any] = encode.__kwdefaults__ or {}
@@ -166,7 +167,8 @@ def _batches(records: RecordBatch | MemoryRecords) -> tuple[RecordBatch, ...]:
 def _encode_batch(batch: RecordBatch, level: int | None) -> bytes:
     fields = fields_of_batch(batch)
     check_level(fields, level)
-    return engine().encode(fields, batch.records, level)  # type: ignore[no-any-return]  # bytes
+    encoded: bytes = engine().encode(fields, batch.records, level)
+    return encoded
 
 
 def _limit(name: str, value: int | None) -> int:

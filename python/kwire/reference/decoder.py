@@ -54,7 +54,8 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
     read = readers.get(version)
     if read is None:
         read = readers[version] = Readers(layout_of(cls, version)).message()
-    return read(Input(data))  # type: ignore[no-any-return]  # an instance of cls
+    message: M = read(Input(data))
+    return message
 
 
 def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kwire.verbs.verb import Verb
@@ -60,8 +60,8 @@ def find_verb(noun: str, name: str) -> Verb[Any] | None:
     if name not in verbs(noun):
         return None
     module = _module(noun, name)
-    found = getattr(import_module(module), module.rpartition(".")[2])
-    return cast("Verb[Any]", found)
+    found: Verb[Any] = getattr(import_module(module), module.rpartition(".")[2])
+    return found
 
 
 @cache
