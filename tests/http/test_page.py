@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
+from tests.browser import open_page
 from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
@@ -16,25 +16,13 @@ if TYPE_CHECKING:
 
     from kwire.testing import FakeCluster
 
-BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 TOKEN = "page-0123456789abcdef"
-
-expect.set_options(timeout=60_000)  # the default of 5 s is short on a busy machine
 
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert found is not None, "no Chromium: on Debian and Ubuntu, apt install chromium-headless-shell"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        page = browser.new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if "Security Policy" in message.text else None)
+    with open_page() as page:
         yield page
-        browser.close()
-    assert errors == []
 
 
 def test_page_shows_the_cluster_and_follows_changes(page: Page, server: ServerProcess, cluster: FakeCluster) -> None:

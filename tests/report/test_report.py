@@ -9,12 +9,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from kwire.report import write_report
 from kwire.report.history_reader import MissingGold, read_histories
 from kwire.report.phrasing import format_duration
-from kwire.report.stories import stories
+from kwire.report.stories import latest_stories, stories
 from kwire.report.summary import ClusterSummary, Level, summarize
+from tests.browser import open_page
 from tests.report.cases import after, incident, polls, state, write
 
 
@@ -296,6 +298,55 @@ def test_dead_cluster_has_no_current_leaders(tmp_path: Path) -> None:
     assert "unknown partitions without a leader" in page.text
     assert "leaders before" in page.text
     assert "leaders now" not in page.text
+
+
+def test_brokers_of_dead_cluster_have_stories(tmp_path: Path) -> None:
+    outage = incident(1, "cluster_unreachable", 40, None, attributes=[("brokers", "1, 2")])
+    folder = write(tmp_path / "out", {"silver/polls": polls([1, 2]), "gold/incidents": [outage]})
+
+    [history] = read_histories(folder)
+
+    assert [(story.subject, len(story.events)) for story in stories(history)] == [("broker 1", 1), ("broker 2", 1)]
+
+
+def test_every_topic_of_a_large_outage_has_a_story(tmp_path: Path) -> None:
+    states = [state(f"topic-{n:03}", p, 1, (1, 2), 29, under_replicated=True) for n in range(300) for p in range(12)]
+    folder = write(tmp_path / "out", {"silver/polls": polls([1, 2]), "gold/intervals": states})
+
+    [history] = read_histories(folder)
+    found = stories(history)
+
+    assert [story.subject for story in found] == [f"topic topic-{n:03}" for n in range(300)]
+    text = "partitions 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more are under-replicated (ongoing)"
+    assert found[299].events == [("14:00:29", text)]
+
+
+def test_stories_with_the_latest_events_are_kept(tmp_path: Path) -> None:
+    created = [incident(n, "topic_created", n, n, topics=[f"t{n}"], topic_count=1) for n in (1, 5, 3)]
+    states = [state("t0", 0, 1, (1, 2), 2, under_replicated=True)]
+    tables = {"silver/polls": polls([1, 2]), "gold/intervals": states, "gold/incidents": created}
+
+    [history] = read_histories(write(tmp_path / "out", tables))
+    kept = latest_stories(stories(history), 3)
+
+    assert [story.subject for story in kept] == ["topic t0", "topic t3", "topic t5"]
+
+
+def test_page_in_a_browser_finds_a_topic_and_fits_a_narrow_screen(tmp_path: Path) -> None:
+    long = "a-topic-with-a-long-name." * 8
+    states = [state(f"{long}{n}", 0, 1, (1, 2), 29, under_replicated=True) for n in range(40)]
+    folder = write(tmp_path / "out", {"silver/polls": polls([1, 2]), "gold/intervals": states})
+    write_report(tmp_path / "report.html", gold=folder)
+    with open_page() as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto((tmp_path / "report.html").as_uri())
+        expect(page.locator(".found")).to_contain_text("40 of 40 with events, the first 30 are shown")
+
+        page.locator(".search").fill("NAME.37")
+
+        expect(page.locator(".found")).to_have_text("1 of 40 with events")
+        expect(page.locator(".story:visible")).to_contain_text("partition 0 is under-replicated (ongoing)")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_stories_tell_what_happened_to_a_topic_and_a_broker(down: Path, tmp_path: Path) -> None:

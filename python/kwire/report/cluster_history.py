@@ -98,12 +98,15 @@ class ClusterHistory:
         now: for each flag, the number of partitions that have it at the last poll.
         partition_counts: for each flag, the number of partitions that have it over time, as steps `(at, count)`.
         unhealthy: partitions with problems at the last poll, as `(topic, partition, flag, since)`.
+        unhealthy_topics: the partitions of all of them by topic and flag, and since when the first one has been so.
         leader_moves: number of leader moves by reason.
         leader_moves_over_time: for each reason, the number of leader moves of each time bucket.
         most_moved: partitions with the most leader moves, as `(topic, partition, moves)`.
         moved_partitions: number of partitions with leader moves.
+        moves_of_topics: number of leader moves by topic.
         isr_churn: partitions with the most ISR changes, as `(topic, partition, changes, changes in the worst hour)`.
         churning_partitions: number of partitions with ISR changes.
+        isr_changes_of_topics: number of ISR changes by topic.
         config_change_count: number of config changes; `config_changes` has the last ones.
         unreadable_responses: number of responses that could not be decoded.
     """
@@ -117,13 +120,16 @@ class ClusterHistory:
     now: dict[str, int] = field(default_factory=dict)
     partition_counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     unhealthy: list[tuple[str, int, str, int]] = field(default_factory=list)
+    unhealthy_topics: dict[tuple[str, str], tuple[list[int], int]] = field(default_factory=dict)
     incidents: list[ReportedIncident] = field(default_factory=list)
     leader_moves: dict[str, int] = field(default_factory=dict)
     leader_moves_over_time: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     most_moved: list[tuple[str, int, int]] = field(default_factory=list)
     moved_partitions: int = 0
+    moves_of_topics: dict[str, int] = field(default_factory=dict)
     isr_churn: list[tuple[str, int, int, int]] = field(default_factory=list)
     churning_partitions: int = 0
+    isr_changes_of_topics: dict[str, int] = field(default_factory=dict)
     config_changes: list[ConfigChange] = field(default_factory=list)
     config_change_count: int = 0
     config_drift: list[ConfigDrift] = field(default_factory=list)

@@ -216,6 +216,10 @@ def _set_last_state(history: ClusterHistory, brokers: dict[int, BrokerHistory], 
     for row in unhealthy.slice(0, LONGEST_LISTS).to_pylist():
         flag = "offline" if row["offline"] else "under_replicated"
         history.unhealthy.append((row["topic"], row["partition"], flag, micros_of(row["valid_from"])))
+    of_topics = unhealthy.group_by(["topic", "offline"]).aggregate([("partition", "list"), ("valid_from", "min")])
+    for row in of_topics.to_pylist():
+        flag = "offline" if row["offline"] else "under_replicated"
+        history.unhealthy_topics[row["topic"], flag] = sorted(row["partition_list"]), micros_of(row["valid_from_min"])
 
 
 def _counts_over_time(history: ClusterHistory, rows: pa.Table) -> list[tuple[int, int]]:
@@ -290,6 +294,7 @@ def _read_leader_moves(history: ClusterHistory, snapshot: Snapshot) -> None:
         history.leader_moves_over_time.setdefault(row["reason"], []).append((row["bucket"], row["count_all"]))
     top, history.moved_partitions = _most_frequent(table, [([], "count_all")])
     history.most_moved = [(row["topic"], row["partition"], row["count_all"]) for row in top]
+    history.moves_of_topics = _count_by_topic(table)
 
 
 def _read_isr_events(history: ClusterHistory, snapshot: Snapshot) -> None:
@@ -299,12 +304,17 @@ def _read_isr_events(history: ClusterHistory, snapshot: Snapshot) -> None:
     table = table.filter(pc.invert(pc.fill_null(table["moving"], False)))
     top, history.churning_partitions = _most_frequent(table, [([], "count_all"), ("events_in_hour", "max")])
     history.isr_churn = [(row["topic"], row["partition"], row["count_all"], row["events_in_hour_max"]) for row in top]
+    history.isr_changes_of_topics = _count_by_topic(table)
 
 
 def _most_frequent(table: pa.Table, wanted: list[tuple[Any, str]]) -> tuple[list[dict[str, Any]], int]:
     grouped = table.group_by(["topic", "partition"]).aggregate(wanted)
     ordered = grouped.sort_by([("count_all", "descending"), ("topic", "ascending"), ("partition", "ascending")])
     return ordered.slice(0, LONGEST_LISTS).to_pylist(), grouped.num_rows
+
+
+def _count_by_topic(table: pa.Table) -> dict[str, int]:
+    return {row["values"]: row["counts"] for row in pc.value_counts(table["topic"]).to_pylist()}
 
 
 def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:

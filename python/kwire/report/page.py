@@ -33,7 +33,7 @@ from kwire.report.phrasing import (
     pluralize,
     utc_time,
 )
-from kwire.report.stories import Story, stories
+from kwire.report.stories import Story, latest_stories, stories
 from kwire.report.summary import Level, summarize
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ MARKS = {Level.OK: "\u2714", Level.WARNING: "\u25b2", Level.CRITICAL: "\u2716"}
 CLUSTERS_SHOWN = 10
 INCIDENTS_SHOWN = 50
 BROKERS_SHOWN = 30
+STORIES_SHOWN = 5_000
 LIMITS = SimpleNamespace(rows=12, names=3, text=200)
 """Rows of other tables, names in a cell, and characters of a config's value."""
 
@@ -90,6 +91,7 @@ class ShownCluster(NamedTuple):
     most_leaders: float
     leaders_fair: float
     stories: list[Story]
+    hidden_stories: int
     now: str
 
 
@@ -155,6 +157,7 @@ def _file(environment: Environment, name: str) -> str:
 def _shown_cluster(history: ClusterHistory) -> ShownCluster:
     began, ended = utc_time(history.began), utc_time(history.ended)
     same_day = format_date(history.began) == format_date(history.ended)
+    found = stories(history)
     has_chart = bool(history.partitions or history.incidents)
     return ShownCluster(
         history,
@@ -168,7 +171,8 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
         sorted(sorted(history.brokers, key=lambda each: -_priority(each))[:BROKERS_SHOWN], key=lambda each: each.id),
         max((max(each.leaders, each.leaders_fair) for each in history.brokers), default=0) or 1,
         next((each.leaders_fair for each in history.brokers if each.leaders_fair), 0),
-        stories(history),
+        latest_stories(found, STORIES_SHOWN),
+        max(0, len(found) - STORIES_SHOWN),
         "now" if history.unreachable_since is None else "before",
     )
 

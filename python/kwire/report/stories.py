@@ -11,21 +11,30 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.report.phrasing import format_time, incident_title, pluralize
 
 if TYPE_CHECKING:
-    from kwire.report.cluster_history import ClusterHistory
+    from collections.abc import Iterable
+
+    from kwire.report.cluster_history import ClusterHistory, ReportedIncident
 
 LONGEST = 20
 """The most events of a story; the last ones are kept."""
 
-MOST = 2_000
-"""The most stories of topics in a page."""
+LISTED_PARTITIONS = 10
+"""The most partitions that an event lists."""
+
+UNREACHABLE = "cluster_unreachable"
 
 
 class Story(NamedTuple):
-    """The events of a topic or broker: times, which are empty where an event has none, and texts."""
+    """The events of a topic or broker: times, which are empty where an event has none, and texts.
+
+    Attributes:
+        latest: the time of the last event; the end of the window for what lasts.
+    """
 
     subject: str
     events: list[tuple[str, str]]
     hidden: int
+    latest: int
 
 
 def stories(history: ClusterHistory) -> list[Story]:
@@ -35,8 +44,8 @@ def stories(history: ClusterHistory) -> list[Story]:
     for incident in history.incidents:
         title = incident_title(incident)
         lasting = " (ongoing)" if incident.ended is None else ""
-        if incident.broker is not None:
-            brokers.setdefault(incident.broker, []).append((incident.began, f"{title}{lasting}: {incident.cause}"))
+        for broker in _brokers_of(incident):
+            brokers.setdefault(broker, []).append((incident.began, f"{title}{lasting}: {incident.cause}"))
         for topic in incident.topics:
             topics.setdefault(topic, []).append((incident.began, f"{title}{lasting}"))
     for change in history.config_changes:
@@ -45,33 +54,55 @@ def stories(history: ClusterHistory) -> list[Story]:
             topics.setdefault(change.resource, []).append((change.at, text))
         elif change.resource.isdigit():
             brokers.setdefault(int(change.resource), []).append((change.at, text))
-    for topic, partition, flag, since in history.unhealthy:
-        state = flag.replace("_", "-")
-        topics.setdefault(topic, []).append((since, f"partition {partition} is {state} (ongoing)"))
+    for (topic, flag), (partitions, since) in history.unhealthy_topics.items():
+        text = f"{_named(partitions)} {flag.replace('_', '-')} (ongoing)"
+        topics.setdefault(topic, []).append((since, text))
     totals = _totals(history)
     for topic in totals:
         topics.setdefault(topic, [])
     found = [_story(f"broker {broker}", brokers[broker], [], history) for broker in sorted(brokers)]
-    found += [
-        _story(f"topic {topic}", topics[topic], totals.get(topic, []), history) for topic in sorted(topics)[:MOST]
-    ]
+    found += [_story(f"topic {topic}", topics[topic], totals.get(topic, []), history) for topic in sorted(topics)]
     return found
+
+
+def latest_stories(found: Iterable[Story], count: int) -> list[Story]:
+    """Return the stories with the latest events in their order, at most so many."""
+    numbered = sorted(enumerate(found), key=lambda each: -each[1].latest)
+    return [story for _, story in sorted(numbered[:count], key=lambda each: each[0])]
+
+
+def _brokers_of(incident: ReportedIncident) -> list[int]:
+    if incident.broker is not None:
+        return [incident.broker]
+    brokers = incident.attributes.get("brokers", "") if incident.kind == UNREACHABLE else ""
+    return [int(broker) for broker in brokers.split(", ") if broker]
+
+
+def _named(partitions: list[int]) -> str:
+    """Return the subject of a sentence and its verb."""
+    if len(partitions) == 1:
+        return f"partition {partitions[0]} is"
+    more = len(partitions) - LISTED_PARTITIONS
+    listed = ", ".join(map(str, partitions[:LISTED_PARTITIONS])) + (f", and {more} more" if more > 0 else "")
+    return f"partitions {listed} are"
 
 
 def _totals(history: ClusterHistory) -> dict[str, list[str]]:
     """Return sentences without a time, by topic."""
     found: dict[str, list[str]] = {}
-    for topic, partition, moves in history.most_moved:
-        found.setdefault(topic, []).append(f"the leader of partition {partition} moved {pluralize(moves, 'time')}")
-    for topic, partition, changes, _ in history.isr_churn:
-        found.setdefault(topic, []).append(f"the ISR of partition {partition} changed {pluralize(changes, 'time')}")
+    for topic, moves in history.moves_of_topics.items():
+        found.setdefault(topic, []).append(f"leaders moved {pluralize(moves, 'time')}")
+    for topic, changes in history.isr_changes_of_topics.items():
+        found.setdefault(topic, []).append(f"ISRs changed {pluralize(changes, 'time')}")
     return found
 
 
 def _story(subject: str, events: list[tuple[int, str]], totals: list[str], history: ClusterHistory) -> Story:
     ordered = [(format_time(at, history), text) for at, text in sorted(events)]
     ordered += [("", text) for text in totals]
-    return Story(subject, ordered[-LONGEST:], max(0, len(ordered) - LONGEST))
+    lasts = any(text.endswith("(ongoing)") for _, text in events)
+    latest = history.ended if lasts else max((at for at, _ in events), default=history.began)
+    return Story(subject, ordered[-LONGEST:], max(0, len(ordered) - LONGEST), latest)
 
 
 def _shown(value: str | None) -> str:
