@@ -133,6 +133,11 @@ async def test_run_pauses_while_a_broker_is_down(three_brokers: Cluster, operato
         await asyncio.to_thread(third.stop)
         wait_for_audit(operator, "paused: partitions are under-replicated that are not moving")
         wait_for_audit(operator, "changed the throttle to 104857 bytes a second")
+        others = operator.folder / "other-journals"
+        refused = await asyncio.to_thread(operator.run, "reassign", "execute", drain, "--yes", "--journal", others)
+        assert refused.code == 2
+        for reason in ("broker 3 is down", "partitions are under-replicated", "Use --force to start anyway"):
+            assert reason in refused.err
         await asyncio.to_thread(third.start)
         wait_for_audit(operator, "continued")
         wait_for_audit(operator, "changed the throttle to 1048576 bytes a second")
