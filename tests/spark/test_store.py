@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.spark import delta_table
+from kwire.spark.delta_table import IncompatibleTable
 from kwire.spark.record import RECORDS, Change, Record, reporter_key
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.store import MERGED_INGESTS, RECORDS_KEPT, ConcurrentCommit, NotAStore, Store
@@ -186,6 +188,22 @@ def test_column_of_other_type_is_rejected(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="column cluster_id is"):
         Store(str(tmp_path))
+
+
+def test_store_of_newer_kwire_is_rejected(tmp_path: Path) -> None:
+    """Its records may have fields that this version does not know."""
+    store = Store(str(tmp_path))
+    commit(store, "a")
+    [path] = (tmp_path / RECORDS).iterdir()
+    newer = json.loads(path.read_text())
+    newer["layout"] += 1
+    newer["progress"]["of a newer version"] = {}
+    path.write_text(json.dumps(newer))
+
+    with pytest.raises(IncompatibleTable, match=r"its layout is version 3, expected at most 2"):
+        commit(store, "b")
+
+    assert clusters(store) == everywhere("a")
 
 
 def test_file_is_rejected_as_store(tmp_path: Path) -> None:

@@ -172,9 +172,8 @@ class Record:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def load(cls, text: bytes) -> Record:
-        """Return a record from its JSON."""
-        values = json.loads(text)
+    def of(cls, values: dict[str, Any]) -> Record:
+        """Return a record from its parsed JSON, which has the layout of this version."""
         change = values["change"]
         for side in ("added", "removed"):
             change[side] = {name: [DataFile(**file) for file in files] for name, files in change[side].items()}

@@ -16,6 +16,7 @@ to all tables.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import uuid
@@ -180,10 +181,10 @@ class Store:
             IncompatibleTable: a newer version of kwire wrote it.
         """
         with self.files.open_input_stream(path) as stream:
-            record = Record.load(stream.read())
-        if record.layout > LAYOUT:
-            raise IncompatibleTable(self.out, f"its layout is version {record.layout}, expected at most {LAYOUT}")
-        return record
+            values = json.loads(stream.read())
+        if values["layout"] > LAYOUT:
+            raise IncompatibleTable(self.out, f"its layout is version {values['layout']}, expected at most {LAYOUT}")
+        return Record.of(values)
 
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
         """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
