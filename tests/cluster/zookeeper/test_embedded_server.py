@@ -222,7 +222,7 @@ def test_missing_java_and_jars_explain_what_to_install(tmp_path: Path, monkeypat
     with pytest.raises(CannotStart, match="Could not find or load main class"):
         EmbeddedZooKeeper(tmp_path, classpath=str(tmp_path / "*")).start()
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(CannotStart, match="pip install pyspark`, or set `classpath`"):
+    with pytest.raises(CannotStart, match=r"pip install .kwire\[spark\].`, or use a running ZooKeeper"):
         EmbeddedZooKeeper(tmp_path).start()
 
 

@@ -324,11 +324,11 @@ def _pyspark_jars() -> str:
 
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise CannotStart("the jars of PySpark are missing: run `pip install pyspark`, or set `classpath`")
+        raise CannotStart("its jars are those of PySpark: run `pip install 'kwire[spark]'`, or use a running ZooKeeper")
     folder = Path(spec.origin).parent / "jars"
     jars = sorted(str(jar) for pattern in _JAR_PATTERNS for jar in folder.glob(f"{pattern}.jar"))
     if not any(Path(jar).name.startswith("zookeeper-") for jar in jars):
-        raise CannotStart(f"no zookeeper-*.jar in {folder}: install all of pyspark 4, or set `classpath`")
+        raise CannotStart(f"no zookeeper-*.jar in {folder}: install all of pyspark 4, or use a running ZooKeeper")
     return os.pathsep.join(jars)
 
 
