@@ -23,6 +23,10 @@ def test_topic_is_created_reported_and_deleted(kafka44: Kafka44) -> None:
         again = server.post("/api/v1/topics/create", new)
         assert (again.status, again.body["rows"][0]["error"]["name"]) == (409, "TOPIC_ALREADY_EXISTS")
         assert server.get("/api/v1/reassign-partitions/status").body == {"rows": []}
+        snapshot = server.get("/api/v1/reassign-partitions/snapshot").body
+        assert snapshot["rows"][0]["file"] == "file"
+        plan = {"snapshot": snapshot["files"]["file"], "topic": ["over-http"], "balance": ["count"]}
+        assert server.post("/api/v1/reassign-partitions/plan", plan).body["rows"][0]["moves"] == 0
         deleted = server.post("/api/v1/topics/delete", {"names": ["over-http"], "confirm": True})
         assert deleted.body["rows"][0]["status"] == "deleted"
         assert any(name == "topic-removed" and data["event"]["topic"] == "over-http" for _, name, data in events)

@@ -10,6 +10,7 @@ from kwire.client.admin import AdminClient
 from kwire.client.security import ScramCredentials, Secret
 from tests.cli.administration import Operator
 from tests.eventually import eventually
+from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,3 +96,17 @@ def test_refused_token_leaves_no_file(cluster: Cluster, tmp_path: Path) -> None:
     assert (run.code, run.out) == (1, "")
     assert "DELEGATION_TOKEN" in run.err
     assert not file.exists()
+
+
+def test_secret_of_a_token_is_in_the_response_of_the_server_and_not_in_its_log(
+    secured: Cluster, security: ClusterSecurity, tmp_path: Path
+) -> None:
+    properties = security.write_properties(tmp_path / "client.properties", "SCRAM-SHA-512")
+    with ServerProcess(secured.bootstrap, "--command-config", properties, "--anonymous", "change") as server:
+        dry = server.post("/api/v1/tokens/create", {"dry_run": True})
+        assert (dry.status, "files" in dry.body) == (200, False)
+        created = server.post("/api/v1/tokens/create", {"max_lifetime_ms": 60_000})
+        assert created.status == 200, created
+        secret = created.body["files"]["hmac_file"].strip()
+        assert secret
+        assert secret not in str(created.body["rows"]) + server.log()

@@ -28,6 +28,7 @@ from kwire.http.responses import error_response, refuse, rows_response
 from kwire.verbs import similar
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.verb import Danger, Failed, Failure, Run, TimedOut, Unhealthy
+from kwire.verbs.written_files import ReturnedFiles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -146,6 +147,7 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
     started = time.monotonic()
     warnings: list[str] = []
     options: dict[str, Any] = {}
+    files = ReturnedFiles()
     try:
         if is_get(verb):
             values = from_query(verb, request.query_params.multi_items())
@@ -161,13 +163,14 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
                 confirm=partial(_confirm, options.get("confirm", False), access.cluster.typed_name),
                 warn=warnings.append,
                 here=False,
+                files=files,
             )
             rows = await verb(run, **given)
-        response = rows_response(rows, warnings)
+        response = rows_response(rows, warnings, files.texts)
         outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
     except Unhealthy as answer:
         status = 503 if isinstance(answer, TimedOut) else 409 if isinstance(answer, Failed) else 200
-        response = rows_response(answer.rows, warnings, summary=answer.summary, status=status)
+        response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status)
         outcome = answer.summary
     except NotConfirmed as question:
         response, outcome = refuse(428, "NotConfirmed", str(question)), "not confirmed"

@@ -1,7 +1,7 @@
 """Query parameters and JSON objects as arguments of verbs.
 
 A list in a query is a parameter that is repeated. A parameter that is a document takes its text, which the verb reads
-from a temporary file.
+from a temporary file. A parameter that names a file to write is not in the request: its text is in the response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kwire.verbs.verb import Parameter, Verb
 
-__all__ = ["HOW_TO_RUN", "arguments", "from_query", "is_get", "offered", "options_of"]
+__all__ = ["HOW_TO_RUN", "arguments", "from_query", "is_get", "offered", "options_of", "written"]
 
 HOW_TO_RUN: dict[str, dict[str, Any]] = {
     "dry_run": {"type": "boolean", "default": False, "description": "Report what would change, and change nothing."},
@@ -46,8 +46,13 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def offered(verb: Verb[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that requests can have: all but paths of files on the machine of the server."""
-    return tuple(each for each in verb.parameters() if each.type is not Path or each.declared.document)
+    """Return the parameters that requests can have: all but those that name a file to write."""
+    return tuple(each for each in verb.parameters() if each not in written(verb))
+
+
+def written(verb: Verb[Any]) -> tuple[Parameter, ...]:
+    """Return the parameters that name a file to write."""
+    return tuple(each for each in verb.parameters() if each.type is Path and not each.declared.document)
 
 
 def is_get(verb: Verb[Any]) -> bool:
@@ -103,7 +108,7 @@ def arguments(verb: Verb[Any], values: Mapping[str, Any]) -> Iterator[dict[str, 
         yield {
             each.name: _argument(each, values[each.name], Path(folder)) if each.name in values else _default(each)
             for each in parameters
-        }
+        } | {each.name: Path(each.name) for each in written(verb)}
 
 
 def _default(parameter: Parameter) -> Any:

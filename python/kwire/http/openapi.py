@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire import __version__
-from kwire.http.arguments import is_get, offered, options_of
+from kwire.http.arguments import is_get, offered, options_of, written
 from kwire.http.schemas import Components, parameter_schema
 from kwire.verbs import find_verb, noun_help, nouns, verbs
 from kwire.verbs.verb import Danger
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kwire.verbs.verb import Parameter, Verb
 
 __all__ = ["openapi_document", "served_verbs"]
@@ -46,9 +47,9 @@ ERRORS = {
 
 @cache
 def served_verbs() -> tuple[Verb[Any], ...]:
-    """Return the verbs that the server has: all but those that require a file of the machine where they run."""
+    """Return the verbs."""
     found = (find_verb(noun, name) for noun in nouns() for name in verbs(noun))
-    return tuple(verb for verb in found if verb is not None and not any(map(_requires_file, verb.parameters())))
+    return tuple(verb for verb in found if verb is not None)
 
 
 def openapi_document() -> dict[str, Any]:
@@ -83,7 +84,7 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
         "summary": summary,
         "description": description.strip(),
         "x-danger": verb.danger.name.lower(),
-        "responses": _responses(components.schema(verb.result), destroys=verb.danger is Danger.DESTROYS),
+        "responses": _responses(components.schema(verb.result), written(verb), destroys=verb.danger is Danger.DESTROYS),
     }
     if is_get(verb):
         operation["parameters"] = [
@@ -109,13 +110,20 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
     return {"post": operation}
 
 
-def _responses(row: dict[str, Any], *, destroys: bool) -> dict[str, Any]:
+def _responses(row: dict[str, Any], files: Sequence[Parameter], *, destroys: bool) -> dict[str, Any]:
     item = {"anyOf": [row, {"$ref": "#/components/schemas/Failure"}]}
     fields: dict[str, Any] = {
         "rows": {"type": "array", "items": item},
         "warnings": {"type": "array", "items": {"type": "string"}},
         "summary": {"type": "string", "description": "What a check has found."},
     }
+    if files:
+        texts = {each.name: {"type": "string", "description": each.declared.help} for each in files}
+        fields["files"] = {
+            "type": "object",
+            "properties": texts,
+            "description": "Texts that the command writes to files.",
+        }
     rows = {"type": "object", "properties": fields, "required": ["rows"]}
     error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}, **fields}}
     errors = {**ERRORS, "428": "The request must be confirmed."} if destroys else ERRORS
@@ -148,7 +156,3 @@ def _events() -> dict[str, Any]:
             "200": {"description": "The events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
         },
     }
-
-
-def _requires_file(parameter: Parameter) -> bool:
-    return parameter.type is Path and not parameter.declared.document and parameter.default is not None

@@ -14,7 +14,7 @@ from kwire.verbs.rows import json_value
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["STATUSES", "error_response", "refuse", "rows_response", "status_of"]
 
@@ -45,13 +45,19 @@ def status_of(error: Exception) -> int:
 
 
 def rows_response(
-    rows: Sequence[Any], warnings: Sequence[str] = (), *, summary: str | None = None, status: int | None = None
+    rows: Sequence[Any],
+    warnings: Sequence[str] = (),
+    files: Mapping[str, str] | None = None,
+    *,
+    summary: str | None = None,
+    status: int | None = None,
 ) -> Response:
     """Return the response of a run: 200; 207 if some items failed; the status of the first error if all failed.
 
     Args:
         rows: the rows and failures.
         warnings: sentences beside the result.
+        files: the texts of files that the command would have written, by parameter.
         summary: what a check has found.
         status: the status instead.
     """
@@ -61,6 +67,8 @@ def rows_response(
     body: dict[str, Any] = {"rows": json_value(rows)}
     if warnings:
         body["warnings"] = list(warnings)
+    if files:
+        body["files"] = dict(files)
     if summary is not None:
         body["summary"] = summary
     return _json(body, status)

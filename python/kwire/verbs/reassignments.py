@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,20 +91,6 @@ def read_file(path: Path) -> AssignmentFile:
         raise InvalidArgument(f"{path}: {error}") from None
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a file as a whole, or not at all.
-
-    Raises:
-        InvalidArgument: the file cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise InvalidArgument(f"{path} cannot be written: {os.strerror(error.errno or 0)}") from None
-
-
 def parse_size(text: str) -> int:
     """Return bytes for a text such as `50M`, `1.5GiB`, or `1048576`. Units are powers of 1024.
 
@@ -180,5 +165,4 @@ __all__ = [
     "read_file",
     "runs_of",
     "summary",
-    "write_file",
 ]

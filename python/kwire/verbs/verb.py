@@ -17,12 +17,14 @@ import inspect
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
 from kwire.parameters import Argument, Danger, InvalidArgument, Option, Parameter, declared_parameters
+from kwire.verbs.written_files import LocalFiles
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, AdminError, Progress
     from kwire.protocol.negotiated_versions import Dialect
+    from kwire.verbs.written_files import WrittenFiles
 
 __all__ = [
     "Argument",
@@ -97,6 +99,7 @@ class Run:
         note: prints a line about what is being done.
         show: shows how far it is; each text replaces the one before.
         here: whether tools may run in this process, with the files of its user.
+        files: writes the files that parameters name.
         interruption: what an interrupt would leave behind, as a sentence, if the verb knows better than its client.
     """
 
@@ -113,6 +116,7 @@ class Run:
         note: Callable[[str], None] = _accept,
         show: Callable[[str], None] = _accept,
         here: bool = True,
+        files: WrittenFiles | None = None,
     ) -> None:
         self._admin = admin
         self.dry_run = dry_run
@@ -124,6 +128,7 @@ class Run:
         self.note = note
         self.show = show
         self.here = here
+        self.files: WrittenFiles = files or LocalFiles()
         self.interruption: str | None = None
 
     @property

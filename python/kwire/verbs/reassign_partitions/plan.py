@@ -12,7 +12,7 @@ from kwire.reassign.schedule import BatchLimits, batches
 from kwire.reassign.simulator import simulate
 from kwire.reassign.summary import summary_text
 from kwire.verbs.plan_options import make_plan, parse_balance, snapshot_of
-from kwire.verbs.reassignments import parse_size, write_file
+from kwire.verbs.reassignments import parse_size
 from kwire.verbs.rows import column
 from kwire.verbs.verb import Option, Rows, Run, verb
 
@@ -101,7 +101,7 @@ async def plan(
     made = make_plan(await snapshot_of(run, snapshot), request)
     written = file if made.moves else None
     if written is not None:
-        write_file(written, made.file().to_json())
+        run.files.write(written, made.file().to_json())
     return [_report(made, rate, written)]
 
 

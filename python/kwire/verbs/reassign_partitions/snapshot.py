@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.client.reassignment import read_snapshot
-from kwire.verbs.reassignments import write_file
 from kwire.verbs.verb import Argument, Rows, Run, verb
 
 
@@ -32,5 +31,5 @@ async def snapshot(
 ) -> Rows[WrittenSnapshot]:
     """Write a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
     found = await read_snapshot(run.admin)
-    write_file(file, found.to_json())
+    run.files.write(file, found.to_json())
     return [WrittenSnapshot(str(file), len(found.brokers), len(found.partitions))]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 from kwire.verbs.acl_resources import parse_principals
-from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.token_rows import TokenChange, time_of
 from kwire.verbs.verb import Danger, Option, Rows, Run, verb
 
@@ -32,20 +30,9 @@ async def create(
     """Create a delegation token. Its id and secret are user name and password of a login with SCRAM."""
     parse_principals([*renewer, *([] if owner is None else [owner])])
     if run.dry_run:
-        if hmac_file.exists():
-            raise InvalidArgument(f"{hmac_file} exists already")
+        run.files.check_new(hmac_file)
         return [TokenChange("-", "would be created", None)]
-    try:  # before the token is created, so that its secret cannot be lost
-        file = os.open(hmac_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise InvalidArgument(f"cannot write the secret to {hmac_file}: {error.strerror}") from None
-    with os.fdopen(file, "w", encoding="ascii") as stream:
-        try:
-            token = await run.admin.create_delegation_token(
-                owner=owner, renewers=renewer, max_lifetime_ms=max_lifetime_ms
-            )
-        except BaseException:
-            hmac_file.unlink()
-            raise
+    with run.files.create(hmac_file) as stream:  # before the token is created, so that its secret cannot be lost
+        token = await run.admin.create_delegation_token(owner=owner, renewers=renewer, max_lifetime_ms=max_lifetime_ms)
         stream.write(token.hmac.reveal() + "\n")
     return [TokenChange(token.token_id, "created", time_of(token.expiry_timestamp_ms))]
