@@ -183,6 +183,14 @@ def test_segment_that_cannot_be_read_to_its_end_is_not_uploaded(s3: str, tmp_pat
     assert len(list(replay(place))) == 10
 
 
+@pytest.mark.usefixtures("s3")
+def test_error_of_an_object_store_is_one_line() -> None:
+    with pytest.raises(OSError, match="NoSuchBucket") as raised:
+        segments("s3://no-such-bucket/capture")
+
+    assert str(raised.value).isprintable()
+
+
 def test_pipeline_command_captures_cluster_into_hdfs(hdfs: str, tmp_path: Path) -> None:
     with FakeCluster(brokers=2, topics=3) as cluster:
         arguments = ["--bootstrap", cluster.bootstrap, "--out", hdfs, "--stream", "--seconds", "2", "--interval", "0.2"]

@@ -6,18 +6,44 @@ jars nor libhdfs. Credentials come from the environment of each process, as delt
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake.fs import DeltaStorageHandler
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyarrow.fs import FileInfo, FileSelector
+
+_CAUSE = re.compile(r"\s*\x1b\[\d*m↳\x1b\[0m\s*")
+"""What delta-rs writes before each cause in the text of an error."""
+
 
 class StorageHandler(DeltaStorageHandler):
-    """The handler of delta-rs, accepting Arrow's buffers, and deleting and listing as Arrow's other file systems do."""
+    """The handler of delta-rs, accepting Arrow's buffers, and with errors of one line."""
+
+    def get_file_info(self, paths: list[str]) -> list[FileInfo]:
+        """Return what is at each path."""
+        with _plain_errors():
+            return super().get_file_info(paths)
+
+    def get_file_info_selector(self, selector: FileSelector) -> list[FileInfo]:
+        """List a folder."""
+        with _plain_errors():
+            return super().get_file_info_selector(selector)
+
+    def open_input_file(self, path: str) -> pa.PythonFile:
+        """Open a file for random access."""
+        with _plain_errors():
+            return super().open_input_file(path)
 
     def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
         """Open a file for writing; it exists once it is closed."""
-        return pa.PythonFile(_ByteWriter(self._handler.open_output_stream(path, metadata)), mode="w")
+        with _plain_errors():
+            return pa.PythonFile(_ByteWriter(self._handler.open_output_stream(path, metadata)), mode="w")
 
     def create_dir(self, path: str, recursive: bool = True) -> None:
         """Do nothing: folders exist with their files."""
@@ -35,11 +61,22 @@ class _ByteWriter:
 
     def write(self, data: Any) -> int:
         content = bytes(data)
-        self._file.write(content)
+        with _plain_errors():
+            self._file.write(content)
         return len(content)
 
     def flush(self) -> None:
         self._file.flush()
 
     def close(self) -> None:
-        self._file.close()
+        with _plain_errors():
+            self._file.close()
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Raise an error of delta-rs, the text of which is a colored tree of causes, with a text of one line."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(" ".join(_CAUSE.sub(": ", str(error)).split())) from None
