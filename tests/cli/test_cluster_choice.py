@@ -79,7 +79,7 @@ def test_variables_do_not_complete_a_cluster_of_the_file(configured: Configured,
     configured.write('[clusters.dev]\nbootstrap = "BOOTSTRAP"\n')
     variables = {"KWIRE_COMMAND_CONFIG": str(properties)}
     assert configured.run("-c", "dev", "topics", "list", **variables).code == 0
-    with_tls = configured.run("-b", configured.bootstrap, "--timeout", "5", "topics", "list", **variables)
+    with_tls = configured.run("-b", configured.bootstrap, "topics", "list", **variables)
     assert "TLS handshake failed" in with_tls.err
 
 
