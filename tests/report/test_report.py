@@ -332,6 +332,17 @@ def test_stories_with_the_latest_events_are_kept(tmp_path: Path) -> None:
     assert [story.subject for story in kept] == ["topic t0", "topic t3", "topic t5"]
 
 
+def test_story_of_a_broker_that_is_still_down_is_kept(tmp_path: Path) -> None:
+    down = incident(2, "broker_lost", 0, None, broker=2)
+    created = [incident(n, "topic_created", n, n, topics=[f"t{n}"], topic_count=1) for n in (1, 5, 3)]
+    tables = {"silver/polls": polls([1]), "gold/incidents": [down, *created]}
+
+    [history] = read_histories(write(tmp_path / "out", tables))
+    kept = latest_stories(stories(history), 2)
+
+    assert [story.subject for story in kept] == ["broker 2", "topic t5"]
+
+
 def test_page_in_a_browser_finds_a_topic_and_fits_a_narrow_screen(tmp_path: Path) -> None:
     long = "a-topic-with-a-long-name." * 8
     states = [state(f"{long}{n}", 0, 1, (1, 2), 29, under_replicated=True) for n in range(40)]

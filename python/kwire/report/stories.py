@@ -37,26 +37,34 @@ class Story(NamedTuple):
     latest: int
 
 
+class _Event(NamedTuple):
+    at: int
+    text: str
+    lasts: bool = False
+
+
 def stories(history: ClusterHistory) -> list[Story]:
     """Return the stories of brokers by id, then those of topics by name."""
-    brokers: dict[int, list[tuple[int, str]]] = {}
-    topics: dict[str, list[tuple[int, str]]] = {}
+    brokers: dict[int, list[_Event]] = {}
+    topics: dict[str, list[_Event]] = {}
     for incident in history.incidents:
         title = incident_title(incident)
-        lasting = " (ongoing)" if incident.ended is None else ""
+        lasts = incident.ended is None
+        lasting = " (ongoing)" if lasts else ""
         for broker in _brokers_of(incident):
-            brokers.setdefault(broker, []).append((incident.began, f"{title}{lasting}: {incident.cause}"))
+            event = _Event(incident.began, f"{title}{lasting}: {incident.cause}", lasts)
+            brokers.setdefault(broker, []).append(event)
         for topic in incident.topics:
-            topics.setdefault(topic, []).append((incident.began, f"{title}{lasting}"))
+            topics.setdefault(topic, []).append(_Event(incident.began, f"{title}{lasting}", lasts))
     for change in history.config_changes:
         text = f"{change.key}: {_shown(change.old_value)} \u2192 {_shown(change.value)}"
         if change.resource_type == "topic":
-            topics.setdefault(change.resource, []).append((change.at, text))
+            topics.setdefault(change.resource, []).append(_Event(change.at, text))
         elif change.resource.isdigit():
-            brokers.setdefault(int(change.resource), []).append((change.at, text))
+            brokers.setdefault(int(change.resource), []).append(_Event(change.at, text))
     for (topic, flag), (partitions, since) in history.unhealthy_topics.items():
         text = f"{_named(partitions)} {flag.replace('_', '-')} (ongoing)"
-        topics.setdefault(topic, []).append((since, text))
+        topics.setdefault(topic, []).append(_Event(since, text, lasts=True))
     totals = _totals(history)
     for topic in totals:
         topics.setdefault(topic, [])
@@ -97,11 +105,11 @@ def _totals(history: ClusterHistory) -> dict[str, list[str]]:
     return found
 
 
-def _story(subject: str, events: list[tuple[int, str]], totals: list[str], history: ClusterHistory) -> Story:
-    ordered = [(format_time(at, history), text) for at, text in sorted(events)]
+def _story(subject: str, events: list[_Event], totals: list[str], history: ClusterHistory) -> Story:
+    ordered = [(format_time(event.at, history), event.text) for event in sorted(events)]
     ordered += [("", text) for text in totals]
-    lasts = any(text.endswith("(ongoing)") for _, text in events)
-    latest = history.ended if lasts else max((at for at, _ in events), default=history.began)
+    lasts = any(event.lasts for event in events)
+    latest = history.ended if lasts else max((event.at for event in events), default=history.began)
     return Story(subject, ordered[-LONGEST:], max(0, len(ordered) - LONGEST), latest)
 
 
