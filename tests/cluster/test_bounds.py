@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,15 @@ import pytest
 import kwire
 from kwire import frame
 from kwire.client.admin import BlockingAdminClient, NewTopic
+from kwire.cluster.zookeeper import BrokerRegistration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire.testing.local_cluster import LocalCluster
-from tests.cluster.consistency import send, wait_consistent
+from tests.cluster.consistency import send, wait_consistent, zookeeper
 from tests.cluster.faults import controller_id
+from tests.cluster.node.secured import tls_properties
 
 if TYPE_CHECKING:
     from kwire.testing.local_cluster import NodeAddress
@@ -47,30 +51,63 @@ def test_requests_of_many_partitions_do_not_stop_zookeeper() -> None:
 
 
 CLIENTS = 500
+GREEDY = "127.0.0.2"
 LARGEST_MEGABYTES = 256
 
 UNFINISHED = (4_000_000).to_bytes(4, "big") + bytes(3_000_000)
-UNREAD = frame.encode_request(
-    TopicMetadataRequest_V1(topic_names=tuple(f"unknown-topic-{number}" for number in range(10_000))),
-    version=1,
-    correlation_id=1,
-    client_id="greedy",
+
+
+def unread(name: str, times: int) -> bytes:
+    """Return requests for unknown topics, the responses to which are not read."""
+    names = tuple(f"{name}{number:x}" for number in range(10_000))
+    request = TopicMetadataRequest_V1(topic_names=names)
+    return frame.encode_request(request, version=1, correlation_id=1, client_id="greedy") * times
+
+
+def tls_listener(folder: Path) -> dict[str, str]:
+    """Return the properties of a second listener, with TLS."""
+    return {
+        **tls_properties(folder, CertificateAuthority()),
+        "inter.broker.listener": "SSL://127.0.0.1:0",
+        "ssl.endpoint.identification.algorithm": "",
+    }
+
+
+def tls_port(cluster: LocalCluster) -> int:
+    with zookeeper(cluster) as client:
+        data, _ = client.get(BrokerRegistration.path(1))
+    [port] = [each.port for each in BrokerRegistration.decode(data).endpoints if each.security_protocol == "SSL"]
+    return port
+
+
+@pytest.mark.parametrize(
+    ("sent", "has_tls"),
+    [(UNFINISHED, False), (unread("unknown-topic-", 1), False), (unread("", 64), False), (unread("", 64), True)],
+    ids=["unfinished frames", "unread responses", "short names", "short names over TLS"],
 )
-
-
-@pytest.mark.parametrize("sent", [UNFINISHED, UNREAD], ids=["unfinished frames", "unread responses"])
-def test_clients_cannot_exhaust_the_memory_of_a_node(sent: bytes) -> None:
-    """20 unfinished frames of 50 MB took 1 GB."""
-    with LocalCluster(nodes=1) as cluster, ExitStack() as stack:
+def test_clients_cannot_exhaust_the_memory_of_a_node(sent: bytes, has_tls: bool, tmp_path: Path) -> None:
+    """20 unfinished frames of 50 MB took 1 GB, and 400 clients with TLS that did not read took 450 MB."""
+    with (
+        LocalCluster(nodes=1, settings=tls_listener(tmp_path) if has_tls else None) as cluster,
+        ExitStack() as stack,
+    ):
         node = cluster.node(1)
-        clients = [stack.enter_context(socket.create_connection((node.host, node.port))) for _ in range(CLIENTS)]
+        port = tls_port(cluster) if has_tls else node.port
+        clients = [
+            stack.enter_context(socket.create_connection((node.host, port), source_address=(GREEDY, 0)))
+            for _ in range(CLIENTS)
+        ]
+        if has_tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            clients = [stack.enter_context(context.wrap_socket(client)) for client in clients]
         for client in clients:
             client.setblocking(False)
         for _ in range(30):
             for client in clients:
                 with suppress(OSError):  # the node has closed the connection, or does not read
                     client.send(sent)
-            body = send(node, ClusterMetadataRequest(), version=0)
+            body = send(node, ClusterMetadataRequest(), version=0, timeout=60)
             assert len(kwire.decode(ClusterMetadataResponse, body, version=0).brokers) == 1
         status = Path(f"/proc/{node.pid}/status").read_text(encoding="utf-8")
         [peak] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]

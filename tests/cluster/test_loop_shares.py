@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from time import perf_counter
 
 import pytest
@@ -133,3 +135,29 @@ async def test_steps_of_a_task_are_charged() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_canceled_task_keeps_nothing_alive() -> None:
+    """What canceled requests had decoded stayed in memory until a collection of garbage."""
+
+    class Request:
+        pass
+
+    async def answer(request: Request) -> None:
+        await asyncio.sleep(100)
+        del request
+
+    request = Request()
+    alive = weakref.ref(request)
+    task = asyncio.create_task(Measured(answer(request), LoopShares.of_loop().connection("10.0.0.1")))
+    del request
+    await asyncio.sleep(0)
+    gc.disable()
+    try:
+        task.cancel()
+        await asyncio.wait([task])
+        del task
+        await asyncio.sleep(0)
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -337,6 +337,7 @@ class Measured(Coroutine[Any, Any, T]):
             return self._coroutine.throw(typ, val, tb)
         finally:
             self._share.end_step()
+            del typ, val, tb  # the exception refers to this frame: together they would keep a canceled request
 
     def close(self) -> None:
         self._coroutine.close()

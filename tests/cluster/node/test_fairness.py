@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
 from kwire import frame
 from kwire.cluster.node.connection_limits import CloseReason
+from kwire.messages.kafka.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
@@ -167,6 +173,33 @@ async def test_only_metadata_of_the_controller_may_be_large(
             writer.close()
             reason = "disconnected_within_frame" if allowed else "invalid_frame"
             assert reason in capsys.readouterr().out
+
+
+async def test_metadata_of_as_many_partitions_as_a_cluster_may_have_is_accepted(server: EmbeddedZooKeeper) -> None:
+    """A node closed the connection of the controller, because the request exceeded the memory of all connections."""
+    async with nodes(await new_root(server), 1) as [node]:
+        states = tuple(
+            UpdateMetadataPartitionState(
+                partition_index=index,
+                controller_epoch=1,
+                leader=1,
+                leader_epoch=0,
+                isr=(1, 2, 3),
+                zk_version=0,
+                replicas=(1, 2, 3),
+            )
+            for index in range(node.settings.max_partitions)
+        )
+        topic = UpdateMetadataTopicState(topic_name="many", topic_id=UUID(int=1), partition_states=states)
+        update = UpdateMetadataRequest(
+            controller_id=1,
+            controller_epoch=node.metadata.controller_epoch,
+            broker_epoch=-1,
+            topic_states=(topic,),
+            live_brokers=(),
+        )
+        assert (await send(node, update)).error_code == 0
+        assert len(node.metadata.topics["many"].partitions) == 200_000
 
 
 async def test_count_of_a_request_is_checked_before_its_topics_are_decoded(

@@ -55,7 +55,12 @@ def in_parts(payload: bytes) -> tuple[bytes, ...]:
 
 
 class EchoDispatcher:
-    """Echoes requests. `later` waits for the gate, `bad` is an invalid request, `broken` raises, `parts` has parts."""
+    """Echoes requests. `later` waits for the gate, `bad` is an invalid request, `broken` raises, `parts` has parts.
+
+    A request has as many elements as `items` says.
+    """
+
+    items = 0
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
@@ -63,6 +68,7 @@ class EchoDispatcher:
 
     def __call__(self, payload: bytes, client: ConnectedClient) -> Frame | Awaitable[Frame]:
         client.client_id = "tester"
+        client.items = self.items
         self.requests += 1
         if payload.startswith(b"later"):
             return self._later(payload)
@@ -420,6 +426,44 @@ async def test_requests_in_progress_occupy_a_bounded_amount_of_memory() -> None:
         at.dispatcher.gate.set()
         for _ in range(20):
             assert len(await client.receive()) == 100_005
+
+
+async def test_requests_in_progress_occupy_more_if_they_have_many_elements() -> None:
+    """Requests with 10,000 names of two bytes occupied twenty times what was counted."""
+    async with port(Limits(memory=64_000_000)) as at:
+        at.dispatcher.items = 100_000
+        client = await at.client()
+        client.send(b"later")
+        await eventually(lambda: [one.occupied for one in at.listener.connections if one.occupied >= 6_400_000])
+        at.dispatcher.gate.set()
+        assert await client.receive() == b"later"
+
+
+async def test_one_request_of_the_largest_size_may_be_in_progress() -> None:
+    """An UpdateMetadata request with 200,000 partitions was counted as more than all connections may occupy."""
+    async with port(Limits(memory=1_000_000, frame=900_000, unsent=10_000_000)) as at:
+        client = await at.client()
+        client.send(b"later" + bytes(800_000))
+        await at.barrier()
+        await asyncio.sleep(0)
+        at.dispatcher.gate.set()
+        assert len(await client.receive()) == 800_005
+        at.dispatcher.gate.clear()
+        for each in (client, await at.client()):
+            each.send(b"later" + bytes(800_000))
+        await at.wait_closed(CloseReason.MEMORY, "of 1000000 for all connections")
+
+
+async def test_lost_connection_occupies_nothing() -> None:
+    """Callbacks that wait for the share of a connection keep it for some seconds."""
+    async with port() as at:
+        client = await at.client()
+        client.writer.write((2_000_000).to_bytes(4, "big") + bytes(1_000_000))
+        await eventually(lambda: [one for one in at.listener.connections if one.occupied >= 1_000_000])
+        [connection] = at.listener.connections
+        client.writer.transport.abort()
+        await eventually(lambda: not at.listener.connections)
+        assert connection.occupied == 0
 
 
 async def test_connections_of_one_address_are_limited() -> None:

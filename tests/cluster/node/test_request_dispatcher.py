@@ -22,6 +22,8 @@ from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.request_dispatcher import MAX_CACHED_RESPONSES, MIN_SPLIT_BODY, RequestDispatcher
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.messages.kip4.create_topic import CreateTopicRequest
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.structures import ConfigEntry
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
     from kwire.cluster.controller.backend import AdminBackend
     from kwire.declare import Message
-    from kwire.messages.kip4.create_topic_v2 import TopicCreation
 
 MESSAGES: tuple[tuple[Message, int], ...] = (
     (ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3),
@@ -194,6 +195,22 @@ def test_topic_metadata_version_0_is_cached_if_it_creates_no_topic() -> None:
     assert at.is_cached(request)
     at.metadata.update(update(everything=True))
     assert not at.is_cached(request)
+
+
+async def test_elements_of_a_request_are_counted() -> None:
+    """They occupy memory until the request is answered."""
+    at, client = Served(), ConnectedClient("?")
+    at.dispatcher.dispatch(request_frame(TopicMetadataRequest_V1(topic_names=("a", "b", "c")), 1, 1)[4:], client)
+    assert client.items == 3
+    configs = tuple(ConfigEntry(config_key=key, config_value="1") for key in ("retention.ms", "segment.ms"))
+    creations = tuple(
+        TopicCreation(topic_name=name, partitions=1, replication_factor=1, config_entries=configs) for name in "cde"
+    )
+    at.backend.gate.set()
+    response = at.dispatcher.dispatch(request_frame(CreateTopicRequest_V2(topics=creations), 2, 1)[4:], client)
+    assert not isinstance(response, bytes | tuple)
+    await response
+    assert client.items == 3 + 3 * 2
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,17 @@ async def test_request_before_authentication_closes_the_connection(
         assert "new" not in node.metadata.topics
 
 
+@pytest.mark.parametrize("key", [18, 6])
+async def test_large_request_before_authentication_is_not_read(key: int, server: EmbeddedZooKeeper) -> None:
+    """A node read 24 MB with the key of UpdateMetadata before it found that the client was not authenticated."""
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        reader, writer = await asyncio.open_connection(node.host, node.port)
+        writer.write((512 * 1024 + 1).to_bytes(4, "big") + key.to_bytes(2, "big"))
+        assert await reader.read() == b""
+        writer.close()
+        assert node.metrics.closed[CloseReason.INVALID_FRAME] == 1
+
+
 async def test_token_without_handshake_fails(server: EmbeddedZooKeeper) -> None:
     token = SaslAuthenticateRequest(auth_bytes=f"\0alice\0{ALICE_PASSWORD}".encode())
     async with secured(await new_root(server), PLAIN, 1) as [node]:

@@ -57,6 +57,8 @@ class Limits(NamedTuple):
     """The largest request (`socket.request.max.bytes`)."""
     broker_frame: int = 24 * 1024 * 1024
     """The largest request with the key of UpdateMetadata (`inter.broker.request.max.bytes`)."""
+    unauthenticated_frame: int = 512 * 1024
+    """The largest request before authentication by SASL (`sasl.server.max.receive.size` of Kafka)."""
     receive_buffer: int = 100 * 1024
     """Bytes that the system may keep for each connection before they are read (`socket.receive.buffer.bytes`)."""
     in_flight: int = 64
@@ -93,7 +95,7 @@ class Observer(Protocol):
 class ConnectedClient:
     """The client of one connection; the same object for the lifetime of the connection."""
 
-    __slots__ = ("address", "authentication", "client_id", "host", "received", "responses", "sent", "subject")
+    __slots__ = ("address", "authentication", "client_id", "host", "items", "received", "responses", "sent", "subject")
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -107,6 +109,8 @@ class ConnectedClient:
         """The cached responses to this subject."""
         self.client_id: str | None = None
         """The client id of the last request."""
+        self.items = 0
+        """The number of elements in the arrays of the last request. It belongs to the dispatcher."""
         self.received = 0
         """The number of requests."""
         self.sent = 0

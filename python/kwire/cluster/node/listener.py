@@ -17,7 +17,7 @@ from kwire.cluster.node.authentication import identify_by_connection
 from kwire.cluster.node.connection_acceptor import ConnectionAcceptor, bind
 from kwire.cluster.node.connection_limits import Limits, enforce_memory
 from kwire.cluster.node.server_connection import ServerConnection
-from kwire.cluster.security.measured_tls import MeasuredTls
+from kwire.cluster.node.tls_connection import TlsConnection
 
 if TYPE_CHECKING:
     import socket
@@ -99,12 +99,19 @@ class Listener:
         return self._acceptor is not None and self._acceptor.is_listening
 
     async def _open(self, accepted: socket.socket, share: ConnectionShare) -> None:
-        timeout = self.limits.incomplete_frame if self._tls is not None else None
-        MeasuredTls.opening.set(share)
-        with suppress(OSError):  # the client has disconnected, or the TLS handshake has failed
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: ServerConnection(self, share), accepted, ssl=self._tls, ssl_handshake_timeout=timeout
-            )
+        """Create the transport of a connection, and wait until its TLS handshake is complete."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):  # the client has disconnected
+            if self._tls is None:
+                await loop.connect_accepted_socket(lambda: ServerConnection(self, share), accepted)
+                return
+            tls = TlsConnection(self._tls, ServerConnection(self, share), share, self.limits.incomplete_frame)
+            await loop.connect_accepted_socket(lambda: tls, accepted)
+            try:
+                await tls.opened
+            except asyncio.CancelledError:
+                tls.abort()
+                raise
 
     def add(self, connection: ServerConnection) -> None:
         """Register an open connection."""

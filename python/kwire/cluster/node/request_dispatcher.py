@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from kwire.declare.wire_types import WireType
     from kwire.messages.headers import RequestHeader
 
-MAX_UNAUTHENTICATED = 512 * 1024
-"""Bytes of a request before authentication (`sasl.server.max.receive.size` of Kafka)."""
-
 BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
 """What a client may send before it is authenticated on a listener with SASL."""
 UNKNOWN = Subject()
@@ -130,7 +127,7 @@ class RequestDispatcher:
             return self._reject(payload, f"{_describe(payload)}: {error}")
         message, header = request.message, request.header
         client.client_id = header.client_id
-        self._check_items(message)
+        client.items = self._check_items(message)
         try:
             handle = find_handler(type(message))
         except KeyError:
@@ -141,7 +138,7 @@ class RequestDispatcher:
                 subject = client.subject = Subject(host=client.host)
             else:
                 subject = UNKNOWN
-                check_before_authentication(message, payload)
+                check_before_authentication(message)
         elif client.authentication is not None and client.authentication.is_expired:
             check_expired(message)
         response = handle(
@@ -170,20 +167,28 @@ class RequestDispatcher:
         if count > limit:
             raise InvalidRequest(f"{cls.__name__} lists {count:,} {name}: at most {limit:,} are allowed")
 
-    def _check_items(self, message: Message) -> None:
-        """Raise InvalidRequest for a request of a client that lists too many topics, or too much about its topics."""
+    def _check_items(self, message: Message) -> int:
+        """Return how many elements the arrays of a request have, other than those of UpdateMetadata.
+
+        Raises:
+            InvalidRequest: the request lists too many topics, or too much about its topics.
+        """
         cls = type(message)
         if cls is UpdateMetadataRequest:
-            return
+            return 0
         limit = self._node.settings.max_partitions
+        total = 0
         for name, inner_names in array_fields().get(cls, {}).items():
             items = getattr(message, name)
             self._check_count(cls, name, len(items))
+            total += len(items)
             for inner_name in inner_names:
                 count = sum(len(getattr(item, inner_name)) for item in items)
                 if count > limit:
                     listed = f"{cls.__name__} lists {count:,} {inner_name}"
                     raise InvalidRequest(f"{listed}: at most {limit:,} are allowed, as many as partitions of a cluster")
+                total += count
+        return total
 
     def _reject(self, payload: bytes, detail: str) -> bytes:
         """Answer an ApiVersions request of an unknown version; raise InvalidRequest for any other request."""
@@ -309,13 +314,10 @@ def _array_fields(cls: type[declare.Struct]) -> Mapping[str, WireType]:
     return {field.name: field.type.element for field in introspect.fields(cls) if isinstance(field.type, ArrayType)}
 
 
-def check_before_authentication(message: Message, payload: bytes) -> None:
+def check_before_authentication(message: Message) -> None:
     """Raise InvalidRequest for a request that a client must not send before it is authenticated."""
     if not isinstance(message, BEFORE_AUTHENTICATION):
         raise InvalidRequest(f"{type(message).__name__} before authentication", CloseReason.UNAUTHENTICATED)
-    if len(payload) > MAX_UNAUTHENTICATED:
-        detail = f"{type(message).__name__} of {len(payload):,} bytes before authentication"
-        raise InvalidRequest(detail, CloseReason.UNAUTHENTICATED)
 
 
 def check_expired(message: Message) -> None:

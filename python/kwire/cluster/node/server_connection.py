@@ -48,6 +48,8 @@ UPDATE_METADATA = UpdateMetadataRequest.api_key
 
 DECODED_FACTOR = 4
 """Memory of a request that is being processed, in sizes of its frame."""
+ITEM_BYTES = 64
+"""Memory of each element of its arrays in addition: short names take many times their bytes in the frame."""
 
 size_at = Struct(">i").unpack_from
 key_at = Struct(">h").unpack_from
@@ -141,10 +143,12 @@ class ServerConnection(asyncio.Protocol):
             response.cancel()
         self._pending.clear()
         self._pending_sizes.clear()
+        self._pending_bytes = 0
         self._transport = None
         if self._close_reason is None and self._rest and not self._finishing:
             self._close_reason = CloseReason.DISCONNECTED
             self._close_detail = f"disconnected within a frame, after {len(self._rest)} bytes"
+        self._rest.clear()  # a callback that waits for the share of this connection keeps it for some seconds
         self._listener.observer.closed(self.client, self._close_reason, self._close_detail)
 
     def data_received(self, data: bytes) -> None:
@@ -214,6 +218,8 @@ class ServerConnection(asyncio.Protocol):
 
     def _frame_limit(self, data: bytes | bytearray, position: int, size: int) -> int | None:
         """Return the largest size of the frame at `position`, or None if that depends on bytes that are missing."""
+        if self.client.subject is None and self.client.authentication is not None:
+            return min(self._limits.frame, self._limits.unauthenticated_frame)
         if not self._limits.frame < size <= self._limits.broker_frame:
             return self._limits.frame
         if len(data) < position + 6:
@@ -326,7 +332,8 @@ class ServerConnection(asyncio.Protocol):
         else:
             future = self._start(response)
             future.add_done_callback(self._send_completed)
-            size *= DECODED_FACTOR
+            size = size * DECODED_FACTOR + self.client.items * ITEM_BYTES
+            size = min(size, self._limits.memory // 2 + 1)  # one request of the largest size is allowed
         self._pending.append(future)
         self._pending_sizes.append(size)
         self._pending_bytes += size
@@ -343,7 +350,8 @@ class ServerConnection(asyncio.Protocol):
         return self._loop.create_task(Measured(response, self._share), context=context)
 
     def _has_too_many_pending(self) -> bool:
-        return len(self._pending) >= self._limits.in_flight or self._pending_bytes > self._limits.unsent
+        limits = self._limits
+        return len(self._pending) >= limits.in_flight or self._pending_bytes > min(limits.unsent, limits.memory // 16)
 
     def _send_completed(self, future: asyncio.Future[Frame]) -> None:
         """Send the pending responses up to the first that is not complete."""
@@ -351,6 +359,7 @@ class ServerConnection(asyncio.Protocol):
             if not future.cancelled():
                 future.exception()  # the client has disconnected; the dispatcher has logged the error
             return
+        began = self._loop.time()
         while self._pending and self._pending[0].done():
             first = self._pending.popleft()
             self._pending_bytes -= self._pending_sizes.popleft()
@@ -368,7 +377,9 @@ class ServerConnection(asyncio.Protocol):
                 return
             self._send(first.result(), 1)
         self._flush()
-        if not self._settle(self._loop.time()):
+        now = self._loop.time()
+        self._share.used += now - began
+        if not self._settle(now):
             self._yield_turn()
         self._resume_reading()
         self._close_when_finished()

@@ -18,7 +18,6 @@ from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
 from kwire.cluster.config.node_settings import node_settings
 from kwire.cluster.config.setting import SettingError
-from kwire.cluster.security.measured_tls import MeasuredTls
 from kwire.protocol.sasl_server import PlainServer, ScramServer
 from kwire.secret import HIDDEN, Secret
 
@@ -150,7 +149,7 @@ def _server_context(tls: TlsConfig, client_auth: str) -> ssl.SSLContext:
     if tls.certificate is None:
         raise SecurityConfigError("ssl.keystore.location", "is missing: a listener with TLS needs a certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.sslobject_class = MeasuredTls
+    context.options |= ssl.OP_NO_RENEGOTIATION
     enabled = [VERSIONS[version] for version in tls.versions]
     context.minimum_version, context.maximum_version = min(enabled), max(enabled)
     load_certificate(context, tls.certificate)
