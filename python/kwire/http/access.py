@@ -27,8 +27,8 @@ from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, Res
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
+from kwire.guess_limit import GuessLimit
 from kwire.http.client_certificates import CERTIFICATE
-from kwire.http.guess_limit import GuessLimit
 from kwire.http.responses import refuse
 from kwire.verbs.verb import Danger
 

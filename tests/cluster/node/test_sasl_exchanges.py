@@ -87,6 +87,20 @@ async def test_large_request_before_authentication_is_not_read(key: int, server:
         assert node.metrics.closed[CloseReason.INVALID_FRAME] == 1
 
 
+async def test_wrong_passwords_are_limited_over_all_connections(server: EmbeddedZooKeeper) -> None:
+    async def guess() -> str:
+        with pytest.raises(AuthenticationFailed) as failed:
+            await brokers_seen(node, plain("alice", "wrong"))
+        return str(failed.value)
+
+    async with secured(await new_root(server), PLAIN, 1) as [node]:
+        while not any(
+            "too many wrong passwords" in text for text in await asyncio.gather(*(guess() for _ in range(20)))
+        ):
+            pass
+        assert await brokers_seen(node, plain("node", NODE_PASSWORD)) == [1]
+
+
 async def test_token_without_handshake_fails(server: EmbeddedZooKeeper) -> None:
     token = SaslAuthenticateRequest(auth_bytes=f"\0alice\0{ALICE_PASSWORD}".encode())
     async with secured(await new_root(server), PLAIN, 1) as [node]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.config.principal_mapping import PrincipalRule
     from kwire.cluster.node.connection_limits import ConnectedClient
+    from kwire.guess_limit import GuessLimit
     from kwire.protocol.sasl_server import ServerMechanism
 
 log = logger("kwire.node.authentication")
@@ -47,12 +48,17 @@ def identify_by_connection(
 
 
 def identify_by_sasl(
-    mechanisms: Mapping[str, Callable[[], ServerMechanism]],
+    mechanisms: Mapping[str, Callable[[], ServerMechanism]], guesses: GuessLimit
 ) -> Callable[[ConnectedClient, asyncio.BaseTransport], None]:
-    """Return a function that makes clients authenticate before anything else."""
+    """Return a function that makes clients authenticate before anything else.
+
+    Args:
+        mechanisms: makes a mechanism for one authentication, by name.
+        guesses: counts wrong passwords.
+    """
 
     def identify(client: ConnectedClient, transport: asyncio.BaseTransport) -> None:
         del transport
-        client.authentication = SaslAuthentication(mechanisms)
+        client.authentication = SaslAuthentication(mechanisms, guesses, client.host)
 
     return identify

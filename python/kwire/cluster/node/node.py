@@ -39,6 +39,7 @@ from kwire.cluster.security.node_security import NodeSecurity, check_reachabilit
 from kwire.cluster.security.scram_users import ScramUsers
 from kwire.cluster.zookeeper import BrokerEndpoint, Credentials, Store, StoreError, connect
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_UNSAFE
+from kwire.guess_limit import GuessLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,6 +97,7 @@ class Node:
             authorizer=self.authorizer,
         )
         self._dispatcher = RequestDispatcher(self._services, self.metrics, has_sasl=bool(self._security.mechanisms))
+        self._guesses = GuessLimit()
         self._listener = self._make_listener(self._security.client_protocol)
         self._broker_listener = self._make_listener(self._security.broker_protocol)
         self._session: NodeSession | None = None
@@ -111,7 +113,7 @@ class Node:
     def _make_listener(self, protocol: str) -> Listener:
         security, dispatcher = self._security, self._dispatcher
         by_certificate = partial(identify_by_connection, rules=self.settings.ssl_principal_rules)
-        identify = identify_by_sasl(security.mechanisms) if has_sasl(protocol) else by_certificate
+        identify = identify_by_sasl(security.mechanisms, self._guesses) if has_sasl(protocol) else by_certificate
         return Listener(
             dispatcher.dispatch,
             self,

@@ -10,6 +10,7 @@ from kwire.protocol.sasl_server import AuthenticationRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from kwire.guess_limit import GuessLimit
     from kwire.protocol.sasl_server import ServerMechanism
 
 __all__ = ["SaslAuthentication"]
@@ -17,6 +18,8 @@ __all__ = ["SaslAuthentication"]
 
 SECONDS_BETWEEN = 1.0
 """The least time between two authentications of one connection, as in Kafka."""
+MAX_NAME = 255
+"""Characters of a claimed user name that are remembered with wrong passwords."""
 
 
 class SaslAuthentication:
@@ -24,10 +27,14 @@ class SaslAuthentication:
 
     Args:
         mechanisms: makes a mechanism for one authentication, by name.
+        guesses: counts the wrong passwords of each user from each address, on all connections.
+        host: the IP address of the client.
     """
 
-    def __init__(self, mechanisms: Mapping[str, Callable[[], ServerMechanism]]) -> None:
+    def __init__(self, mechanisms: Mapping[str, Callable[[], ServerMechanism]], guesses: GuessLimit, host: str) -> None:
         self._makers = mechanisms
+        self._guesses = guesses
+        self._host = host
         self._mechanism: ServerMechanism | None = None
         """The mechanism of the exchange in progress."""
         self._name: str | None = None
@@ -89,13 +96,40 @@ class SaslAuthentication:
             self.failure = "the client sent a token at the wrong time"
             raise AuthenticationRejected("SaslAuthenticate request received after successful or without SaslHandshake")
         try:
-            response = mechanism.respond(token)
+            response = self._checked(mechanism, token)
         except AuthenticationRejected as error:
             self.failure = f"{mechanism.name}: {error.reason}"
             raise
         if mechanism.user is not None:
             self._complete(mechanism.user, session_seconds)
         return response
+
+    def _checked(self, mechanism: ServerMechanism, token: bytes) -> bytes:
+        """Return the response of a mechanism. After too many wrong passwords, a right one is rejected, too."""
+        try:
+            response = mechanism.respond(token)
+        except AuthenticationRejected:
+            if mechanism.claimed is not None:
+                self._guesses.add(self._allowed_guesser(mechanism.claimed))
+            raise
+        if mechanism.user is not None:
+            self._allowed_guesser(mechanism.user)
+        return response
+
+    def _allowed_guesser(self, user: str) -> str:
+        """Return under which name a wrong password of a user is counted.
+
+        Raises:
+            AuthenticationRejected: there were too many.
+        """
+        name = f"{self._host} {user[:MAX_NAME]}"
+        seconds = self._guesses.wait(name)
+        if seconds:
+            raise AuthenticationRejected(
+                f"Authentication failed: too many wrong passwords of this user from {self._host}:"
+                f" try again in {seconds} s"
+            )
+        return name
 
     def _complete(self, user: str, session_seconds: float) -> None:
         if self.user not in {None, user}:

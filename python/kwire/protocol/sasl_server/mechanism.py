@@ -30,13 +30,15 @@ class ServerMechanism(ABC):
     Attributes:
         name: the registered name, such as `SCRAM-SHA-512`.
         user: the authenticated user; None until the exchange is complete.
+        claimed: the user that the client claims to be; None until it has sent the name.
     """
 
-    __slots__ = ("name", "user")
+    __slots__ = ("claimed", "name", "user")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.user: str | None = None
+        self.claimed: str | None = None
 
     @abstractmethod
     def respond(self, token: bytes) -> bytes:

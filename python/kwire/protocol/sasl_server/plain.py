@@ -35,6 +35,7 @@ class PlainServer(ServerMechanism):
             raise AuthenticationRejected(
                 "Invalid SASL/PLAIN response: expected an authorization id, a user name, and a password"
             ) from None
+        self.claimed = user
         problem = self._problem(authorization_id, user, password)
         if problem:
             raise AuthenticationRejected(problem)

@@ -99,7 +99,7 @@ class ScramServer(ServerMechanism):
         nonce: printable ASCII without commas, for test vectors; random by default.
     """
 
-    __slots__ = ("_claimed", "_credential", "_find", "_first", "_hash", "_nonce", "_own_nonce")
+    __slots__ = ("_credential", "_find", "_first", "_hash", "_nonce", "_own_nonce")
 
     def __init__(
         self, name: ScramName, find: Callable[[str], ScramCredential | None], *, nonce: str | None = None
@@ -108,7 +108,6 @@ class ScramServer(ServerMechanism):
         self._hash = HASHES[name]
         self._find = find
         self._own_nonce = secrets.token_urlsafe(24) if nonce is None else nonce
-        self._claimed = ""
         self._nonce = ""
         self._first = b""
         """client-first-message-bare and server-first-message, joined by a comma; empty before them."""
@@ -130,7 +129,7 @@ class ScramServer(ServerMechanism):
             )
         if match["more"] is not None:
             raise AuthenticationRejected("Authentication failed: delegation tokens are not supported")
-        self._claimed = user
+        self.claimed = user
         self._credential = self._find(user)
         shown = self._credential or self._unknown(user)
         self._nonce = match["nonce"] + self._own_nonce
@@ -159,11 +158,11 @@ class ScramServer(ServerMechanism):
         hashed = hashlib.new(self._hash, client_key).digest()
         if len(proof) != len(signature) or not hmac.compare_digest(hashed, credential.stored_key):
             raise AuthenticationRejected(INVALID_CREDENTIALS)
-        self.user = self._claimed
+        self.user = self.claimed
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
 
     def _escaped(self) -> str:
-        return self._claimed.replace("=", "=3D").replace(",", "=2C")
+        return (self.claimed or "").replace("=", "=3D").replace(",", "=2C")
 
 
 def _text(token: bytes) -> str:

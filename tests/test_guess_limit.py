@@ -1,8 +1,8 @@
-"""The limit on wrong tokens, with a clock of its own."""
+"""The limit on wrong secrets, with a clock of its own."""
 
 from __future__ import annotations
 
-from kwire.http.guess_limit import ADDRESSES, GuessLimit
+from kwire.guess_limit import NAMES, GuessLimit
 
 
 class Clock:
@@ -15,7 +15,7 @@ class Clock:
         return self.now
 
 
-def test_wrong_tokens_are_forgotten_one_by_one() -> None:
+def test_wrong_secrets_are_forgotten_one_by_one() -> None:
     clock = Clock()
     limit = GuessLimit(burst=3, seconds=2.0, clock=clock)
     for _ in range(3):
@@ -32,8 +32,8 @@ def test_wrong_tokens_are_forgotten_one_by_one() -> None:
     assert limit.wait("a") == 2
 
 
-def test_number_of_addresses_is_limited() -> None:
+def test_number_of_names_is_limited() -> None:
     limit = GuessLimit(burst=1, seconds=60.0, clock=Clock())
-    for number in range(ADDRESSES + 1):
+    for number in range(NAMES + 1):
         limit.add(str(number))
     assert (limit.wait("0"), limit.wait("1")) == (0, 60)

@@ -1,0 +1,45 @@
+"""A limit on wrong passwords and tokens, by the address or the user that they come from."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["GuessLimit"]
+
+NAMES = 10_000
+"""The number of names that are remembered; the one that failed least recently is forgotten first."""
+
+
+class GuessLimit:
+    """Allows `burst` wrong secrets at once under a name, such as an address, and one more each `seconds`.
+
+    Args:
+        burst: the number of wrong secrets.
+        seconds: the time after which one wrong secret is forgotten.
+        clock: returns seconds.
+    """
+
+    def __init__(self, burst: int = 10, seconds: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._burst = burst
+        self._seconds = seconds
+        self._clock = clock
+        self._forgotten_at: OrderedDict[str, float] = OrderedDict()
+        """When all wrong secrets of a name are forgotten."""
+
+    def wait(self, name: str) -> int:
+        """Return the seconds until the secrets of a name are checked again; 0 if they are checked now."""
+        excess = self._forgotten_at.get(name, 0.0) - self._clock() - (self._burst - 1) * self._seconds
+        return max(0, math.ceil(excess))
+
+    def add(self, name: str) -> None:
+        """Remember a wrong secret of a name."""
+        now = self._clock()
+        self._forgotten_at[name] = max(now, self._forgotten_at.pop(name, now)) + self._seconds
+        while len(self._forgotten_at) > NAMES:
+            self._forgotten_at.popitem(last=False)
