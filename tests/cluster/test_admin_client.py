@@ -20,6 +20,7 @@ from kwire.client.admin import (
     TopicChange,
     TopicDescription,
 )
+from kwire.client.admin.features import FinalizedFeature, SupportedFeature
 from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator
@@ -35,7 +36,8 @@ TOO_MANY = "(error 1004 INVALID_ARGUMENT_REPLICATION_FACTOR)"
 
 @pytest.fixture(scope="module")
 def empty_cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3) as cluster:
+    settings = {"supported.features": "group_coordinator:1-3,transaction_coordinator:1-4"}
+    with LocalCluster(nodes=3, settings=settings) as cluster:
         yield cluster
 
 
@@ -56,6 +58,38 @@ async def test_refused_topics_have_a_reason(empty_cluster: LocalCluster) -> None
         "odd: unknown key or invalid value among the configs retention.sm=1 (error 1006 INVALID_ARGUMENT_TOPIC_CONFIG)",
         "nosuch: the topic does not exist, or has no partition 0 (error 3 UNKNOWN_TOPIC_OR_PARTITION)",
     ]
+
+
+async def test_features_are_reported_by_a_broker_and_changed_together(empty_cluster: LocalCluster) -> None:
+    """KIP-584: 'Represents a collection of feature metadata, along with the host:port of the broker serving the
+    metadata', with 'the cluster-wide finalized value of the feature max version level', 'the set of features supported
+    by a broker, keyed by feature name', and 'the monotonically increasing epoch for the finalized features'. A level
+    below 1 'indicates the deletion of a finalized feature'.
+    """
+    async with await AdminClient.open(empty_cluster.bootstrap) as admin:
+        described = await admin.describe_features()
+        group, transaction = "group_coordinator", "transaction_coordinator"
+        assert described.supported_features == {
+            group: SupportedFeature(group, 1, 3),
+            transaction: SupportedFeature(transaction, 1, 4),
+        }
+        assert described.finalized_features == {
+            group: FinalizedFeature(group, 1, 3),
+            transaction: FinalizedFeature(transaction, 1, 4),
+        }
+        assert (described.host, described.port) in {(node.host, node.port) for node in empty_cluster.nodes}
+
+        refused = await admin.update_features({group: 2, "unknown": 1}, downgrade=True)
+        assert "unknown" in refused.errors
+        unchanged = await admin.describe_features()
+        assert (unchanged.epoch, unchanged.finalized_features) == (described.epoch, described.finalized_features)
+
+        (await admin.update_features({group: 0, transaction: 3}, downgrade=True)).raise_first()
+        await admin.wait_until_features({group: 0, transaction: 3})
+        changed = await admin.describe_features()
+        assert changed.finalized_features == {transaction: FinalizedFeature(transaction, 1, 3)}
+        assert changed.epoch == described.epoch + 1
+        assert changed.supported_features == described.supported_features
 
 
 async def test_every_operation(empty_cluster: LocalCluster) -> None:

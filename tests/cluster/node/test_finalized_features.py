@@ -299,6 +299,7 @@ def test_protocol_decides_whether_features_are_enabled(protocol: str, enabled: b
     ],
 )
 def test_invalid_features_are_rejected(text: str, reason: str) -> None:
+    """KIP-584: 'represents the min supported version (>=1) of this feature'."""
     with pytest.raises(SettingError) as failed:
         NodeSettings.from_properties(properties(supported_features=text))
     assert failed.value.reason == reason

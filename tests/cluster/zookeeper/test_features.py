@@ -65,6 +65,19 @@ def test_malformed_features_are_rejected(data: bytes, key: str) -> None:
     assert (failed.value.path, failed.value.key) == ("/features", key)
 
 
+def test_enabled_features() -> None:
+    """KIP-584: 'Enabled (1): This status means the feature versioning system is enabled, and, the finalized features
+    stored in the /features ZK node are active'. The features are 'a dictionary that contains a mapping from feature
+    names to their metadata', 'the minimum finalized cluster-wide version level' and 'the maximum' one.
+    """
+    features = FeaturesZnode(True, {"f": FinalizedVersionRange(1, 3), "g": FinalizedVersionRange(2, 32767)})
+    data = data_of(
+        '{"f":{"min_version_level":1,"max_version_level":3},"g":{"min_version_level":2,"max_version_level":32767}}'
+    )
+    assert features.encode() == data
+    assert FeaturesZnode.decode(data) == features
+
+
 def test_disabled_features() -> None:
     """KIP-584: 'Disabled (0): This status means the feature versioning system is disabled'."""
     assert FeaturesZnode(False).encode() == b'{"version":0,"status":0,"features":{}}'
