@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.errors import AdminError
+from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs import similar
 from kwire.verbs.verb import Failure
@@ -23,22 +24,17 @@ KINDS: dict[int, str] = {
 
 
 async def with_suggestion(admin: AdminClient, row: Any) -> Any:
-    """Return a row; a failure because of an unknown name with the names that are most similar to it.
-
-    Raises:
-        KwireError: the names cannot be listed.
-    """
+    """Return a row; a failure because of an unknown name with the names that are most similar to it."""
     return Failure(row.name, await suggest(admin, row.error, row.name)) if isinstance(row, Failure) else row
 
 
 async def suggest(admin: AdminClient, error: AdminError, item: str) -> AdminError:
     """Return an error; one because of an unknown name with the names that are most similar to it.
 
+    If the names cannot be listed, the error is returned as it is: it must not be lost, nor the results beside it.
+
     Args:
         item: what the error concerns, such as `topic orders`.
-
-    Raises:
-        KwireError: the names cannot be listed.
     """
     from kwire.verbs.names import CONFIGS, NAMES
 
@@ -47,7 +43,10 @@ async def suggest(admin: AdminClient, error: AdminError, item: str) -> AdminErro
         kind, name = CONFIGS.get(item.partition(" ")[0], "topic-configs"), error.text.split()[-1].rstrip(".")
     if kind is None:
         return error
-    suggested = similar(name, tuple(await NAMES[kind](admin)))
+    try:
+        suggested = similar(name, tuple(await NAMES[kind](admin)))
+    except KwireError:
+        return error
     if not suggested:
         return error
     text = f"{error.text.rstrip('.')}; did you mean {' or '.join(suggested)}?"
