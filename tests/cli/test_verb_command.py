@@ -112,6 +112,9 @@ def test_similar_topic_is_suggested_for_a_verb_that_looks_it_up(cluster: FakeClu
     run = kwire("-b", cluster.bootstrap, "offsets", "list", "ordrs")
     assert run.code == 1
     assert "; did you mean orders? (error 3 UNKNOWN_TOPIC_OR_PARTITION)" in run.err
+    without_partition = kwire("-b", cluster.bootstrap, "offsets", "list", "orders:99")
+    assert without_partition.code == 1
+    assert "did you mean" not in without_partition.err
 
 
 def test_bootstrap_can_be_set_in_the_environment_and_before_or_after_the_verb(cluster: FakeCluster) -> None:

@@ -44,10 +44,11 @@ async def suggest(admin: AdminClient, error: AdminError, item: str) -> AdminErro
     if kind is None:
         return error
     try:
-        suggested = similar(name, tuple(await NAMES[kind](admin)))
+        names = tuple(await NAMES[kind](admin))
     except KwireError:
         return error
-    if not suggested:
+    suggested = similar(name, names)
+    if not suggested or name.rpartition("-")[0] in names:  # a topic that does not have the partition
         return error
     text = f"{error.text.rstrip('.')}; did you mean {' or '.join(suggested)}?"
     return AdminError(error.code, error.name, error.item, text, error.attempts)
