@@ -343,20 +343,23 @@ def test_story_of_a_broker_that_is_still_down_is_kept(tmp_path: Path) -> None:
     assert [story.subject for story in kept] == ["broker 2", "topic t5"]
 
 
-def test_page_in_a_browser_finds_a_topic_and_fits_a_narrow_screen(tmp_path: Path) -> None:
+def test_page_in_a_browser_finds_a_topic_and_fits_the_screen(tmp_path: Path) -> None:
     long = "a-topic-with-a-long-name." * 8
     states = [state(f"{long}{n}", 0, 1, (1, 2), 29, under_replicated=True) for n in range(40)]
-    folder = write(tmp_path / "out", {"silver/polls": polls([1, 2]), "gold/intervals": states})
-    write_report(tmp_path / "report.html", gold=folder)
+    tables = {"silver/polls": polls([1, 2], failing={2: range(30, 60)}), "gold/intervals": states}
+    write_report(tmp_path / "report.html", gold=write(tmp_path / "out", tables))
     with open_page() as page:
-        page.set_viewport_size({"width": 390, "height": 800})
+        page.set_viewport_size({"width": 1000, "height": 800})
         page.goto((tmp_path / "report.html").as_uri())
         expect(page.locator(".found")).to_contain_text("40 of 40 with events, the first 30 are shown")
+        cut = "sections => sections.filter(each => each.scrollWidth > each.clientWidth).length"
+        assert page.locator("section").evaluate_all(cut) == 0
 
         page.locator(".search").fill("NAME.37")
 
         expect(page.locator(".found")).to_have_text("1 of 40 with events")
         expect(page.locator(".story:visible")).to_contain_text("partition 0 is under-replicated (ongoing)")
+        page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
