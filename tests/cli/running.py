@@ -67,13 +67,14 @@ def kwire_on_terminal(*arguments: str | Path, **changes: str) -> Run:
     )
     os.close(terminal)
     shown = b""
-    while chunk := _read_terminal(controller):
+    while chunk := read_terminal(controller):
         shown += chunk
     os.close(controller)
     return Run(process.wait(timeout=60), shown.decode().replace("\r\n", "\n"), "")
 
 
-def _read_terminal(controller: int) -> bytes:
+def read_terminal(controller: int) -> bytes:
+    """Return what was printed next, b"" after the end of the last program on the terminal."""
     try:
         return os.read(controller, 1 << 16)
     except OSError:

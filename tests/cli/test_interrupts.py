@@ -7,7 +7,6 @@ import os
 import pty
 import signal
 import subprocess
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from kwire.messages.kafka.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.testing import FakeCluster
-from tests.cli.running import COMMAND, ON_ITS_TERMINAL, environment
+from tests.cli.running import COMMAND, ON_ITS_TERMINAL, environment, read_terminal
 from tests.client.admin.scripted_broker import KeepSilent, scripted_broker
 from tests.client.admin.test_cluster_router import Script
 from tests.eventually import eventually
@@ -53,7 +52,7 @@ async def interrupted(script: Script, when: Callable[[Message], bool], *argument
         try:
             await eventually(lambda: any(map(when, broker.received)), "the request arrives")
             process.send_signal(signal.SIGINT)
-            out, err = await asyncio.wait_for(process.communicate(), 30)
+            out, err = await asyncio.wait_for(process.communicate(), 60)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -102,13 +101,10 @@ def answered(answer: bytes, *arguments: str, **variables: str) -> tuple[int, str
     try:
         while not shown.rstrip().endswith(b":"):
             shown += os.read(controller, 1024)
-        code = None
-        while code is None:
-            # Python may miss an interrupt right before it starts to read, so a person would press the key again.
-            os.write(controller, answer)
-            with suppress(subprocess.TimeoutExpired):
-                code = process.wait(3)
-        shown += os.read(controller, 1024)
+        os.write(controller, answer)
+        while chunk := read_terminal(controller):
+            shown += chunk
+        code = process.wait(60)
     finally:
         process.kill()
         process.wait()

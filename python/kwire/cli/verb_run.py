@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.cluster_choice import config_path
+from kwire.cli.question import ask, confirm
 from kwire.cli.suggestions import suggest, with_suggestion
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.parameters import InvalidArgument
@@ -182,15 +182,10 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
             else "Confirm with --yes"
         )
         raise InvalidArgument(f"{question} {needed}")
-    # While asyncio runs, Ctrl-C only cancels a task, which does not end a question.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        if cluster.type_name:
-            confirmed = click.prompt(f"{question} Type {cluster.name} to confirm", err=True) == cluster.name
-        else:
-            confirmed = click.confirm(question, err=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    if cluster.type_name:
+        confirmed = ask(f"{question} Type {cluster.name} to confirm: ") == cluster.name
+    else:
+        confirmed = confirm(question)
     if not confirmed:
         raise NotConfirmed
 
