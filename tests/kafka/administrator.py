@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 confluent: Any = confluent_kafka.admin  # its stubs lack some classes
 
-SECONDS = 20
+SECONDS = 60
 
 
 class Listing(NamedTuple):

@@ -81,7 +81,7 @@ def test_programs_of_confluent_kafka_on_the_page_work(cluster: Cluster) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
     for number in range(5):
         producer.produce(partition.topic, str(number), partition=partition.partition)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
     for program in others:
         exec(program, names)

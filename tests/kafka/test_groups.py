@@ -49,7 +49,7 @@ def orders(cluster: Cluster) -> Iterator[Operator]:
     for index in range(2):
         for number in range(10):
             producer.produce("group-orders", str(number), partition=index, timestamp=1_000_000 + number)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     yield operator
     operator.json("topics", "delete", "group-orders", "--yes")
 
@@ -158,7 +158,7 @@ async def test_offsets_of_a_share_group_are_altered_and_deleted(kafka44: Kafka44
 async def test_classic_group_is_described_while_it_consumes(cluster: Cluster, orders: Operator) -> None:
     member = consumer(cluster, "classic-group")
     try:
-        eventually_sync(lambda: member.poll(0.5) is not None, "the first message")
+        eventually_sync(lambda: (found := member.poll(0.5)) and not found.error(), "the first message")
         async with await AdminClient.open(cluster.bootstrap) as admin:
             group = (await admin.describe_groups(["classic-group"]))["classic-group"]
             assert isinstance(group, GroupDescription)

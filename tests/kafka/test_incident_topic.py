@@ -67,7 +67,7 @@ def received(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
     )
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     found = []
-    while (record := consumer.poll(20)) is not None and record.error() is None:
+    while (record := consumer.poll(60)) is not None and record.error() is None:
         found.append(((record.key() or b"").decode(), json.loads(record.value() or b"")["status"]))
     assert record is not None
     consumer.close()

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SHORT_SESSION = {
-    Kafka39: {"zookeeper.session.timeout.ms": "4000"},
-    Kafka44: {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "400"},
+    Kafka39: {"zookeeper.session.timeout.ms": "8000"},
+    Kafka44: {"broker.session.timeout.ms": "8000", "broker.heartbeat.interval.ms": "400"},
 }
 """Shorter than the default, so that a killed broker is fenced soon, but long enough for a busy machine."""
 PARTITIONS = 6
@@ -51,14 +51,14 @@ async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[Cluster]
         return check
 
     async def poll_until(poller: Poller[Any], done: Callable[[Poll[Any]], bool]) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             async for poll in poller:
                 polls.append(poll)
                 if done(poll):
                     return
 
     with kafka(brokers=3, config=SHORT_SESSION[kafka]) as cluster, Capture(tmp_path) as capture:
-        async with Poller(cluster.bootstrap, interval=0.1, timeout=10.0, capture=capture) as poller:
+        async with Poller(cluster.bootstrap, interval=0.1, timeout=30.0, capture=capture) as poller:
             await asyncio.to_thread(Administrator(cluster).create, "watched", PARTITIONS, 3)
             await poll_until(poller, is_listed_by_every_broker)
             killed = len(polls)

@@ -114,7 +114,7 @@ async def test_open_transaction_is_listed_and_described(cluster: Cluster, plaint
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce("operated", b"1")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     [listed] = plaintext_operator.json("transactions", "list", "--state", "Ongoing")
     assert listed["name"] == "payments"
     [described] = plaintext_operator.json("transactions", "describe", "payments")

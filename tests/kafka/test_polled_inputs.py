@@ -53,7 +53,7 @@ class Clients:
     def produce(self, records: int) -> None:
         for _ in range(records):
             self._producer.produce(self._topic, b"record", partition=0)
-        assert self._producer.flush(20) == 0
+        assert self._producer.flush(60) == 0
 
     def commit(self, offset: int) -> None:
         position = confluent_kafka.TopicPartition(self._topic, 0, offset)
@@ -79,7 +79,7 @@ class Watch:
         ]
         with Capture(self.folder) as capture:
             async with (
-                asyncio.timeout(30),
+                asyncio.timeout(120),
                 Poller(self._cluster.bootstrap, interval=INTERVAL, requests=requests, capture=capture) as poller,
             ):
                 async for poll in poller:

@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 PASSWORD = "correct horse, battery=staple \u00e9"
 
 
+async def wait_authenticates(
+    cluster: Cluster, security: ClusterSecurity, password: str, mechanism: ScramName = "SCRAM-SHA-512"
+) -> None:
+    """Wait until a password is accepted: brokers learn about it after the response to the command."""
+
+    async def accepted() -> bool:
+        return await authenticates(cluster, security, password, mechanism)
+
+    found: bool = await eventually(accepted, "the password is accepted")
+    assert found
+
+
 async def authenticates(
     cluster: Cluster, security: ClusterSecurity, password: str, mechanism: ScramName = "SCRAM-SHA-512"
 ) -> bool:
@@ -80,10 +92,10 @@ async def test_password_of_the_command_authenticates(
 
     assert operator.json(*set_dora, file, "--dry-run")[0]["status"] == "would be created"
     assert operator.json(*set_dora, file) == [{"name": "dora", "status": "set", "attempts": 1}]
-    assert await authenticates(secured, security, PASSWORD)
+    await wait_authenticates(secured, security, PASSWORD)
     assert not await authenticates(secured, security, "another one")
     operator.json(*set_dora, "-", "--mechanism", "scram-sha-256", "--iterations", "8192", stdin="from stdin")
-    assert await authenticates(secured, security, "from stdin", "SCRAM-SHA-256")
+    await wait_authenticates(secured, security, "from stdin", "SCRAM-SHA-256")
     assert operator.json("users", "list", "dora") == [
         {
             "name": "dora",
@@ -124,7 +136,7 @@ async def test_password_is_asked_for_and_not_echoed(
     assert code == 0, shown
     assert "Password" in shown
     assert "typed" not in shown
-    assert await authenticates(secured44, security, "typed")
+    await wait_authenticates(secured44, security, "typed")
     removed = Operator(secured44.bootstrap, config).json("users", "delete", "dora", "--yes")
     assert len(removed) == 1
 

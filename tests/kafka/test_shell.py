@@ -95,7 +95,7 @@ async def test_stats_of_a_script_are_rows(kafka39: Kafka39, store: str) -> None:
         producer = confluent_kafka.Producer({"bootstrap.servers": kafka39.bootstrap})
         for _ in range(7):
             producer.produce(TOPIC, b"record", partition=1)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         options = ""
         if store == "zookeeper":
             path = ConsumerOffset.path("old", TOPIC, 1)

@@ -44,7 +44,7 @@ def billing(secured: Cluster, security: ClusterSecurity) -> Iterator[None]:
         )
         for index in range(20):
             producer.produce("orders", b"order", partition=index % 2)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         offsets = {TopicPartition("orders", partition): offset for partition, offset in COMMITTED.items()}
         admin.alter_group_offsets("billing", offsets).raise_first()
         yield

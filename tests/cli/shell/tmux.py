@@ -70,7 +70,7 @@ class Terminal:
         """Return the screen and what has scrolled off it."""
         return self._tmux("capture-pane", "-p", "-S", "-")
 
-    def wait_for(self, *texts: str, within: float = 60.0) -> str:
+    def wait_for(self, *texts: str, within: float = 120.0) -> str:
         """Return the screen once it shows texts."""
 
         def shown() -> str | None:
