@@ -114,11 +114,11 @@ class Shell:
     def _write(self, text: str) -> None:
         os.write(self._controller, text.encode())
 
-    def _read_until(self, pattern: str, seconds: float = 30) -> str:
-        shown = ""
+    def _read_until(self, pattern: str, seconds: float = 120) -> str:
+        shown = b""
         end = time.monotonic() + seconds
-        while not re.search(pattern, shown):
+        while not re.search(pattern.encode(), shown):
             ready, _, _ = select.select([self._controller], [], [], max(0, end - time.monotonic()))
             assert ready, f"no {pattern} within {seconds} s in {shown!r}"
-            shown += os.read(self._controller, 1 << 16).decode()
-        return shown.replace("\r\n", "\n")
+            shown += os.read(self._controller, 1 << 16)
+        return shown.decode().replace("\r\n", "\n")

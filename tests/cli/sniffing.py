@@ -32,7 +32,7 @@ class Sniffing:
 
     def finish(self) -> str:
         out = self.run.stdout.read().decode()
-        assert self.run.process.wait(30) == 0
+        assert self.run.process.wait(60) == 0
         return out
 
     def documents(self) -> list[Any]:

@@ -263,7 +263,7 @@ def test_closed_output_ends_the_command() -> None:
         with connect(it.address) as client:
             client.sendall(sized(pack(">hhi", 999, 0, 1)))
             receive_frame(client)
-            assert it.run.process.wait(30) == 141
+            assert it.run.process.wait(60) == 141
 
 
 def test_blocked_output_neither_delays_the_traffic_nor_fills_the_memory() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.administration import Operator
 from tests.cli.running import kwire
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,4 +55,5 @@ def completed(cluster: Cluster, line: str) -> list[str]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_live_names(line: str, candidates: list[str], shop: Cluster) -> None:
-    assert completed(shop, line) == candidates
+    # Tab waits only for a moment for names, which are fetched meanwhile.
+    eventually_sync(lambda: completed(shop, line) == candidates, f"{line!r} is completed with {candidates}")

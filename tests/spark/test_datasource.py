@@ -136,7 +136,7 @@ def test_open_tail_is_read(tmp_path: Path) -> None:
 def test_cluster_is_captured_before_read(spark: SparkSession, tmp_path: Path) -> None:
     with FakeCluster(brokers=2) as cluster:
         read = spark.read.format("kwire").option("bootstrap", cluster.bootstrap).option("interval", 0.1)
-        frames = read.option("seconds", 1).load(str(tmp_path / "capture"))
+        frames = read.option("seconds", 5).load(str(tmp_path / "capture"))
         kinds = {row.kind for row in frames.select("kind").collect()}
 
     assert "full" in kinds
