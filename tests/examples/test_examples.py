@@ -31,7 +31,7 @@ async def start(*arguments: str) -> asyncio.subprocess.Process:
 async def run(*arguments: str) -> str:
     """Return the output of a program that must succeed."""
     process = await start(*arguments)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         out, err = await process.communicate()
     assert (process.returncode, err.decode()) == (0, "")
     return out.decode()
@@ -71,7 +71,7 @@ async def test_watcher_prints_leader_moves_of_a_cluster(capsys: pytest.CaptureFi
 async def test_watcher_without_an_address_watches_a_fake_cluster() -> None:
     process = await start("examples/leader_move_watcher.py")
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         line = await process.stdout.readline()
     process.kill()
     await process.communicate()

@@ -151,7 +151,7 @@ class ServerEnsemble:
         self._root = f"/ensemble-{next(_NAMES)}"
         self._sessions: dict[Store, Proxy] = {}
 
-    async def session(self, session_timeout: float = 4) -> KazooStore:
+    async def session(self, session_timeout: float = 10) -> KazooStore:
         if not self._sessions:
             root = await connect(self._server.hosts)
             await make_path(root, self._root)
