@@ -14,7 +14,7 @@ from kwire.testing import FakeCluster, Misbehavior
 from tests.eventually import eventually
 
 ALL_TOPICS = MetadataRequest(topics=None)
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 def endpoint(cluster: FakeCluster, broker_id: int) -> Endpoint:

@@ -84,7 +84,7 @@ LIST_TOPICS = {
 import sys
 from confluent_kafka.admin import AdminClient
 client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "sniffed"})
-print(*sorted(client.list_topics(timeout=20).topics))
+print(*sorted(client.list_topics(timeout=60).topics))
 """,
     "kafka-python": """
 import sys

@@ -38,7 +38,7 @@ def main(bootstrap: str, properties: str, folder: str, jaas: str) -> None:
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    live = {"bootstrap": bootstrap, "commandConfig": properties, "interval": "0.1", "seconds": "2"}
+    live = {"bootstrap": bootstrap, "commandConfig": properties, "interval": "0.1", "seconds": "6"}
     frame = spark.read.format("kwire").options(**live).load(f"{folder}/batch")
     frame.explain(extended=True)
     answered = frame.where("kind <> 'error'").count()

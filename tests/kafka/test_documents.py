@@ -77,7 +77,7 @@ def test_programs_of_confluent_kafka_on_the_page_work(cluster: Cluster) -> None:
     names["admin"] = names["AdminClient"]({"bootstrap.servers": cluster.bootstrap})
     exec(create.replace("replication_factor=3", "replication_factor=1"), names)
     partition = names["TopicPartition"]("orders", 0)
-    eventually_sync(lambda: "orders" in names["admin"].list_topics(timeout=10).topics, "the broker knows the topic")
+    eventually_sync(lambda: "orders" in names["admin"].list_topics(timeout=60).topics, "the broker knows the topic")
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
     for number in range(5):
         producer.produce(partition.topic, str(number), partition=partition.partition)

@@ -15,7 +15,7 @@ LIST_TOPICS = """
 import sys
 from confluent_kafka.admin import AdminClient
 client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "app"})
-topics = client.list_topics(timeout=20).topics
+topics = client.list_topics(timeout=60).topics
 print(type(topics).__name__)
 """
 

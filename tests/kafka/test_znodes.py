@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def metadata(port: int) -> MetadataResponse:
     """Return the metadata of all topics from a broker."""
     request = frame.encode_request(MetadataRequest(topics=None), version=12, correlation_id=1)
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(request)
         splitter = frame.Splitter()
         while chunk := connection.recv(1 << 16):
@@ -59,7 +59,7 @@ def leaders(port: int, topic: str) -> dict[int, int]:
 
 
 async def wait_until_deleted(store: Store, path: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         changed = asyncio.Event()
         while await store.exists(path, lambda _: changed.set()) is not None:
             await changed.wait()

@@ -30,7 +30,7 @@ async def test_accepted_connection_is_made_or_reset(iterations: int) -> None:
     loop.set_exception_handler(lambda _, context: errors.append(context))
     transports: list[asyncio.Transport] = []
     server = await loop.create_server(lambda: RecordingProtocol(transports), "127.0.0.1")
-    with socket.create_connection(server.sockets[0].getsockname()[:2], timeout=10) as client:
+    with socket.create_connection(server.sockets[0].getsockname()[:2], timeout=60) as client:
         for _ in range(iterations):
             await asyncio.sleep(0)
         await close_server(server)

@@ -99,7 +99,7 @@ class Brokers:
 async def run(brokers: Brokers, work: Callable[[AdminClient], Awaitable[Any]]) -> Any:
     async with scripted_broker("kafka", brokers) as server:
         brokers.server = server
-        async with await AdminClient.open(f"127.0.0.1:{server.port}", timeout=10.0) as admin:
+        async with await AdminClient.open(f"127.0.0.1:{server.port}", timeout=60.0) as admin:
             return await work(admin)
 
 
@@ -169,7 +169,7 @@ async def test_empty_response_of_a_restarted_broker_is_checked(brokers: tuple[in
 
     async with (
         scripted_broker("kafka", respond) as server,
-        await AdminClient.open(f"127.0.0.1:{server.port}", timeout=10.0) as admin,
+        await AdminClient.open(f"127.0.0.1:{server.port}", timeout=60.0) as admin,
     ):
         assert await admin.list_topics() == ["orders"]
 

@@ -134,7 +134,7 @@ def rejecting_server(context: ssl.SSLContext) -> Iterator[str]:
 
 async def fault_of(address: str, config: ConnectionConfig) -> ConnectionFault:
     with pytest.raises(ConnectionFault) as caught:
-        async with await Connection.open(address, config=config, timeout=5) as connection:
+        async with await Connection.open(address, config=config) as connection:
             await connection.send(ALL_TOPICS)
     return caught.value
 

@@ -239,7 +239,7 @@ async def test_http_client_is_named(method: str) -> None:
 
 async def test_tls_client_is_named() -> None:
     def connect(port: int) -> None:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
             ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
 
     async with port() as at:
@@ -373,7 +373,7 @@ async def test_stop_waits_no_longer_than_the_grace_period() -> None:
 async def test_connection_accepted_during_stop_is_closed(turns: int) -> None:
     """The connection may be at any stage in asyncio: `turns` of the loop after the kernel has accepted it."""
     async with port() as at:
-        with socket.create_connection((at.listener.host, at.listener.port), timeout=10) as late:
+        with socket.create_connection((at.listener.host, at.listener.port), timeout=60) as late:
             for _ in range(turns):
                 await asyncio.sleep(0)
             await at.listener.stop()

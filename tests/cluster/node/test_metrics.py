@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read(port: int) -> dict[tuple[str, ...], float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain")
         text = answer.read().decode()
     return {
