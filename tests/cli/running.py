@@ -28,6 +28,17 @@ os.execvp(sys.argv[1], sys.argv[1:])
 )
 """Runs a program with stdin as the terminal of its session, as a terminal emulator does, so that Ctrl-C is a signal."""
 
+INTERRUPTIBLE = (
+    sys.executable,
+    "-c",
+    """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])
+""",
+)
+"""Runs a program that does not ignore interrupts, even if the tests run in the background and ignore them."""
+
 
 class Run(NamedTuple):
     code: int

@@ -14,7 +14,7 @@ import pytest
 from kwire.messages.kafka.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.testing import FakeCluster
-from tests.cli.running import COMMAND, ON_ITS_TERMINAL, environment, read_terminal
+from tests.cli.running import COMMAND, INTERRUPTIBLE, ON_ITS_TERMINAL, environment, read_terminal
 from tests.client.admin.scripted_broker import KeepSilent, scripted_broker
 from tests.client.admin.test_cluster_router import Script
 from tests.eventually import eventually
@@ -42,6 +42,7 @@ async def interrupted(script: Script, when: Callable[[Message], bool], *argument
     async with scripted_broker("kafka", script) as broker:
         script.broker = broker
         process = await asyncio.create_subprocess_exec(
+            *INTERRUPTIBLE,
             *COMMAND,
             *("-b", f"127.0.0.1:{broker.port}", *arguments),
             stdin=subprocess.DEVNULL,
