@@ -20,10 +20,11 @@ async def create(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics.", "NAME")],
     partitions: Annotated[
-        int | None, Option("Number of partitions [default: that of the cluster].", "N", short="-p")
+        int | None, Option("Number of partitions [default on Apache Kafka: that of the cluster].", "N", short="-p")
     ] = None,
     replication_factor: Annotated[
-        int | None, Option("Number of replicas of each partition [default: that of the cluster].", "N", short="-r")
+        int | None,
+        Option("Number of replicas of each partition [default on Apache Kafka: that of the cluster].", "N", short="-r"),
     ] = None,
     config: Annotated[
         list[str], Option("A config of the topics. Can be given several times.", "KEY=VALUE", "topic-configs")
