@@ -168,7 +168,8 @@ def pipeline(
     \b
     Without Spark, an ACTION maintains the tables:
       optimize  merge small files
-      vacuum    delete files that were replaced or removed more than --keep ago [default: 7d]; a stream does it too
+      vacuum    delete files that were replaced or removed more than --keep ago [default: 7d];
+                streams do so too
       expire    remove days that ended more than --keep ago
       migrate   turn a store of kwire before Delta tables into Delta tables
 
