@@ -28,6 +28,13 @@ def test_parameters_are_in_the_query(server: ServerProcess) -> None:
     assert [row["name"] for row in described.body["rows"]] == ["audit", "orders"]
 
 
+def test_error_of_unknown_topic_has_similar_names(server: ServerProcess) -> None:
+    answer = server.get("/api/v1/topics/describe?names=order")
+
+    [failed] = answer.body["rows"]
+    assert failed["error"]["message"].endswith("; did you mean orders?")
+
+
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [

@@ -10,9 +10,9 @@ import click
 
 from kwire.cli.cluster_choice import config_path
 from kwire.cli.question import ask, confirm
-from kwire.cli.suggestions import suggest, with_suggestion
-from kwire.client.admin.errors import AdminError, NotSupported
+from kwire.client.admin.errors import NotSupported
 from kwire.parameters import InvalidArgument
+from kwire.verbs.suggestions import with_suggestions
 from kwire.verbs.verb import Danger, Run
 
 if TYPE_CHECKING:
@@ -110,11 +110,7 @@ class VerbRun:
                 self._check_dialect(admin.dialect)
                 if self.changes_something:
                     await _check_allowed(admin, cluster)
-                try:
-                    rows = await self._verb(self._new_run(), **self._arguments)
-                except AdminError as error:
-                    raise await suggest(admin, error, error.item) from None
-                return [await with_suggestion(admin, row) for row in rows]
+                return await with_suggestions(admin, self._verb(self._new_run(), **self._arguments))
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:
                 raise

@@ -27,6 +27,7 @@ from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_response, refuse, rows_response
 from kwire.verbs import similar
 from kwire.verbs.changes import InvalidArgument
+from kwire.verbs.suggestions import with_suggestions
 from kwire.verbs.verb import Danger, Failed, Failure, Run, TimedOut, Unhealthy
 from kwire.verbs.written_files import ReturnedFiles
 
@@ -156,8 +157,9 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
             options = _options(verb, values)
         with arguments(verb, values) as given:
             await access.check(verb, dry_run=options.get("dry_run", False))
+            admin = await access.admin()
             run = Run(
-                await access.admin(),
+                admin,
                 dry_run=options.get("dry_run", False),
                 wait=options.get("wait", 0.0),
                 confirm=partial(_confirm, options.get("confirm", False), access.cluster.typed_name),
@@ -165,7 +167,7 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
                 here=False,
                 files=files,
             )
-            rows = await verb(run, **given)
+            rows = await with_suggestions(admin, verb(run, **given))
         response = rows_response(rows, warnings, files.texts)
         outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
     except Unhealthy as answer:

@@ -167,7 +167,7 @@ class ShellSession(VerbSession):
 
     def _none_missing(self, find: Callable[[AdminClient], Awaitable[Mapping[str, AdminError]]]) -> bool:
         """Report names that do not exist with the nearest ones, and return whether there are none."""
-        from kwire.cli.suggestions import with_suggestion
+        from kwire.verbs.suggestions import with_suggestion
         from kwire.verbs.verb import Failure
 
         async def suggest(admin: AdminClient) -> list[Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cli.suggestions import suggest
 from kwire.client.admin import AdminClient, AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.testing import FakeCluster
+from kwire.verbs.suggestions import with_suggestion
+from kwire.verbs.verb import Failure
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,6 @@ async def test_error_is_kept_if_similar_names_cannot_be_listed(code: ErrorCode, 
     error = AdminError.of_kafka(code, item, "it does not exist")
     with FakeCluster(brokers=1, topics=["orders"]) as cluster:
         async with await AdminClient.open(cluster.bootstrap) as admin:
-            found = await suggest(admin, error, item)
+            found = await with_suggestion(admin, Failure(item, error))
 
-    assert (found.code, found.text) == (code, f"it does not exist{suggestion}")
+    assert (found.error.code, found.error.text) == (code, f"it does not exist{suggestion}")

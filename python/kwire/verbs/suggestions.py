@@ -11,9 +11,11 @@ from kwire.verbs import similar
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
     from kwire.client.admin import AdminClient
 
-__all__ = ["suggest", "with_suggestion"]
+__all__ = ["with_suggestion", "with_suggestions"]
 
 KINDS: dict[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "topics",
@@ -23,12 +25,25 @@ KINDS: dict[int, str] = {
 """The kind of the name that an error rejects, by its code. The drafts of KIP-4 have the same code for topics."""
 
 
-async def with_suggestion(admin: AdminClient, row: Any) -> Any:
-    """Return a row; a failure because of an unknown name with the names that are most similar to it."""
-    return Failure(row.name, await suggest(admin, row.error, row.name)) if isinstance(row, Failure) else row
+async def with_suggestions(admin: AdminClient, rows: Awaitable[Sequence[Any]]) -> list[Any]:
+    """Return the rows of a verb; errors because of unknown names have the names that are most similar to these.
+
+    Raises:
+        KwireError: the verb failed.
+    """
+    try:
+        found = await rows
+    except AdminError as error:
+        raise await _suggest(admin, error, error.item) from None
+    return [await with_suggestion(admin, row) if isinstance(row, Failure) else row for row in found]
 
 
-async def suggest(admin: AdminClient, error: AdminError, item: str) -> AdminError:
+async def with_suggestion(admin: AdminClient, failure: Failure) -> Failure:
+    """Return a failure; one because of an unknown name has the names that are most similar to it."""
+    return Failure(failure.name, await _suggest(admin, failure.error, failure.name))
+
+
+async def _suggest(admin: AdminClient, error: AdminError, item: str) -> AdminError:
     """Return an error; one because of an unknown name with the names that are most similar to it.
 
     If the names cannot be listed, the error is returned as it is: it must not be lost, nor the results beside it.
