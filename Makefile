@@ -52,7 +52,7 @@ lint: setup ## check formatting, style, types, layers and the stub of the native
 	scripts/lint.sh
 
 bench: setup ## measure against peers in one run; prints ratios, writes JSON records
-	$(BIN)/python -m benches.run && $(BIN)/python -m benches.figures
+	$(BIN)/python -m benches.run && $(BIN)/python -m benches.figures && $(BIN)/python -m benches.native
 
 bench-native: setup ## measure against codecs in Java, Go and Rust; names the toolchains it lacks
 	$(BIN)/python -m benches.native
