@@ -4,7 +4,9 @@ PYTHON ?= python3
 SECONDS ?= 60
 ROUNDS ?= 20
 DIST ?= dist
+OPTIONS ?=
 BIN := .venv/bin
+PYTEST = $(BIN)/python -m pytest $(OPTIONS)
 QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --ignore=tests/report --ignore=tests/test_demo.py
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
 # Many tests wait for brokers or timers, so one process more than processors keeps them busy.
@@ -23,13 +25,13 @@ demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a
 
 test: setup ## run all tests, Rust's and Python's, but those of test-kafka and test-release
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(BIN)/python -m pytest --ignore=tests/kafka --ignore=tests/release --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
+	$(PYTEST) --ignore=tests/kafka --ignore=tests/release --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
-	$(BIN)/python -m pytest tests/kafka
+	$(PYTEST) tests/kafka
 
 test-release: setup ## build the wheel for each CPython on this machine, and test it
-	$(BIN)/python -m pytest tests/release
+	$(PYTEST) tests/release
 
 miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly Rust with the components miri and rust-src)
 	$(BIN)/python -m tests.write_rust_cases
