@@ -105,31 +105,38 @@ class SaslAuthentication:
         return response
 
     def _checked(self, mechanism: ServerMechanism, token: bytes) -> bytes:
-        """Return the response of a mechanism. After too many wrong passwords, a right one is rejected, too."""
+        """Return the response of a mechanism.
+
+        Raises:
+            AuthenticationRejected: the password is wrong, or there were too many wrong ones before.
+        """
         try:
             response = mechanism.respond(token)
         except AuthenticationRejected:
             if mechanism.claimed is not None:
-                self._guesses.add(self._allowed_guesser(mechanism.claimed))
+                self._check_guesses(mechanism.claimed)
+                self._guesses.add(self._counted_as(mechanism.claimed))
             raise
         if mechanism.user is not None:
-            self._allowed_guesser(mechanism.user)
+            self._check_guesses(mechanism.user)
         return response
 
-    def _allowed_guesser(self, user: str) -> str:
-        """Return under which name a wrong password of a user is counted.
+    def _counted_as(self, user: str) -> str:
+        """Return the name under which wrong passwords of a user are counted."""
+        return f"{self._host} {user[:MAX_NAME]}"
+
+    def _check_guesses(self, user: str) -> None:
+        """Check how many wrong passwords of a user came from this address.
 
         Raises:
             AuthenticationRejected: there were too many.
         """
-        name = f"{self._host} {user[:MAX_NAME]}"
-        seconds = self._guesses.wait(name)
+        seconds = self._guesses.wait(self._counted_as(user))
         if seconds:
             raise AuthenticationRejected(
                 f"Authentication failed: too many wrong passwords of this user from {self._host}:"
                 f" try again in {seconds} s"
             )
-        return name
 
     def _complete(self, user: str, session_seconds: float) -> None:
         if self.user not in {None, user}:
