@@ -167,11 +167,14 @@ class ShellSession(VerbSession):
 
     def _none_missing(self, find: Callable[[AdminClient], Awaitable[Mapping[str, AdminError]]]) -> bool:
         """Report names that do not exist with the nearest ones, and return whether there are none."""
-        from kwire.verbs.suggestions import with_suggestion
+        from kwire.verbs.suggestions import with_suggestions
         from kwire.verbs.verb import Failure
 
+        async def failures(admin: AdminClient) -> list[Failure]:
+            return [Failure(name, error) for name, error in (await find(admin)).items()]
+
         async def suggest(admin: AdminClient) -> list[Any]:
-            return [await with_suggestion(admin, Failure(name, error)) for name, error in (await find(admin)).items()]
+            return await with_suggestions(admin, failures(admin))
 
         missing = self.ask(suggest)
         for each in missing:
