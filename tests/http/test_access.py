@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,12 +11,10 @@ import pytest
 from kwire.http.access import InvalidTokens, Role, is_loopback, read_tokens
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
-from tests.eventually import eventually_sync
 from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from kwire.testing import FakeCluster
 
@@ -55,20 +54,46 @@ def test_token_is_required(guarded: ServerProcess) -> None:
     assert guarded.get(f"/api/v1/topics/list?token={READER}").status == 401
 
 
-def test_address_with_too_many_wrong_tokens_waits(cluster: FakeCluster, tokens: Path) -> None:
+def test_wrong_tokens_are_throttled_and_right_tokens_are_not(cluster: FakeCluster, tokens: Path) -> None:
     with ServerProcess(cluster.bootstrap, "--tokens", tokens) as server:
-        refused = [server.get("/api/v1/topics/list", **bearer("x")) for _ in range(15)]
-        assert {each.status for each in refused[:10]} == {401}
-        assert refused[-1].status == 429
-        assert refused[-1].headers["retry-after"] in {"1", "2"}
-        assert "too many wrong tokens came from 127.0.0.1" in refused[-1].body["error"]["message"]
+        refused = [server.get("/api/v1/topics/list", **bearer("x")) for _ in range(30)]
+        assert {answer.status for answer in refused[:10]} == {401}
+        throttled = next(answer for answer in refused if answer.status == 429)
+        assert int(throttled.headers["retry-after"]) >= 1
+        assert "too many wrong tokens came from 127.0.0.1" in throttled.body["error"]["message"]
         assert server.get("/").status == 200
-        eventually_sync(lambda: server.get("/api/v1/topics/list", **bearer(READER)).status == 200, "a token is checked")
+        assert server.get("/api/v1/topics/list", **bearer(READER)).status == 200
+
+
+def test_new_token_is_printed_once_and_accepted(cluster: FakeCluster, tmp_path: Path) -> None:
+    run = kwire("http", "--new-token", "night shift", "--role", "change")
+    assert run.code == 0
+    token = run.err.split()[-1]
+    assert token not in run.out
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(run.out + kwire("http", "--new-token", "grafana").out)
+    tokens.chmod(0o600)
+    assert [(each.name, each.role) for each in read_tokens(tokens)] == [
+        ("night shift", Role.CHANGE),
+        ("grafana", Role.READ),
+    ]
+    with ServerProcess(cluster.bootstrap, "--tokens", tokens) as server:
+        assert server.get("/api/v1/topics/list", **bearer(token)).status == 200
+
+
+def test_tokens_of_the_documentation_are_refused(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/http.md").read_text()
+    sample = page.split("# tokens.toml", 1)[1].split("```", 1)[0]
+    file = tmp_path / "tokens.toml"
+    file.write_text("#" + sample)
+    with pytest.raises(InvalidTokens, match="expected 64 hexadecimal digits"):
+        read_tokens(file)
 
 
 def test_page_and_description_need_no_token(guarded: ServerProcess) -> None:
-    for path in ("/", "/page.js", "/page.css", "/openapi.json"):
+    for path in ("/", "/page.js", "/page.css", "/openapi.json", "/healthz"):
         assert guarded.get(path).status == 200
+    assert guarded.get("/healthz").body == {"status": "ok"}
 
 
 def test_roles(guarded: ServerProcess) -> None:
@@ -85,6 +110,26 @@ def test_log_names_who_changed_something_and_no_token(guarded: ServerProcess) ->
     assert "User:bob ran topics delete from 127.0.0.1: not confirmed" in log
     assert READER not in log
     assert CHANGER not in log
+
+
+def test_log_has_no_arguments_of_changes(server: ServerProcess) -> None:
+    server.post("/api/v1/configs/set", {"resource": "topic/orders", "values": ["hunter2secret"]})
+    server.post(
+        "/api/v1/topics/create", {"names": ["a"], "partitions": 1, "replication_factor": 1, "config": ["hunter2-no"]}
+    )
+    log = server.log()
+    assert "ran configs set from 127.0.0.1: InvalidArgument" in log
+    assert "hunter2" not in log
+
+
+def test_request_cannot_forge_a_line_of_the_log(guarded: ServerProcess) -> None:
+    guarded.get("/%0a2026-11-23%20INFO%20kwire.http%20User:admin%20ran%20topics%20delete%1b%5b31m%E2%80%AE")
+    guarded.get("/" + "x" * 30_000)
+    guarded.get("/api/v1/topics/list", Host="h", Origin="x\x1b[31m")
+    lines = guarded.log().splitlines()
+    assert not any(line.startswith("2026-11-23 INFO") for line in lines)
+    assert all(line.isprintable() and len(line) < 500 for line in lines)
+    assert any("refused 'GET' '/\\n2026-11-23 INFO" in line for line in lines)
 
 
 def test_without_tokens_requests_from_this_machine_can_only_read(cluster: FakeCluster) -> None:

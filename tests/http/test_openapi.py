@@ -14,11 +14,23 @@ if TYPE_CHECKING:
 
 
 def test_document_is_valid() -> None:
-    validate(openapi_document())
+    for needs_token in (True, False):
+        validate(openapi_document(needs_token=needs_token))
 
 
 def test_server_serves_the_document(server: ServerProcess) -> None:
-    assert server.get("/openapi.json").body == openapi_document()
+    assert server.get("/openapi.json").body == openapi_document(needs_token=False)
+
+
+def test_token_is_required_exactly_if_the_server_has_tokens() -> None:
+    assert openapi_document(needs_token=False)["security"] == []
+    assert openapi_document(needs_token=True)["security"] == [{"token": []}]
+
+
+def test_statuses_of_the_server_are_described() -> None:
+    paths = openapi_document()["paths"]
+    assert {"401", "403", "405", "421", "429", "500", "503"} <= paths["/api/v1/events"]["get"]["responses"].keys()
+    assert {"400", "408", "413", "428"} <= paths["/api/v1/topics/delete"]["post"]["responses"].keys()
 
 
 def test_every_verb_is_described() -> None:
@@ -61,3 +73,4 @@ def test_secrets_are_fields_of_a_body() -> None:
     properties = openapi_document()["paths"]["/api/v1/users/set"]["post"]["requestBody"]["content"]
     password = properties["application/json"]["schema"]["properties"]["password"]
     assert (password["format"], password["writeOnly"]) == ("password", True)
+    assert password["description"] == "The new password."

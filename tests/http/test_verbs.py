@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire import EncodeError, encode
+from kwire.http.responses import status_of
+from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.cli.running import kwire
 from tests.http.server_process import ServerProcess
 
@@ -79,6 +82,22 @@ def test_wrong_body_is_one_sentence(
     answer = server.post("/api/v1/topics/create", body, **headers)
     assert answer.status == status
     assert answer.body["error"]["message"].startswith(message)
+
+
+def test_values_that_no_request_can_carry_are_400() -> None:
+    for names, partitions in ((["new"], 2**31), (["\ud800"], 1), (["x" * 300_000], 1)):
+        topics = tuple(
+            CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, assignments=(), configs=())
+            for name in names
+        )
+        with pytest.raises(EncodeError) as caught:
+            encode(CreateTopicsRequest(topics=topics), version=7)
+        assert status_of(caught.value) == 400
+
+
+def test_wrong_method_has_the_right_ones_in_allow(server: ServerProcess) -> None:
+    answer = server.get("/api/v1/topics/create")
+    assert (answer.headers["allow"], answer.body["error"]["name"]) == ("POST", "MethodNotAllowed")
 
 
 def test_parameters_of_a_change_are_not_in_the_address(server: ServerProcess) -> None:

@@ -157,7 +157,7 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
             [f"--{parameter.name.replace('_', '-')}-file", parameter.name],
             type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
             metavar=declared.metavar,
-            help=declared.help,
+            help=f"{declared.help} Read from this file; - is stdin [default: ask].",
         )
     return click.Option(
         [*declared.names(parameter.name), parameter.name],

@@ -4,21 +4,26 @@
 - A client certificate is an alternative. Browsers present it on their own, so requests from other origins are refused.
 - Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages may not:
   a request must name a loopback address in the header Host (DNS rebinding), and must not come from another origin.
-- An address that sent too many wrong tokens waits before its tokens are checked again (`GuessLimit`).
+- A right token is always accepted: many clients share the address of a proxy. An address that sends too many wrong
+  tokens is answered 429 instead of 401 (`GuessLimit`).
 - Changes are JSON, which no form of another page can send.
+- Texts of requests are logged in quotes, escaped, and cut, so that no request can forge a line of the audit log.
 - Roles are decided by the authorizer of nodes: `read` is Kafka's operation Describe on the cluster, `change` is Alter.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.datastructures import Headers
 
@@ -28,7 +33,7 @@ from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
 from kwire.guess_limit import GuessLimit
-from kwire.http.client_certificates import CERTIFICATE
+from kwire.http.connections import CERTIFICATE, CONNECTION
 from kwire.http.responses import refuse
 from kwire.verbs.verb import Danger
 
@@ -38,12 +43,27 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["AccessControl", "CertificateRole", "InvalidTokens", "Role", "Token", "is_loopback", "read_tokens"]
+__all__ = [
+    "AccessControl",
+    "CertificateRole",
+    "InvalidTokens",
+    "NewToken",
+    "Role",
+    "Token",
+    "is_loopback",
+    "new_token",
+    "quoted",
+    "read_tokens",
+]
 
 log = logging.getLogger("kwire.http")
 
 SHORTEST_TOKEN = 20
-"""Characters. One address can guess one token a second, but there are many addresses."""
+"""Minimum length of a token in characters. Tokens can be guessed as fast as the server answers."""
+NEW_TOKEN_BYTES = 32
+"""Random bytes of a generated token."""
+LONGEST_LOGGED = 200
+"""Maximum number of characters of a text that is logged from a request."""
 LOCAL_NAMES = frozenset({"localhost", "ip6-localhost"})
 CONTENT_SECURITY_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -70,6 +90,13 @@ class Role(StrEnum):
     CHANGE = "change"
 
 
+REFUSALS = {
+    401: "NotAuthenticated",
+    403: "NotAuthorized",
+    421: "MisdirectedRequest",
+    429: "TooManyWrongTokens",
+}
+"""Names of errors by status."""
 OPERATIONS = {Role.READ: AclOperation.DESCRIBE, Role.CHANGE: AclOperation.ALTER}
 """The operation on the cluster that a role permits. Alter implies Describe."""
 
@@ -165,6 +192,32 @@ def is_loopback(host: str) -> bool:
         return host.lower() in LOCAL_NAMES
 
 
+class NewToken(NamedTuple):
+    """A generated token.
+
+    Attributes:
+        text: the token, which is stored nowhere.
+        table: its table for a file of tokens, which contains the SHA-256 of the text only.
+    """
+
+    text: str
+    table: str
+
+
+def new_token(name: str, role: Role) -> NewToken:
+    """Return a random token."""
+    text = token_urlsafe(NEW_TOKEN_BYTES)
+    # A quoted key of TOML has the escapes of JSON.
+    key = name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
+    digest = sha256(text.encode()).hexdigest()
+    return NewToken(text, f'[tokens.{key}]\nrole = "{role}"\nsha256 = "{digest}"\n')
+
+
+def quoted(text: str) -> str:
+    """Return a text of a request for the log: in quotes, without control characters, and not too long."""
+    return repr(text if len(text) <= LONGEST_LOGGED else text[: LONGEST_LOGGED - 1] + "…")
+
+
 def _address(scope: Scope) -> str:
     """Return the address of the client."""
     return scope["client"][0] if scope.get("client") else "unknown"
@@ -175,7 +228,7 @@ def _check_host(headers: Headers) -> tuple[int, str] | None:
     host = headers.get("host", "")
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     if not is_loopback(name):
-        return 421, f"the header Host names {host!r}: this server answers to loopback addresses only"
+        return 421, f"the header Host names {quoted(host)}: this server answers to loopback addresses only"
     return None
 
 
@@ -183,7 +236,7 @@ def _check_origin(headers: Headers) -> tuple[int, str] | None:
     """Return why a request may come from a web page of another origin."""
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != headers.get("host", ""):
-        return 403, f"requests from the origin {origin!r} are not allowed"
+        return 403, f"requests from the origin {quoted(origin)} are not allowed"
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return 403, "requests from other sites are not allowed"
     return None
@@ -243,15 +296,20 @@ class AccessControl:
             reason = self._authenticate(scope, headers)
         if reason is not None:
             status, sentence = reason
-            log.warning("refused %s %s from %s: %s", scope["method"], scope["path"], _address(scope), sentence)
-            response = refuse(status, "NotAuthorized", sentence)
+            log.warning(
+                "refused %s %s from %s: %s", quoted(scope["method"]), quoted(scope["path"]), _address(scope), sentence
+            )
+            response = refuse(status, REFUSALS[status], sentence)
             if status == 401:
                 response.headers["WWW-Authenticate"] = "Bearer"
             elif status == 429:
                 response.headers["Retry-After"] = str(self._guesses.wait(_address(scope)))
             await response(scope, receive, send_secured)
             return
-        scope.setdefault("state", {})["access"] = self
+        state = scope.setdefault("state", {})
+        state["access"] = self
+        if "principal" in state and CONNECTION in state:
+            state[CONNECTION].has_authenticated = True
         await self._app(scope, receive, send_secured)
 
     def _authenticate(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
@@ -271,14 +329,14 @@ class AccessControl:
             if certificate is not None:
                 return 401, f"the certificate {certificate} has no role, and the request has no token"
             return 401, "a token is required in the header Authorization: Bearer TOKEN"
+        digest = sha256(text.strip().encode("latin-1")).digest()
+        matches = [token for token in self._tokens if compare_digest(token.digest, digest)]
+        if matches:
+            state["principal"] = f"User:{matches[0].name}"
+            return None
         address = _address(scope)
         seconds = self._guesses.wait(address)
         if seconds:
             return 429, f"too many wrong tokens came from {address}: try again in {seconds} s"
-        digest = sha256(text.strip().encode("latin-1")).digest()
-        found = [token for token in self._tokens if compare_digest(token.digest, digest)]
-        if not found:
-            self._guesses.add(address)
-            return 401, "the token is unknown"
-        state["principal"] = f"User:{found[0].name}"
-        return None
+        self._guesses.add(address)
+        return 401, "the token is unknown"

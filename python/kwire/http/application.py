@@ -6,6 +6,7 @@ JSON object, which also has `dry_run`; those that destroy something require `con
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -24,7 +25,7 @@ from kwire.http.access import AccessControl, Role
 from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of
 from kwire.http.cluster_access import ClusterAccess
 from kwire.http.openapi import openapi_document, served_verbs
-from kwire.http.responses import error_response, refuse, rows_response
+from kwire.http.responses import error_name, error_response, refuse, rows_response
 from kwire.verbs import similar
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.suggestions import with_suggestions
@@ -46,7 +47,9 @@ __all__ = ["application"]
 log = logging.getLogger("kwire.http")
 
 LARGEST_BODY = 4 << 20
-"""Bytes of a request."""
+"""Maximum size of the body of a request in bytes."""
+BODY_TIMEOUT_S = 30.0
+"""Deadline in seconds of the body of a request: 140 kB a second for the largest one."""
 PAGE_FILES = {
     "/": ("index.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
@@ -56,6 +59,10 @@ PAGE_FILES = {
 
 class NotConfirmed(Exception):
     """A verb that destroys something was run without a confirmation."""
+
+
+class BodyTimeout(Exception):
+    """The body of a request was not received in time."""
 
 
 class BodyTooLarge(Exception):
@@ -77,7 +84,7 @@ def application(
         anonymous: what requests without a token may do if there are no tokens.
     """
     access = ClusterAccess(cluster)
-    document = json.dumps(openapi_document()).encode()
+    document = json.dumps(openapi_document(needs_token=bool(tokens))).encode()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -87,6 +94,10 @@ def application(
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
+    async def health(_: Request) -> Response:
+        """Answer that the server runs. The state of the cluster is `GET /api/v1/cluster/health`."""
+        return Response(b'{"status":"ok"}', media_type="application/json")
+
     async def events(request: Request) -> Response:
         stream = feed.stream(request.headers.get("last-event-id"))
         return StreamingResponse(stream, media_type="text/event-stream")
@@ -94,6 +105,7 @@ def application(
     routes = [
         *(Route(path, partial(_page_file, *file)) for path, file in PAGE_FILES.items()),
         Route("/openapi.json", openapi),
+        Route("/healthz", health),
         Route("/api/v1/events", _guarded(Danger.READS, events)),
     ]
     for verb in served_verbs():
@@ -103,7 +115,7 @@ def application(
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
     )
-    return AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json"))
+    return AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json", "/healthz"))
 
 
 async def _page_file(name: str, media_type: str, _: Request) -> Response:
@@ -116,12 +128,14 @@ def _no_route(request: Request, error: Exception) -> Response:
     paths = tuple(f"/api/v1/{verb.noun}/{verb.name}" for verb in served_verbs())
     path = request.url.path
     if error.status_code == 405:
-        message = f"{path} does not have the method {request.method}: it has {(error.headers or {}).get('Allow')}"
-    else:
-        suggested = similar(path, paths)
-        hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-        message = f"{path} does not exist{hint}"
-    return refuse(error.status_code, "NotFound", message)
+        methods = (error.headers or {}).get("Allow", "")
+        message = f"{path} does not have the method {request.method}: it has {methods}"
+        response = refuse(405, "MethodNotAllowed", message)
+        response.headers["Allow"] = methods
+        return response
+    suggested = similar(path, paths)
+    hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+    return refuse(error.status_code, "NotFound", f"{path} does not exist{hint}")
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
@@ -173,13 +187,16 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
     except Unhealthy as answer:
         status = 503 if isinstance(answer, TimedOut) else 409 if isinstance(answer, Failed) else 200
         response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status)
-        outcome = answer.summary
+        outcome = type(answer).__name__
     except NotConfirmed as question:
         response, outcome = refuse(428, "NotConfirmed", str(question)), "not confirmed"
     except BodyTooLarge as error:
-        response, outcome = refuse(413, "BodyTooLarge", str(error)), str(error)
+        response, outcome = refuse(413, "BodyTooLarge", str(error)), "body too large"
+    except BodyTimeout as error:
+        response, outcome = refuse(408, "BodyTimeout", str(error)), "body incomplete"
+        response.headers["Connection"] = "close"
     except (KwireError, InvalidArgument) as error:
-        response, outcome = error_response(error), str(error)
+        response, outcome = error_response(error), error_name(error)
     if verb.danger > Danger.READS:
         _audit(verb, request, options, outcome, time.monotonic() - started)
     return response
@@ -191,16 +208,21 @@ async def _json_object(request: Request) -> dict[str, Any]:
     Raises:
         InvalidArgument: it is not a JSON object.
         BodyTooLarge: it is too large.
+        BodyTimeout: it was not received in time.
     """
     if request.query_params:
         raise InvalidArgument("expected the parameters in the body, got some in the address")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidArgument("expected the header Content-Type: application/json")
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_BODY:
-            raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > LARGEST_BODY:
+                    raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")
+    except TimeoutError:
+        raise BodyTimeout(f"the body was not received within {BODY_TIMEOUT_S:g} s") from None
     try:
         values = json.loads(body)
     except (ValueError, RecursionError):
@@ -242,7 +264,10 @@ def _confirm(given: bool | str, typed_name: str | None, question: str) -> None:
 
 
 def _audit(verb: Verb[Any], request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:
-    """Log the principal and the verb of a change. Arguments are not logged: values of configs may be secrets."""
+    """Log the principal, the verb, and the outcome of a change.
+
+    Neither arguments nor the texts of errors, which quote them, are logged: values of configs can be secrets.
+    """
     log.info(
         "%s ran %s %s%s from %s: %s (%.3f s)",
         request.state.principal,

@@ -3,6 +3,9 @@
 A poller asks every broker. Each of them reports a change itself, so an event names the broker that reported it. A
 broker that does not respond is an event as well: `broker-unreachable`, and `broker-reachable` once it responds.
 
+The cluster is polled while there is a reader, and READER_TIMEOUT_S longer, so that a reader can reconnect. Events of an
+earlier run of the poller have other ids: changes between two runs are not known.
+
 A stream starts with the event `state`. A reader that reconnects with the header Last-Event-ID receives what it missed;
 one that is too slow receives the event `lost` and continues with the oldest event that is kept.
 """
@@ -23,7 +26,7 @@ from kwire.errors import KwireError
 from kwire.verbs.rows import json_value
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from kwire.client import ConnectionConfig, Poll
 
@@ -31,16 +34,20 @@ __all__ = ["ChangeFeed"]
 
 log = logging.getLogger("kwire.http")
 
-KEPT = 2000
-"""Events that are kept for readers that reconnect."""
-HEARTBEAT = 10.0
+MAX_EVENTS = 2000
+"""Maximum number of events kept for readers that reconnect."""
+HEARTBEAT_S = 10.0
 """Seconds without an event after which a comment is sent, so that a closed connection is noticed."""
-PAUSE = 2.0
-"""Seconds before a poller that failed is started again."""
+RETRY_INTERVAL_S = 2.0
+"""Pause in seconds before a failed poller is started again."""
+READER_TIMEOUT_S = 15.0
+"""Seconds without a reader after which polling ends. Browsers reconnect after 3 s."""
+EVENT_NUMBER = re.compile("[0-9]{1,18}")
+"""`str.isdigit` accepts superscripts, and `int` refuses long texts."""
 
 
 class ChangeFeed:
-    """Polls a cluster from the first reader on, and keeps its latest events.
+    """Polls a cluster while there are readers, and keeps its latest events.
 
     Args:
         bootstrap: some brokers of the cluster.
@@ -52,15 +59,22 @@ class ChangeFeed:
         self._bootstrap = bootstrap
         self._interval = interval
         self._config = config
-        self._run_id = secrets.token_hex(4)  # event ids of an earlier process mean nothing
-        self._events: deque[tuple[int, str, str]] = deque(maxlen=KEPT)
+        self._run_id = ""
+        self._events: deque[tuple[int, str, str]] = deque(maxlen=MAX_EVENTS)
         self._last_id = 0
         self._changed = asyncio.Condition()
         self._unreachable: dict[str, dict[str, Any]] = {}
         self._cluster_id: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._polled = asyncio.Event()
+        self._readers = 0
+        self._stop_timer: asyncio.TimerHandle | None = None
         self._closed = False
+
+    @property
+    def is_polling(self) -> bool:
+        """True while the cluster is polled."""
+        return self._task is not None
 
     async def close(self) -> None:
         """Stop polling, and end all streams."""
@@ -68,44 +82,75 @@ class ChangeFeed:
             self._closed = True
             self._changed.notify_all()
         self._polled.set()
-        if self._task is not None:
-            self._task.cancel()
+        task = self._task
+        self._stop()
+        if task is not None:
             with suppress(asyncio.CancelledError):
-                await self._task
+                await task
 
-    async def stream(self, last_event_id: str | None) -> AsyncIterator[str]:
+    async def stream(self, last_event_id: str | None) -> AsyncGenerator[str]:
         """Yield the text of server-sent events until the feed is closed.
 
         Args:
             last_event_id: the last event that the reader has seen; None for new events only.
         """
-        if self._task is None:
+        self._readers += 1
+        try:
+            self._start()
+            await self._polled.wait()  # changes are differences to the first poll
+            async for text in self._texts(self._position(last_event_id)):
+                yield text
+        finally:
+            self._readers -= 1
+            if self._readers == 0 and self._task is not None:
+                self._stop_timer = asyncio.get_running_loop().call_later(READER_TIMEOUT_S, self._stop)
+
+    def _start(self) -> None:
+        if self._stop_timer is not None:
+            self._stop_timer.cancel()
+            self._stop_timer = None
+        if self._task is None and not self._closed:
+            self._run_id = secrets.token_hex(4)
             self._task = asyncio.create_task(self._poll())
-        await self._polled.wait()  # changes are differences to the first poll
-        seen = self._position(last_event_id)
+
+    def _stop(self) -> None:
+        """Stop polling and forget the state of the cluster, which changes unseen from now on."""
+        if self._stop_timer is not None:
+            self._stop_timer.cancel()
+            self._stop_timer = None
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        if not self._closed:
+            self._polled.clear()
+            self._events.clear()
+            self._unreachable.clear()
+
+    async def _texts(self, position: int) -> AsyncIterator[str]:
+        """Yield the state, and the events after a position."""
         state = {"cluster_id": self._cluster_id, "unreachable": list(self._unreachable.values())}
-        yield self._text(seen, "state", json.dumps(state))
+        yield self._text(position, "state", json.dumps(state))
         while not self._closed:
-            if not await self._wait_for_event_after(seen):
+            if not await self._wait_for_event_after(position):
                 yield ": no change\n\n"
                 continue
             oldest = self._events[0][0]
-            if oldest > seen + 1:
-                yield self._text(oldest - 1, "lost", json.dumps({"events": oldest - 1 - seen}))
-            later = "".join(self._text(*each) for each in self._events if each[0] > seen)
-            seen = self._last_id
+            if oldest > position + 1:
+                yield self._text(oldest - 1, "lost", json.dumps({"events": oldest - 1 - position}))
+            later = "".join(self._text(*event) for event in self._events if event[0] > position)
+            position = self._last_id
             yield later
 
-    async def _wait_for_event_after(self, seen: int) -> bool:
+    async def _wait_for_event_after(self, position: int) -> bool:
         """Return whether there is a later event, after waiting for one for a while."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(HEARTBEAT), self._changed:
-                await self._changed.wait_for(lambda: self._last_id > seen or self._closed)
-        return self._last_id > seen
+            async with asyncio.timeout(HEARTBEAT_S), self._changed:
+                await self._changed.wait_for(lambda: self._last_id > position or self._closed)
+        return self._last_id > position
 
     def _position(self, last_event_id: str | None) -> int:
         run_id, _, number = (last_event_id or "").partition("-")
-        if run_id != self._run_id or not number.isdigit():
+        if run_id != self._run_id or not EVENT_NUMBER.fullmatch(number):
             return self._last_id
         return min(int(number), self._last_id)
 
@@ -120,7 +165,7 @@ class ChangeFeed:
                         await self._take(poll)
             except KwireError as error:
                 log.error("polling of %s failed: %s", self._bootstrap, error)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_INTERVAL_S)
 
     async def _take(self, poll: Poll[Any]) -> None:
         self._cluster_id = poll.cluster_id or self._cluster_id

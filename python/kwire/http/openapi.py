@@ -12,9 +12,7 @@ from kwire.verbs import find_verb, noun_help, nouns, verbs
 from kwire.verbs.verb import Danger
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kwire.verbs.verb import Parameter, Verb
+    from kwire.verbs.verb import Verb
 
 __all__ = ["openapi_document", "served_verbs"]
 
@@ -33,15 +31,25 @@ ERROR = {
     },
     "required": ["code", "name", "message"],
 }
-ERRORS = {
-    "400": "An argument is invalid, or the cluster does not have the operation.",
+COMMON_ERRORS = {
     "401": "The token is missing or unknown.",
     "403": "The role of the token, or Kafka's permissions, do not allow it.",
-    "429": "Too many wrong tokens came from the address of the client.",
+    "405": "The path does not have the method: `Allow` has those that exist.",
+    "421": "The header Host does not name a loopback address, and the server has no tokens.",
+    "429": "Too many wrong tokens came from the address of the client: `Retry-After` has the seconds to wait.",
+    "500": "The server has a bug; its log has a traceback.",
+    "503": "No broker responds, a time ran out, or all connections of the server are in use.",
+}
+"""Statuses that every path can have."""
+ERRORS = COMMON_ERRORS | {
+    "400": "An argument is invalid, or the cluster does not have the operation.",
     "404": "The topic, group, or transaction is unknown.",
     "409": "A broker refused it.",
     "502": "The response of a broker was lost: the outcome is unknown.",
-    "503": "No broker responds, or a time ran out.",
+}
+BODY_ERRORS = {
+    "408": "The body was not received in time.",
+    "413": "The body is too large.",
 }
 
 
@@ -52,8 +60,12 @@ def served_verbs() -> tuple[Verb[Any], ...]:
     return tuple(verb for verb in found if verb is not None)
 
 
-def openapi_document() -> dict[str, Any]:
-    """Return the document, as OpenAPI 3.1."""
+def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
+    """Return the document, as OpenAPI 3.1.
+
+    Args:
+        needs_token: True if requests must have a token.
+    """
     components = Components()
     components.schemas |= {"Error": ERROR, "Failure": FAILURE}
     paths = {f"/api/v1/{verb.noun}/{verb.name}": _path(verb, components) for verb in served_verbs()}
@@ -66,7 +78,7 @@ def openapi_document() -> dict[str, Any]:
             "description": "Administration of a Kafka cluster. Verbs that read are GET requests, and the others are "
             "POST requests. Verbs that destroy something require `confirm`.",
         },
-        "security": [{"token": []}],
+        "security": [{"token": []}] if needs_token else [],
         "tags": [{"name": noun, "description": noun_help(noun)} for noun in nouns()],
         "paths": dict(sorted(paths.items())),
         "components": {
@@ -84,7 +96,7 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
         "summary": summary,
         "description": description.strip(),
         "x-danger": verb.danger.name.lower(),
-        "responses": _responses(components.schema(verb.result), written(verb), destroys=verb.danger is Danger.DESTROYS),
+        "responses": _responses(verb, components.schema(verb.result)),
     }
     if is_get(verb):
         operation["parameters"] = [
@@ -110,7 +122,8 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
     return {"post": operation}
 
 
-def _responses(row: dict[str, Any], files: Sequence[Parameter], *, destroys: bool) -> dict[str, Any]:
+def _responses(verb: Verb[Any], row: dict[str, Any]) -> dict[str, Any]:
+    files = written(verb)
     item = {"anyOf": [row, {"$ref": "#/components/schemas/Failure"}]}
     fields: dict[str, Any] = {
         "rows": {"type": "array", "items": item},
@@ -126,7 +139,9 @@ def _responses(row: dict[str, Any], files: Sequence[Parameter], *, destroys: boo
         }
     rows = {"type": "object", "properties": fields, "required": ["rows"]}
     error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}, **fields}}
-    errors = {**ERRORS, "428": "The request must be confirmed."} if destroys else ERRORS
+    errors = ERRORS if is_get(verb) else ERRORS | BODY_ERRORS
+    if verb.danger is Danger.DESTROYS:
+        errors = errors | {"428": "The request must be confirmed."}
     return {
         "200": _response("The rows.", rows),
         "207": _response("The rows. Some items failed.", rows),
@@ -139,6 +154,7 @@ def _response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events() -> dict[str, Any]:
+    error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}}}
     return {
         "operationId": "events",
         "summary": "Stream what changes in the cluster, as server-sent events.",
@@ -154,5 +170,6 @@ def _events() -> dict[str, Any]:
         ],
         "responses": {
             "200": {"description": "The events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+            **{status: _response(description, error) for status, description in COMMON_ERRORS.items()},
         },
     }

@@ -16,7 +16,7 @@ from kwire.verbs.verb import Failure
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["STATUSES", "error_response", "refuse", "rows_response", "status_of"]
+__all__ = ["STATUSES", "error_name", "error_response", "refuse", "rows_response", "status_of"]
 
 STATUSES = {
     Problem.REFUSED: 409,
@@ -76,9 +76,14 @@ def rows_response(
 
 def error_response(error: Exception) -> Response:
     """Return the response for an error of a whole run."""
-    if isinstance(error, AdminError):
-        return refuse(status_of(error), error.name, str(error), error.code)
-    return refuse(status_of(error), type(error).__name__, str(error))
+    return refuse(
+        status_of(error), error_name(error), str(error), error.code if isinstance(error, AdminError) else None
+    )
+
+
+def error_name(error: Exception) -> str:
+    """Return the name of an error: Kafka's for the error of a broker, such as TOPIC_ALREADY_EXISTS."""
+    return error.name if isinstance(error, AdminError) else type(error).__name__
 
 
 def refuse(status: int, name: str, message: str, code: int | None = None) -> Response:

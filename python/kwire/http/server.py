@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -17,21 +17,21 @@ from kwire.errors import KwireError
 from kwire.http.access import CertificateRole, Role, is_loopback
 from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
-from kwire.http.client_certificates import CertificateProtocol
+from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
+    import logging
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kwire.http.access import Token
     from kwire.http.cluster_access import ServedCluster
 
-__all__ = ["HttpOptions", "UnsafeAddress", "parse_address", "serve"]
+__all__ = ["HttpOptions", "UnsafeAddress", "escape_control_characters", "parse_address", "serve"]
 
-CONNECTIONS = 512
-"""Connections and running requests; more are answered with 503."""
-STOP_SECONDS = 5
+STOP_TIMEOUT_S = 5
+"""Deadline in seconds of running requests after a signal."""
 
 
 class UnsafeAddress(KwireError, ValueError):
@@ -110,14 +110,13 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
     feed = ChangeFeed(cluster.bootstrap, options.interval, cluster.config)
     config = uvicorn.Config(
         application(cluster, feed, options.tokens, options.anonymous),
-        http="auto" if options.client_authority is None else CertificateProtocol,
+        http=HttpConnection,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         log_config=None,
         ws="none",
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_graceful_shutdown=STOP_TIMEOUT_S,
         ssl_context_factory=None if context is None else lambda _config, _default: context,
     )
     server = _Server(config, feed)
@@ -127,7 +126,27 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
 
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises a signal again once it has stopped
         signal.signal(number, stop)
-    asyncio.run(_run(server, listener, options.ready_file, url, started))
+    with asyncio.Runner(loop_factory=_EventLoop) as runner:
+        runner.run(_run(server, listener, options.ready_file, url, started))
+
+
+def escape_control_characters(record: logging.LogRecord) -> bool:
+    """Escape a message, so that text from the network cannot forge a line or color a terminal. A filter of logging."""
+    record.msg = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in record.getMessage()
+    )
+    record.args = None
+    return True
+
+
+class _EventLoop(asyncio.SelectorEventLoop):
+    """An event loop whose servers end TLS handshakes after HEAD_TIMEOUT_S; uvicorn has no option for it."""
+
+    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
+        if options.get("ssl") is not None:
+            options["ssl_handshake_timeout"] = HEAD_TIMEOUT_S
+        return await super().create_server(*arguments, **options)
 
 
 class _Server(uvicorn.Server):

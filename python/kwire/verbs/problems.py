@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound, NotSupported, OutcomeUnknown
+from kwire.errors import EncodeError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.parameters import InvalidArgument
 from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
@@ -43,6 +44,7 @@ AUTHORIZATION = frozenset(
 
 PROBLEMS: dict[type[Exception], Problem] = {
     InvalidArgument: Problem.USAGE,
+    EncodeError: Problem.USAGE,  # a value that no request can carry: it never reached a broker
     NotSupported: Problem.USAGE,
     NoCommonVersion: Problem.USAGE,
     OutcomeUnknown: Problem.OUTCOME_UNKNOWN,

@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 @file_option("--certificate", description="Serve HTTPS with this PEM certificate chain.")
 @file_option("--key", description="PEM private key  [default: that in --certificate]")
 @file_option("--client-authority", description="Accept client certificates of this PEM authority.")
+@click.option(
+    "--new-token",
+    metavar="NAME",
+    help="Print a new token to stderr and its table for --tokens to stdout, and serve nothing.",
+)
+@click.option("--role", type=click.Choice(["read", "change"]), help="Role of --new-token  [default: read]")
 @interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
 @ready_file_option("url and pid", "the server listens")
 def http(
@@ -53,6 +59,8 @@ def http(
     client_authority: Path | None,
     interval: float,
     ready_file: Path | None,
+    new_token: str | None,
+    role: str | None,
     **cluster: Any,
 ) -> int:
     """Serve administration over HTTP: verbs as JSON, changes, and a live page.
@@ -64,6 +72,7 @@ def http(
     Examples:
       kwire http -b localhost:9092
       kwire http -b localhost:9092 --anonymous change
+      kwire http --new-token grafana >> tokens.toml
       kwire http -c prod --listen 0.0.0.0:8443 --tokens tokens.toml --certificate server.pem
 
     \b
@@ -79,9 +88,17 @@ def http(
     for module in ("starlette", "uvicorn"):
         require(module, "http")
     from kwire.http.access import Role
+    from kwire.http.access import new_token as generate_token
     from kwire.http.cluster_access import ServedCluster
-    from kwire.http.server import HttpOptions, UnsafeAddress, parse_address, serve
+    from kwire.http.server import HttpOptions, UnsafeAddress, escape_control_characters, parse_address, serve
 
+    if role is not None and new_token is None:
+        raise click.UsageError("--role requires --new-token")
+    if new_token is not None:
+        token = generate_token(new_token, Role(role or "read"))
+        print(token.table, end="")
+        print(f"The token of {new_token}, which is not stored anywhere: {token.text}", file=sys.stderr)
+        return 0
     if key is not None and certificate is None:
         raise click.UsageError("--key requires --certificate")
     chosen = _choose(cluster)
@@ -107,7 +124,9 @@ def http(
         print("Warning: tokens are sent without encryption: give --certificate, or use a proxy", file=sys.stderr)
     if ready_file is not None:
         prepare(ready_file)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(escape_control_characters)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", handlers=[handler])
     for noisy in ("uvicorn", "kwire.client"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     served = ServedCluster(

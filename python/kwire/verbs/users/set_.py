@@ -20,7 +20,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 async def set_(
     run: Run,
     name: Annotated[str, Argument("The name of the user.", "USER", "users")],
-    password: Annotated[Secret, Option("Read the password from this file; - is stdin [default: ask].", "FILE")],
+    password: Annotated[Secret, Option("The new password.", "FILE")],
     mechanism: Annotated[
         ScramMechanismName, Option("The mechanism; a user can have a password for each [default: SCRAM-SHA-512].")
     ] = ScramMechanismName.SCRAM_SHA_512,
