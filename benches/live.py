@@ -117,4 +117,5 @@ def _delays_of_incidents(spark: SparkSession, count: int) -> list[float]:
             delays.append(wait_for("firing", broker) - stopped)
             cluster.start_broker(broker)
             wait_for("resolved", broker)
+        live.close()
         return delays

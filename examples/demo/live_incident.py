@@ -57,6 +57,7 @@ def run(context: DemoContext) -> None:
 
             wait(arrived, "the incident in the webhook")
             seconds = time.perf_counter() - stopped
+            live.close()
     alert = next(alert for alert in alerts if alert["labels"].get("broker_id") == "2")
     print_line(f"  {paint('quiet', f'{seconds:5.1f} s')}  the webhook got an alert, {alert['status']}:")
     print_line(f"           {paint('error', alert['annotations']['summary'])}: {alert['annotations']['description']}")

@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 import pytest
 
-from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus, SinkFailed
+from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire.spark.sinks.kafka_topic import KafkaTopicSink
-from kwire.spark.sinks.publisher import deliver, repeat_unconfirmed
+from kwire.spark.sinks.publisher import SinkDelivery
 from tests.kafka.administrator import Administrator
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kwire.testing.kafka import Cluster
 
 AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def incident(id: str, *, ended: bool = False) -> dict[str, Any]:
@@ -40,9 +42,8 @@ def incident(id: str, *, ended: bool = False) -> dict[str, Any]:
 KILLED_PROCESS = """
 import os, signal, sys
 from tests.kafka import test_incident_topic as this
-from kwire.spark.sinks import Ledger
 from kwire.spark.sinks.kafka_topic import KafkaTopicSink
-from kwire.spark.sinks.publisher import deliver
+from kwire.spark.sinks.publisher import SinkDelivery
 
 bootstrap, topic, out, when = sys.argv[1:]
 sink = KafkaTopicSink(bootstrap, topic)
@@ -54,10 +55,12 @@ def send_and_die(notice):
     os.kill(os.getpid(), signal.SIGKILL)
 
 sink.send = send_and_die
-ledger = Ledger(out, sink.name)
-for notice in ledger.pending([this.incident("killed")]):
-    deliver(notice, sink, ledger)
+SinkDelivery(out, sink, this.LONG_AGO).publish(lambda _: [this.incident("killed")])
 """
+
+
+def list_of(rows: list[dict[str, Any]], _: object) -> list[dict[str, Any]]:
+    return rows
 
 
 def received(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
@@ -77,10 +80,10 @@ def received(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
 def test_topic_receives_each_notice_as_json(cluster: Cluster, tmp_path: Path) -> None:
     Administrator(cluster).create("incidents", 1)
     sink = KafkaTopicSink(cluster.bootstrap, "incidents")
-    ledger = Ledger(str(tmp_path), sink.name)
+    delivery = SinkDelivery(str(tmp_path), sink, LONG_AGO)
     for rows in ([incident("a")], [incident("a", ended=True), incident("b")], [incident("b")]):
-        for notice in ledger.pending(rows):
-            deliver(notice, sink, ledger)
+        delivery.publish(partial(list_of, rows))
+    delivery.release()
 
     assert received(cluster, "incidents") == [("a", "firing"), ("a", "resolved"), ("b", "firing")]
     assert sink.position() == {"0": 3}
@@ -109,14 +112,22 @@ def test_kill_neither_repeats_nor_loses_a_notice(cluster: Cluster, tmp_path: Pat
     assert len(received(cluster, topic)) == (when == "after")
 
     sink = KafkaTopicSink(cluster.bootstrap, topic)
-    ledger = Ledger(str(tmp_path), sink.name)
-    assert repeat_unconfirmed(sink, ledger) == 1
+    delivery = SinkDelivery(str(tmp_path), sink, LONG_AGO)
+    assert delivery.publish(lambda _: [incident("killed")]).accepted == 1
 
     assert received(cluster, topic) == [("killed", "firing")]
-    assert ledger.pending([incident("killed")]) == []
-    for notice in ledger.pending([incident("classified again", ended=True)]):
-        deliver(notice, sink, ledger)
+    assert delivery.publish(lambda _: [incident("killed")]).accepted == 0
+    delivery.publish(lambda _: [incident("classified again", ended=True)])
+    delivery.release()
     assert received(cluster, topic)[1:] == [("killed", "resolved")]
+
+
+def test_record_that_is_too_large_is_refused_for_good(cluster: Cluster) -> None:
+    sink = KafkaTopicSink(cluster.bootstrap, "incidents", {"message.max.bytes": 1000})
+
+    with pytest.raises(SinkFailed) as failure:
+        sink.send(IncidentNotice(NoticeStatus.FIRING, incident("a") | {"cause": "x" * 2000}))
+    assert failure.value.is_final
 
 
 def test_unreachable_cluster_is_a_failed_sink() -> None:

@@ -23,7 +23,8 @@ from kwire.capture import Capture
 from kwire.spark import gold
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentNotice, NoticeStatus
-from kwire.spark.sinks.webhook import alertmanager_payload
+from kwire.spark.sinks.publisher import SinkDelivery
+from kwire.spark.sinks.webhook import WebhookSink, alertmanager_payload
 from tests.cluster.repetitions import random_times, rounds
 from tests.eventually import eventually_sync
 from tests.spark.recorded import bronze
@@ -77,6 +78,9 @@ def play_and_kill(folder: Path, webhook: Webhook, chance: Random) -> None:
     """Append the recording, while the pipeline is killed after a commit and after a notice, and then ends by itself."""
     first, *middle, last = parts()
     out = folder / "out"
+    began = SinkDelivery(str(out), WebhookSink(webhook.url), first[0].polled_at)  # or the recording would be history
+    began.open()
+    began.release()
     with Capture(folder / "capture", roll_bytes=300_000, roll_seconds=1e9) as capture:
         with running(folder, "--notify", webhook.url) as driver:
             capture.append_many(first)
@@ -145,6 +149,11 @@ def facts(body: dict[str, Any]) -> tuple[str, ...]:
 
 
 def resolved(webhook: Webhook) -> Counter[tuple[str, ...]]:
-    """Return the facts of all ended incidents, those of each idempotency key once."""
-    bodies = [json.loads(contents[0]) for contents in webhook.contents.values()]
-    return Counter(facts(body) for body in bodies if body["status"] == "resolved")
+    """Return the facts of all alerts that ended and were not withdrawn; of one that ended several times, the last."""
+    last: dict[str, tuple[str, ...]] = {}
+    for contents in webhook.contents.values():
+        body = json.loads(contents[0])
+        [alert] = body["alerts"]
+        if body["status"] == "resolved" and "withdrawn" not in alert["annotations"]:
+            last[alert["fingerprint"]] = facts(body)
+    return Counter(last.values())

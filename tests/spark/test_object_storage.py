@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from kwire.spark import maintenance
 from kwire.spark.datasource import rows_in_capture
 from kwire.spark.live_source import capturing
 from kwire.spark.pipeline import Pipeline
+from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
+from kwire.spark.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, OwnershipRequest
 from kwire.spark.store import Store
 from kwire.storage.location import Location, UnsupportedLocation
 from kwire.testing import FakeCluster
@@ -235,3 +238,39 @@ def test_relative_path_is_that_of_driver(tmp_path: Path, monkeypatch: pytest.Mon
 def test_unsupported_place_is_rejected(given: str) -> None:
     with pytest.raises(UnsupportedLocation, match=given):
         Location.parse(given)
+
+
+def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: str) -> None:
+    """The first owner stands still, the second takes over, and the first one notices when it runs again."""
+    seconds = [1000.0]
+    first, second, third = (OwnershipRequest(s3, "sink", lambda: seconds[0]) for _ in range(3))
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    row = {"incident_id": "a", "cluster_id": "c", "kind": "broker_killed", "broker_id": 2, "ended_at": None}
+    notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at})
+
+    owner = first.acquire()
+    ledger = Ledger(s3, "sink", owner.generation)
+    ledger.start(at)
+    ledger.begin(notice)
+    ledger.confirm(notice)
+    with pytest.raises(LedgerInUse, match=rf"sink: process {os.getpid()} on .* sends the notices of this sink"):
+        second.acquire()
+    seconds[0] += LEASE
+    assert not owner.is_valid
+    seconds[0] += TAKEOVER - LEASE - 1
+    with pytest.raises(LedgerInUse):
+        second.acquire()
+    seconds[0] += 1
+    successor = second.acquire()
+    continued = Ledger(s3, "sink", successor.generation)
+    continued.begin(notice)
+
+    ledger.confirm(notice)  # of the first owner: this write is not read any more
+    owner.release()
+    assert (owner.is_valid, successor.is_valid) == (False, True)
+    assert not continued.is_new
+    assert Ledger(s3, "sink", None).failed == 1
+    with pytest.raises(LedgerInUse):
+        third.acquire()
+    successor.release()
+    third.acquire().release()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from kwire.capture import SCHEMA, Capture
 from kwire.cli.program import run
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire.spark.store import NotAStore, Store
 from kwire.spark.streaming import stream_name
 from kwire.testing import FakeCluster
@@ -174,6 +176,21 @@ def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str
     assert "no broker responded: 127.0.0.1:1" in done.stderr.splitlines()[-1]
     assert (tmp_path / "out" / "capture").is_dir()  # the URI is not used as a relative path
     assert {path.name for path in tmp_path.iterdir()} <= {"conf", "out", "spark-warehouse"}
+
+
+def test_status_shows_dead_letters_of_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store(str(tmp_path))
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    row = {"incident_id": "a", "cluster_id": "c", "kind": "config_changed", "broker_id": None, "ended_at": None}
+    notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at})
+    ledger = Ledger(str(tmp_path), "webhook-1")
+    ledger.begin(notice)
+    ledger.bury(notice, "HTTP status 422")
+
+    assert run(["pipeline", "status", "--out", str(tmp_path)]) == 0
+    summary, letter = capsys.readouterr().out.splitlines()
+    assert summary == "webhook-1: 1 refused, 0 not accepted yet, 1 dead letters"
+    assert letter.endswith("firing config_changed a: 'HTTP status 422' after 1 attempts")
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,34 @@ from typing import Any
 
 
 class Webhook:
-    """Answers with `status`, and keeps the bodies that it accepts, also as bytes by their idempotency keys."""
+    """Answers with `status`, and keeps the bodies that it accepts, also as bytes by their idempotency keys.
+
+    Attributes:
+        status: the status of all answers; 0 holds the connection until the client closes it.
+        headers: further headers of answers.
+        authorization: the header of the last request.
+    """
 
     def __init__(self) -> None:
         self.status = 200
+        self.headers: dict[str, str] = {}
+        self.authorization: str | None = None
         self.bodies: list[dict[str, Any]] = []
         self.contents: dict[str, list[bytes]] = defaultdict(list)
 
         def receive(request: BaseHTTPRequestHandler) -> None:
             content = request.rfile.read(int(request.headers["Content-Length"]))
+            self.authorization = request.headers["Authorization"]
+            if self.status == 0:
+                request.wfile.write(b"HTTP/1.1 2")  # a response that begins, and never ends
+                request.rfile.read()
+                return
             if self.status == 200:
                 self.bodies.append(json.loads(content))
                 self.contents[request.headers["Idempotency-Key"]].append(content)
             request.send_response(self.status)
+            for name, value in self.headers.items():
+                request.send_header(name, value)
             request.end_headers()
 
         def log_nothing(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Building gold at intervals while streams ingest, and publishing the incidents of each build.
+"""Building gold at intervals while streams ingest, and waking the publisher after each build.
 
 A broker that begins to fail does not wait for the interval: gold is built as soon as the incident can be sent.
 """
@@ -63,12 +63,13 @@ class LiveGold:
         with self._lock:
             return max(self._next - time.monotonic(), 0.0)
 
-    def build_if_due(self) -> int:
-        """Build and publish if that is due, and return the number of notices that sinks accepted."""
-        return 0 if self.seconds_left() else self.build()
+    def build_if_due(self) -> None:
+        """Build if that is due, and wake the publisher."""
+        if not self.seconds_left():
+            self.build()
 
-    def build(self) -> int:
-        """Build and publish now, and return the number of notices that sinks accepted."""
+    def build(self) -> None:
+        """Build now, and wake the publisher."""
         started = time.monotonic()
         with self._lock:
             self._next = started + self._every
@@ -77,4 +78,8 @@ class LiveGold:
             self._seconds = time.monotonic() - started
         if self._metrics is not None:
             self._metrics.add_build(self._seconds)
-        return self._publisher.publish()
+        self._publisher.wake()
+
+    def close(self) -> None:
+        """Send what sinks have not received yet, and end the threads of the publisher."""
+        self._publisher.close()

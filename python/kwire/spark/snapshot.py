@@ -153,6 +153,14 @@ class PipelineSnapshot:
             return self._snapshot.paths(f"silver/{name}")
         return self._snapshot.paths("bronze" if name == "bronze" else _gold_table(name).folder)
 
+    def dataset(self, name: str) -> pyarrow.dataset.Dataset | None:
+        """Return a table of gold as a dataset of Arrow, without Spark; None before the first build.
+
+        Raises:
+            KeyError: the table does not exist.
+        """
+        return self._snapshot.dataset(_gold_table(name).folder)
+
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
         from kwire.spark.gold import cluster_at

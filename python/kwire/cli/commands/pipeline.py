@@ -37,7 +37,7 @@ _POLL_SECONDS = 10.0
 """How long a cluster is polled without `--stream` and `--seconds`."""
 
 
-_ACTIONS = ("optimize", "vacuum", "expire", "migrate")
+_ACTIONS = ("optimize", "vacuum", "expire", "migrate", "status")
 
 
 class _Age(click.ParamType[timedelta]):
@@ -172,6 +172,7 @@ def pipeline(
                 streams do so too
       expire    remove days that ended more than --keep ago
       migrate   turn a store of kwire before Delta tables into Delta tables
+      status    show what sinks of incidents have received and refused
 
     \b
     Examples:
@@ -270,7 +271,7 @@ def _option(name: str) -> str:
 
 def _maintain(action: str, out: str, keep: timedelta | None) -> int:
     """Run an action on the tables and print what it did."""
-    if action in {"optimize", "migrate"} and keep is not None:
+    if action in {"optimize", "migrate", "status"} and keep is not None:
         raise click.UsageError(f"{action} has no --keep")
     if action == "expire" and keep is None:
         raise click.UsageError("expire needs --keep, such as --keep 90d")
@@ -289,12 +290,28 @@ def _maintain(action: str, out: str, keep: timedelta | None) -> int:
     match action:
         case "optimize":
             _print(action, f"{maintenance.optimize(store):,} files fewer")
+        case "status":
+            _print_sinks(out)
         case "vacuum":
             _print(action, f"{maintenance.vacuum(store, keep or maintenance.KEPT):,} files deleted")
         case _:
             assert keep is not None
             _print(action, f"{maintenance.expire(store, keep):,} files removed")
     return 0
+
+
+def _print_sinks(out: str) -> None:
+    """Print the state of each sink of incidents, and its dead letters."""
+    from kwire.spark.sinks.ledger import Ledger, sinks_with_ledgers
+
+    for sink in sinks_with_ledgers(out):
+        ledger = Ledger(out, sink, None)
+        counts = {state.value: count for state, count in sorted(ledger.alert_counts.items())}
+        counts |= {"not accepted yet": ledger.failed, "dead letters": ledger.dead_letter_count}
+        _print(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
+        for letter in ledger.dead_letters:
+            incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"
+            _print("  dead letter", f"{letter.at} {incident}: {letter.reason!r} after {letter.attempts:,} attempts")
 
 
 def _ingest_cluster(
@@ -351,16 +368,20 @@ def _stream(
         if streaming.gold is not None:
             streaming.gold.build_if_due()
 
-    streams = CaptureStreams(tables, folders, streaming.every, report)
     try:
-        streams.wait(streaming.seconds, check)
-    except KeyboardInterrupt:
-        _print("stream", "interrupted")
-    if polling is not None:
-        polling.stop()
-    streams.finish()
-    if streaming.gold is not None:
-        streaming.gold.build()
+        streams = CaptureStreams(tables, folders, streaming.every, report)
+        try:
+            streams.wait(streaming.seconds, check)
+        except KeyboardInterrupt:
+            _print("stream", "interrupted")
+        if polling is not None:
+            polling.stop()
+        streams.finish()
+        if streaming.gold is not None:
+            streaming.gold.build()
+    finally:
+        if streaming.gold is not None:
+            streaming.gold.close()
 
 
 def _live_gold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter as Counts
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
@@ -11,13 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kwire.spark.ingest_report import IngestReport
+    from kwire.spark.sinks.ledger import Ledger
+    from kwire.spark.sinks.notice import IncidentNotice
 
 
 class JobMetrics:
-    """Counts what a job ingests and builds, and which incidents last.
+    """Counts the rows, builds, incidents, and notices of a job.
 
-    Counters start with the job, except for that of incidents, which starts with all incidents of gold.
+    Counters start with the job, except for those of incidents and dead letters. These are in ledgers, so they continue
+    after a restart: the metrics are a sink of incidents with a ledger, which counts each outage once.
     """
+
+    name = "metrics"
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
@@ -36,7 +42,21 @@ class JobMetrics:
         labels = ["cluster_id", "kind"]
         self._new = Counter("kwire_pipeline_incidents", "Incidents that were new.", labels, registry=registry)
         self._open = Gauge("kwire_pipeline_open_incidents", "Incidents that last.", labels, registry=registry)
-        self._seen: set[str] = set()
+        self._dead = Counter(
+            "kwire_pipeline_dead_letters", "Notices that a sink refused for good.", ["sink"], registry=registry
+        )
+        self._failed = Gauge(
+            "kwire_pipeline_failed_notices", "Notices that a sink has not accepted yet.", ["sink"], registry=registry
+        )
+        self._owned = Gauge(
+            "kwire_pipeline_sends_notices",
+            "1 if this job sends the notices of the sink, 0 if another one does.",
+            ["sink"],
+            registry=registry,
+        )
+        self._open_labels: set[tuple[str, str]] = set()
+        self._totals: dict[tuple[Counter, tuple[str, ...]], int] = {}
+        """The totals of ledgers that counters show, by counter and labels."""
 
     def serve(self, host: str, port: int) -> tuple[int, Callable[[], None]]:
         """Serve the metrics over HTTP from a thread; port 0 is a free one.
@@ -66,13 +86,29 @@ class JobMetrics:
         self._gold_seconds.set(seconds)
         self._last_gold.set(time.time())
 
-    def set_incidents(self, incidents: Iterable[Mapping[str, Any]]) -> None:
-        """Count the incidents of gold: those that last, and those that this job has not seen before."""
-        self._open.clear()
-        for incident in incidents:
-            labels = str(incident["cluster_id"]), str(incident["kind"])
-            if incident["ended_at"] is None:
-                self._open.labels(*labels).inc()
-            if incident["incident_id"] not in self._seen:
-                self._seen.add(incident["incident_id"])
-                self._new.labels(*labels).inc()
+    def send(self, notice: IncidentNotice) -> None:
+        """Accept a notice: the ledger counts it (`Ledger.totals`)."""
+
+    def set_open_incidents(self, incidents: Iterable[Mapping[str, Any]]) -> None:
+        """Show the incidents of gold that last."""
+        lasting = Counts((str(row["cluster_id"]), str(row["kind"])) for row in incidents if row["ended_at"] is None)
+        self._open_labels |= lasting.keys()
+        for labels in self._open_labels:
+            self._open.labels(*labels).set(lasting[labels])
+
+    def set_ledger(self, sink: str, ledger: Ledger | None) -> None:
+        """Show the figures of a sink's ledger; None if another job owns it."""
+        self._owned.labels(sink).set(ledger is not None)
+        if ledger is None:
+            return
+        self._failed.labels(sink).set(ledger.failed)
+        self._raise(self._dead, ledger.dead_letter_count, sink)
+        if sink == self.name:
+            for labels, count in ledger.totals.items():
+                self._raise(self._new, count, *labels)
+
+    def _raise(self, counter: Counter, total: int, *labels: str) -> None:
+        """Raise a counter to the total of a ledger, which falls only if the ledger was damaged."""
+        shown = self._totals.get((counter, labels), 0)
+        counter.labels(*labels).inc(max(total - shown, 0))
+        self._totals[counter, labels] = total

@@ -16,12 +16,15 @@ from kwire.spark.sinks.publisher import SinkFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, KafkaError
 
     from kwire.spark.sinks.notice import IncidentNotice
 
 TIMEOUT = 30.0
 """Seconds until a record must be acknowledged."""
+
+REFUSED = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD"})
+"""Error codes that the same record always gets; all others may pass."""
 
 
 class KafkaTopicSink:
@@ -44,12 +47,12 @@ class KafkaTopicSink:
         self.name = f"kafka-{hashlib.sha256(f'{bootstrap} {topic}'.encode()).hexdigest()[:16]}"
 
     def send(self, notice: IncidentNotice) -> None:
-        """Produce a record."""
+        """Produce a record. One that is too large for the topic or the brokers is refused for good."""
         from confluent_kafka import KafkaException
 
-        failures: list[object] = []
+        failures: list[KafkaError] = []
 
-        def delivered(error: object, _: object) -> None:
+        def delivered(error: KafkaError | None, _: object) -> None:
             if error is not None:
                 failures.append(error)
 
@@ -58,10 +61,17 @@ class KafkaTopicSink:
                 self._topic, json.dumps(notice.as_json()).encode(), notice.id.encode(), on_delivery=delivered
             )
             waiting = self._producer.flush(TIMEOUT + 1)
-        except (BufferError, KafkaException) as error:
-            raise SinkFailed(f"topic {self._topic}", error) from error
-        if failures or waiting:
-            raise SinkFailed(f"topic {self._topic}", failures[0] if failures else "no acknowledgment")
+        except BufferError as error:
+            raise SinkFailed(f"topic {self._topic}", error, may_have_arrived=False) from error
+        except KafkaException as error:
+            raise self._failed(error.args[0]) from error
+        if failures:
+            raise self._failed(failures[0])
+        if waiting:
+            raise SinkFailed(f"topic {self._topic}", "no acknowledgment")
+
+    def _failed(self, error: KafkaError) -> SinkFailed:
+        return SinkFailed(f"topic {self._topic}", error, is_final=error.name() in REFUSED)
 
     def position(self) -> dict[str, int]:
         """Return the end of each partition; a topic that does not exist yet has none."""

@@ -1,18 +1,43 @@
-"""The ledger of a sink: which incidents it has received.
+"""The ledger of a sink: the alerts that it has received, and the notices on their way.
 
-    OUT/_notified/<sink>.json
+    OUT/_notified/<sink>/ledger.json
 
-It is written before each notice is sent, with the notice, and after the sink has accepted it. If the process ends
-between the two, the next one repeats exactly that notice, whatever gold says by then, unless the sink has a way to look
-up that it has received it.
+An alert is an incident as the sink knows it. Its id is the incident id of its first notice, although gold gives an
+outage another id when more signs change its diagnosis.
+
+| alert | meaning | next notice |
+|---|---|---|
+| (no entry) | never sent | `firing` if gold has it open; `resolved` if it ended after the sink began |
+| unsent | the first notice is on its way | that notice |
+| firing | the sink has, or may have, `firing` | `resolved` once gold has it ended or no longer has it |
+| resolved | the sink has `resolved` | `firing` of the next episode if gold has it open again |
+| refused | `firing` is a dead letter that cannot have arrived | none |
+
+| notice | event | becomes |
+|---|---|---|
+| pending: computed from gold, not stored | `begin` | under way |
+| under way: stored before it is sent | accepted (`confirm`) | confirmed: the alert gets the status of the notice |
+| | not accepted (`fail`) | failed; the ledger remembers if an attempt may have arrived |
+| | refused for good (`bury`) | dead letter |
+| | crash | failed, and may have arrived |
+| failed | next round | under way, with the same bytes |
+| | gold differs by now, and it cannot have arrived | forgotten: gold decides again |
+| dead letter | none | the alert: firing if `firing` may have arrived, else refused; resolved for `resolved` |
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from kwire.capture.folder import sync_directory
 from kwire.spark.sinks.notice import OUTAGE_KINDS, IncidentNotice, NoticeStatus
 from kwire.storage.location import Location
 
@@ -22,154 +47,444 @@ if TYPE_CHECKING:
 FOLDER = "_notified"
 
 KEPT = timedelta(days=7)
-"""How long an ended incident is remembered. Incidents that ended earlier are never sent."""
+"""Retention of ended incidents, before the newest end. Incidents that ended earlier are never sent. Chosen, not
+measured: longer than captures are late after a weekend."""
 
 SAME_OUTAGE = timedelta(seconds=60)
-"""How far the first signs of an outage may move when its diagnosis changes: longer than the session of any broker."""
+"""Maximum move of the first sign of an outage when its diagnosis changes: longer than the session of any broker."""
+
+DEAD_LETTERS_KEPT = 100
+"""Maximum number of dead letters that are kept, newest last; all are counted. Chosen, not measured."""
+
+log = logging.getLogger(__name__)
 
 
-class Entry(NamedTuple):
-    """A sent incident. Times are ISO 8601; `labels` are those of its first notice."""
+class AlertState(StrEnum):
+    """The state of an alert; see the table of the module."""
 
-    status: str
+    UNSENT = "unsent"
+    FIRING = "firing"
+    RESOLVED = "resolved"
+    REFUSED = "refused"
+
+
+@dataclass(slots=True)
+class Sending:
+    """A notice of which sending has begun.
+
+    Attributes:
+        notice: its values of JSON.
+        position: the position of the sink before the first attempt.
+        attempts: number of attempts.
+        strikes: number of rounds in which the sink failed at this notice but accepted others.
+        is_under_way: True during an attempt, and after a crash during one.
+        may_have_arrived: True if the outcome of an earlier attempt is unknown.
+    """
+
+    notice: dict[str, Any]
+    first_labels: dict[str, str] | None
+    episode: int
+    position: Any = None
+    attempts: int = 0
+    strikes: int = 0
+    is_under_way: bool = False
+    may_have_arrived: bool = False
+
+    def as_notice(self) -> IncidentNotice:
+        """Return the notice, with the same bytes at each attempt."""
+        return IncidentNotice.from_json(self.notice, self.first_labels, self.episode)
+
+
+@dataclass(slots=True)
+class SentAlert:
+    """An alert of the sink. Times are ISO 8601.
+
+    Attributes:
+        incident_id: the id that gold has for it now.
+        labels: the labels of its first notice.
+        incident: the values of its last notice as `firing`, with which it is resolved if gold no longer has it.
+    """
+
+    state: AlertState
+    incident_id: str
     subject: str
     first_sign_at: str
     ended_at: str | None
-    labels: Mapping[str, str]
+    labels: dict[str, str]
+    episode: int = 1
+    incident: dict[str, Any] | None = None
+    sending: Sending | None = None
 
 
-class Sending(NamedTuple):
-    """A notice that is being sent, and what the sink returned as its position before."""
+@dataclass(slots=True)
+class DeadLetter:
+    """A notice that the sink refused.
 
-    notice: IncidentNotice
-    position: Any
+    Attributes:
+        at: the time of the last attempt, ISO 8601.
+        notice: its values of JSON.
+    """
+
+    at: str
+    alert_id: str
+    reason: str
+    attempts: int
+    notice: dict[str, Any]
 
 
 class Ledger:
-    """The incidents that a sink has received.
+    """The alerts that a sink has received. One process at a time may have it open (`ledger_owner`).
 
     Args:
         out: the folder of the pipeline.
         sink: the name of the sink.
+        generation: the number of the owner, for files that a previous owner might still write; 0 if it cannot. None
+            reads the ledger of any owner and writes nothing.
+
+    Attributes:
+        is_new: True until `start` if there was no ledger.
+        dead_letters: the newest dead letters.
+        dead_letter_count: number of dead letters ever.
+        totals: number of alerts ever sent by cluster id and kind; a new diagnosis of an outage is not counted again.
     """
 
-    def __init__(self, out: str, sink: str) -> None:
-        self._system = Location.parse(out).files()
-        self._path = f"{FOLDER}/{sink}.json"
+    def __init__(self, out: str, sink: str, generation: int | None = 0) -> None:
+        self._location = Location.parse(out)
+        self._system = self._location.files()
+        self._folder = f"{FOLDER}/{sink}"
+        self._path = _path(self._folder, generation or 0)
         self.is_new = True
-        self._entries: dict[str, Entry] = {}
-        self._ended_until: datetime | None = None
-        self._sending: Sending | None = None
-        self._load()
+        self._alerts: dict[str, SentAlert] = {}
+        self.dead_letters: list[DeadLetter] = []
+        self.dead_letter_count = 0
+        self.totals: Counter[tuple[str, str]] = Counter()
+        self._ended_until = datetime.min.replace(tzinfo=UTC)
+        self._load(generation)
 
-    def start(self, incidents: Iterable[Mapping[str, Any]]) -> None:
-        """Begin a new ledger: incidents that have ended by now are not sent."""
-        self._ended_until = max((row["ended_at"] for row in incidents if row["ended_at"] is not None), default=None)
+    def start(self, began_at: datetime) -> None:
+        """Begin a new ledger: incidents that ended until `began_at` are never sent."""
+        self._ended_until = began_at
         self.is_new = False
         self._write()
 
-    def pending(self, incidents: Iterable[Mapping[str, Any]]) -> list[IncidentNotice]:
-        """Return the notices that the sink has not received, by the time of the first sign.
-
-        A lasting incident that gold no longer has was another one, under a new id, or was withdrawn by late frames.
-        """
-        rows = {str(row["incident_id"]): row for row in incidents}
-        self._rename_reclassified(rows)
-        notices = []
-        for row in sorted(rows.values(), key=lambda row: (row["first_sign_at"], row["incident_id"])):
-            status = NoticeStatus.FIRING if row["ended_at"] is None else NoticeStatus.RESOLVED
-            known = self._entries.get(str(row["incident_id"]))
-            too_old = self._ended_until is not None and row["ended_at"] is not None
-            if known is None and too_old and row["ended_at"] <= self._ended_until:
-                continue
-            if known is None or (known.status == NoticeStatus.FIRING and status == NoticeStatus.RESOLVED):
-                notices.append(IncidentNotice(status, row, known and known.labels))
-        return notices
+    # What to send
 
     @property
-    def unconfirmed(self) -> Sending | None:
-        """The notice of which sending has begun, and which the sink may have received; None if all are confirmed."""
-        return self._sending
+    def ended_until(self) -> datetime:
+        """The time before which incidents must have ended to be never sent."""
+        return self._ended_until
 
-    def begin(self, notice: IncidentNotice, position: Any = None) -> None:
-        """Record that a notice is about to be sent, and the sink's position, which is a value of JSON."""
-        self._sending = Sending(notice, position)
-        self._write()
-
-    def add(self, notice: IncidentNotice) -> None:
-        """Record that the sink has received a notice."""
-        self._sending = None
-        self._entries[str(notice.incident["incident_id"])] = _entry(notice)
-        self._forget_old()
-        self._write()
-
-    def _rename_reclassified(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep one entry for an outage: its id changes with its kind, when more signs are seen."""
-        gone = {id: entry for id, entry in self._entries.items() if id not in rows}
-        for id, row in rows.items():
-            if id in self._entries:
-                continue
-            for old_id, entry in gone.items():
-                moved = abs(row["first_sign_at"] - datetime.fromisoformat(entry.first_sign_at))
-                if entry.subject == _subject(row) and moved <= SAME_OUTAGE:
-                    self._entries[id] = self._entries.pop(old_id)
-                    del gone[old_id]
-                    break
-
-    def _forget_old(self) -> None:
-        times = [datetime.fromisoformat(entry.ended_at) for entry in self._entries.values() if entry.ended_at]
-        if not times or min(times) >= max(times) - KEPT:
-            return
-        limit = max(times) - KEPT
-        self._ended_until = max(self._ended_until or limit, limit)
-        self._entries = {
-            id: entry
-            for id, entry in self._entries.items()
-            if entry.ended_at is None or datetime.fromisoformat(entry.ended_at) > limit
+    @property
+    def unfinished(self) -> set[str]:
+        """The ids in gold of incidents that the sink may have as open, or has refused."""
+        return {
+            alert.incident_id
+            for alert in self._alerts.values()
+            if alert.sending is not None or alert.state is not AlertState.RESOLVED
         }
 
-    def _load(self) -> None:
-        from pyarrow.fs import FileType
+    @property
+    def followed_since(self) -> datetime:
+        """The earliest first sign of an incident that may be a new diagnosis of one that the sink has as open."""
+        times = [
+            datetime.fromisoformat(alert.first_sign_at)
+            for alert in self._alerts.values()
+            if alert.sending is not None or alert.state is AlertState.FIRING
+        ]
+        return min(times) - SAME_OUTAGE if times else datetime.max.replace(tzinfo=UTC)
 
-        if self._system.get_file_info(self._path).type == FileType.NotFound:
+    @property
+    def alert_counts(self) -> Counter[AlertState]:
+        """The number of alerts in each state."""
+        return Counter(alert.state for alert in self._alerts.values())
+
+    @property
+    def failed(self) -> int:
+        """The number of notices that were sent and not accepted yet."""
+        return sum(alert.sending is not None for alert in self._alerts.values())
+
+    def pending(self, incidents: Iterable[Mapping[str, Any]], settled: datetime | None = None) -> list[IncidentNotice]:
+        """Return one notice for each alert that differs from gold, in the order in which to send them.
+
+        Notices with failed attempts come last, so that they never delay others.
+
+        Args:
+            incidents: rows of gold's `incidents`: at least all that last, that ended after `ended_until`, that began
+                after `followed_since`, or that are `unfinished`.
+            settled: the latest first sign of a new incident that is sent [default: any].
+        """
+        rows = {str(row["incident_id"]): row for row in incidents}
+        self._follow(rows)
+        self._forget_old(rows)
+        notices = [notice for id in list(self._alerts) if (notice := self._next_notice(id, rows)) is not None]
+        tracked = {alert.incident_id for alert in self._alerts.values()}
+        for id, row in rows.items():
+            ended = row["ended_at"]
+            is_history = ended is not None and ended <= self._ended_until
+            if id in tracked or is_history or (settled is not None and row["first_sign_at"] > settled):
+                continue
+            status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
+            notices.append(IncidentNotice(status, row, self._free_labels(row)))
+        return sorted(notices, key=self._order)
+
+    def _next_notice(self, id: str, rows: Mapping[str, Mapping[str, Any]]) -> IncidentNotice | None:
+        """Return the notice that an alert needs, if any, and forget a failed one that is outdated."""
+        alert = self._alerts[id]
+        row = rows.get(alert.incident_id)
+        target = NoticeStatus.FIRING if row is not None and row["ended_at"] is None else NoticeStatus.RESOLVED
+        if (sending := alert.sending) is not None:
+            if sending.may_have_arrived or sending.notice["status"] == target:
+                return sending.as_notice()
+            alert.sending = None
+        match alert.state, target:
+            case AlertState.UNSENT, _:
+                if row is None:  # withdrawn before the sink heard of it
+                    del self._alerts[id]
+                    return None
+                return IncidentNotice(target, row, alert.labels, alert.episode)
+            case AlertState.FIRING, NoticeStatus.RESOLVED:
+                return IncidentNotice(target, row or _withdrawn(alert), alert.labels, alert.episode)
+            case AlertState.RESOLVED, NoticeStatus.FIRING:
+                assert row is not None
+                return IncidentNotice(target, row, alert.labels, alert.episode + 1)
+        return None
+
+    def _order(self, notice: IncidentNotice) -> tuple[Any, ...]:
+        """Order notices by failed attempts, then by time; what gold has withdrawn comes after its successor."""
+        alert = self._alerts.get(notice.id)
+        attempts = 0 if alert is None or alert.sending is None else alert.sending.attempts
+        incident = notice.incident
+        is_withdrawn = "withdrawn" in (incident.get("attributes") or {})
+        return attempts, is_withdrawn, incident["first_sign_at"], incident["incident_id"]
+
+    def _free_labels(self, row: Mapping[str, Any]) -> dict[str, str] | None:
+        """Return labels with another id if an alert had this id first and now has another one in gold."""
+        id, number = str(row["incident_id"]), 1
+        while id in self._alerts:
+            number += 1
+            id = f"{row['incident_id']}-{number}"
+        return None if number == 1 else {**IncidentNotice(NoticeStatus.FIRING, row).labels, "incident_id": id}
+
+    # What has happened to a notice
+
+    def begin(self, notice: IncidentNotice, position: Any = None) -> Sending:
+        """Record that a notice is about to be sent.
+
+        Args:
+            notice: a notice of `pending`.
+            position: the position of the sink, a value of JSON; that of the first attempt is kept.
+        """
+        alert = self._alerts.get(notice.id)
+        if alert is None:
+            row = notice.incident
+            alert = self._alerts[notice.id] = SentAlert(
+                AlertState.UNSENT,
+                str(row["incident_id"]),
+                _subject(row),
+                _iso(row["first_sign_at"]),
+                None,
+                notice.labels,
+            )
+        if alert.sending is None:
+            first_labels = None if notice.first_labels is None else dict(notice.first_labels)
+            alert.sending = Sending(notice.as_json(), first_labels, notice.episode, position)
+        alert.sending.attempts += 1
+        alert.sending.is_under_way = True
+        self._write()
+        return alert.sending
+
+    def sending(self, notice: IncidentNotice) -> Sending | None:
+        """Return the earlier attempts to send a notice, if any."""
+        alert = self._alerts.get(notice.id)
+        return None if alert is None else alert.sending
+
+    def confirm(self, notice: IncidentNotice) -> None:
+        """Record that the sink has accepted a notice."""
+        alert = self._alerts[notice.id]
+        if alert.state is AlertState.UNSENT:
+            row = notice.incident
+            self.totals[str(row["cluster_id"]), str(row["kind"])] += 1
+        self._set_state(alert, notice, AlertState(notice.status))
+        self._write()
+
+    def fail(self, notice: IncidentNotice, *, may_have_arrived: bool) -> None:
+        """Record that the sink has not accepted a notice, which remains pending."""
+        sending = self.sending(notice)
+        assert sending is not None
+        sending.is_under_way = False
+        sending.may_have_arrived |= may_have_arrived
+        self._write()
+
+    def strike(self, notice: IncidentNotice) -> int:
+        """Count that the sink failed at a notice while it accepted others, and return the number of such rounds."""
+        sending = self.sending(notice)
+        if sending is None:  # the attempt failed before it began
+            return 0
+        sending.strikes += 1
+        self._write()
+        return sending.strikes
+
+    def bury(self, notice: IncidentNotice, reason: str) -> None:
+        """Make a notice a dead letter."""
+        alert = self._alerts[notice.id]
+        assert alert.sending is not None
+        sending = alert.sending
+        letter = DeadLetter(_iso(datetime.now(UTC)), notice.id, reason, sending.attempts, notice.as_json())
+        self.dead_letters = [*self.dead_letters, letter][-DEAD_LETTERS_KEPT:]
+        self.dead_letter_count += 1
+        if notice.status is NoticeStatus.RESOLVED:
+            state = AlertState.RESOLVED
+        else:
+            state = AlertState.FIRING if sending.may_have_arrived else AlertState.REFUSED
+        self._set_state(alert, notice, state)
+        self._write()
+
+    def _set_state(self, alert: SentAlert, notice: IncidentNotice, state: AlertState) -> None:
+        alert.state, alert.sending, alert.episode = state, None, notice.episode
+        is_firing = state is AlertState.FIRING
+        ended = notice.incident["ended_at"]
+        if "withdrawn" in (notice.incident.get("attributes") or {}):
+            ended = None  # the time of the driver, which must not decide what polls of another time are too old
+        alert.ended_at = None if is_firing else alert.first_sign_at if ended is None else _iso(ended)
+        alert.incident = notice.as_json() if is_firing else None
+
+    # Changes of gold
+
+    def _follow(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep one alert for an outage with a new id: nearest first signs first."""
+        tracked = {alert.incident_id for alert in self._alerts.values()}
+        gone = [alert for alert in self._alerts.values() if alert.incident_id not in rows]
+        new = [row for id, row in rows.items() if id not in tracked]
+        pairs = [
+            (moved, str(row["incident_id"]), alert)
+            for row in new
+            for alert in gone
+            if alert.subject == _subject(row)
+            and (moved := abs(row["first_sign_at"] - datetime.fromisoformat(alert.first_sign_at))) <= SAME_OUTAGE
+        ]
+        for _, id, alert in sorted(pairs, key=lambda pair: (pair[0], pair[1], pair[2].incident_id)):
+            if alert.incident_id not in rows and id not in tracked:
+                alert.incident_id = id
+                tracked.add(id)
+
+    def _forget_old(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
+        ends = {
+            id: rows[alert.incident_id]["ended_at"] if alert.incident_id in rows else _time(alert.ended_at)
+            for id, alert in self._alerts.items()
+            if alert.state in {AlertState.RESOLVED, AlertState.REFUSED} and alert.sending is None
+        }
+        all_ends = [*ends.values(), *(row["ended_at"] for row in rows.values())]
+        newest = max((ended for ended in all_ends if ended is not None), default=None)
+        if newest is None or newest - KEPT <= self._ended_until:
             return
-        with self._system.open_input_stream(self._path) as stream:
-            known = json.loads(stream.read())
+        self._ended_until = newest - KEPT
+        for id, ended in ends.items():
+            if ended is not None and ended <= self._ended_until:
+                del self._alerts[id]
+
+    # The file
+
+    def _load(self, generation: int | None) -> None:
+        from pyarrow.fs import FileSelector, FileType
+
+        infos = self._system.get_file_info(FileSelector(self._folder, allow_not_found=True, recursive=False))
+        prefix = f"{self._folder}/ledger"
+        files = {info.path: info for info in infos if info.type == FileType.File and info.path.startswith(prefix)}
+        first = _path(self._folder, 1)
+        paths = [path for path in files if path.endswith(".json")]
+        if generation is not None:
+            paths = [path for path in paths if path == self._path or (generation and first <= path <= self._path)]
+        if not paths:
+            return
+        path = max(paths)  # the ledger of the previous owner, unless this owner has written one
+        with self._system.open_input_stream(path) as stream:
+            content = stream.read()
+        try:
+            values = json.loads(content)
+            self._alerts = {id: _alert(alert) for id, alert in values["alerts"].items()}
+            self._ended_until = datetime.fromisoformat(values["ended_until"])
+            self.dead_letters = [DeadLetter(**letter) for letter in values["dead_letters"]]
+            self.dead_letter_count = values["dead_letter_count"]
+            self.totals = Counter({(cluster, kind): count for cluster, kind, count in values["totals"]})
+        except (ValueError, LookupError, TypeError, AttributeError) as error:  # not JSON, or not a ledger
+            # What the sink has received is unknown: it gets what lasts, and what has ended since the last write.
+            log.error("%s is damaged: the sink begins again, and receives all open incidents (%s)", path, error)
+            if generation is None:
+                return
+            self._system.move(path, f"{path}.damaged")
+            self._alerts = {}
+            self.start(files[path].mtime)
         self.is_new = False
-        self._entries = {id: Entry(*entry) for id, entry in known["incidents"].items()}
-        if (sending := known["sending"]) is not None:
-            notice = IncidentNotice.from_json(sending["notice"], sending["first_labels"])
-            self._sending = Sending(notice, sending["position"])
-        until = known["ended_until"]
-        self._ended_until = None if until is None else datetime.fromisoformat(until)
 
     def _write(self) -> None:
-        """Write a new file and move it into place: a crash leaves the old or the new one."""
-        until = None if self._ended_until is None else self._ended_until.isoformat()
-        known = {"ended_until": until, "incidents": self._entries, "sending": _as_json(self._sending)}
-        content = json.dumps(known).encode()
-        self._system.create_dir(FOLDER)
-        with self._system.open_output_stream(f"{self._path}.new") as stream:
+        values = {
+            "ended_until": _iso(self._ended_until),
+            "alerts": {id: asdict(alert) for id, alert in self._alerts.items()},
+            "dead_letters": [asdict(letter) for letter in self.dead_letters],
+            "dead_letter_count": self.dead_letter_count,
+            "totals": [[*labels, count] for labels, count in self.totals.items()],
+        }
+        content = json.dumps(values).encode()
+        if self._location.is_path:
+            _replace(Path(self._location.native) / self._path, content)
+            return
+        with self._system.open_output_stream(self._path) as stream:  # an object appears as a whole
             stream.write(content)
-        self._system.move(f"{self._path}.new", self._path)
 
 
-def _as_json(sending: Sending | None) -> dict[str, Any] | None:
-    if sending is None:
-        return None
-    notice, position = sending
-    return {"notice": notice.as_json(), "first_labels": notice.first_labels, "position": position}
+def sinks_with_ledgers(out: str) -> list[str]:
+    """Return the names of the sinks that have a ledger, sorted."""
+    from pyarrow.fs import FileSelector
+
+    infos = Location.parse(out).files().get_file_info(FileSelector(FOLDER, allow_not_found=True, recursive=True))
+    return sorted({info.path.split("/")[1] for info in infos if info.path.count("/") > 1})
 
 
-def _entry(notice: IncidentNotice) -> Entry:
-    row = notice.incident
-    ended = row["ended_at"]
-    first_sign = row["first_sign_at"].astimezone(UTC).isoformat()
-    ended_at = None if ended is None else ended.isoformat()
-    return Entry(str(notice.status), _subject(row), first_sign, ended_at, notice.labels)
+def _path(folder: str, generation: int) -> str:
+    return f"{folder}/ledger-{generation:012}.json" if generation else f"{folder}/ledger.json"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Replace a file so that a crash or a power failure leaves the old or the new content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())  # before the rename, or a file system may write the new name before the content
+    new.replace(path)
+    sync_directory(path.parent)
+
+
+def _alert(values: dict[str, Any]) -> SentAlert:
+    sending = values.pop("sending")
+    alert = SentAlert(**values | {"state": AlertState(values["state"])})
+    if sending is not None:
+        alert.sending = Sending(**sending)
+        alert.sending.may_have_arrived |= alert.sending.is_under_way
+    return alert
+
+
+def _withdrawn(alert: SentAlert) -> dict[str, Any]:
+    """Return the row with which an alert is resolved that gold no longer has."""
+    assert alert.incident is not None
+    row = dict(IncidentNotice.from_json(alert.incident, None).incident)
+    row["ended_at"] = datetime.now(UTC)
+    row["cause"] = "withdrawn: later polls explain its signs by another incident, or by none"
+    row["attributes"] = {**(row.get("attributes") or {}), "withdrawn": "true"}
+    return row
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat()
 
 
 def _subject(row: Mapping[str, Any]) -> str:
-    """Return what an incident is about, which does not change with the kind of an outage."""
+    """Return the identity of an incident without its kind, if it is an outage, and without its times."""
     kind = "outage" if row["kind"] in OUTAGE_KINDS else row["kind"]
-    return f"{row['cluster_id']}/{kind}/{row['broker_id']}"
+    topic = "" if row["broker_id"] is not None else next(iter(row.get("topics") or ()), "")
+    return f"{row['cluster_id']}/{kind}/{row['broker_id']}/{topic}"

@@ -1,4 +1,4 @@
-"""What a sink receives about an incident: once when it is new, and once when it has ended."""
+"""The notices that a sink receives about an incident: `firing` when it is new, and `resolved` when it has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LABELS = ("incident_id", "cluster_id", "kind", "broker_id")
 
 
 class NoticeStatus(StrEnum):
-    """Whether an incident lasts. The values are Alertmanager's."""
+    """The state of an incident in a notice. The values are Alertmanager's."""
 
     FIRING = "firing"
     RESOLVED = "resolved"
@@ -33,20 +33,22 @@ class IncidentNotice:
     Attributes:
         status: `FIRING` for a new incident that lasts, `RESOLVED` for one that has ended.
         incident: the row of gold's `incidents`, with timezone-aware times.
-        first_labels: the labels of the first notice about the incident; None if this is the first one.
+        first_labels: the labels of the first notice about the incident; None if this is the first notice.
+        episode: 1, and one more each time an incident that had ended turns out to last.
     """
 
     status: NoticeStatus
     incident: Mapping[str, Any]
     first_labels: Mapping[str, str] | None = None
+    episode: int = 1
 
     @classmethod
-    def from_json(cls, notice: Mapping[str, Any], first_labels: Mapping[str, str] | None) -> Self:
-        """Return the notice of which `as_json` returned these values."""
+    def from_json(cls, notice: Mapping[str, Any], first_labels: Mapping[str, str] | None, episode: int = 1) -> Self:
+        """Return the notice of these values of `as_json`."""
         row = {name: value for name, value in notice.items() if name != "status"}
         row |= {name: _time(row[name]) for name in TIMES if name in row}
         row |= {"seen_at": {sign: _time(at) for sign, at in (row.get("seen_at") or {}).items()}}
-        return cls(NoticeStatus(notice["status"]), row, first_labels)
+        return cls(NoticeStatus(notice["status"]), row, first_labels, episode)
 
     @property
     def id(self) -> str:
@@ -55,8 +57,8 @@ class IncidentNotice:
 
     @property
     def key(self) -> str:
-        """What identifies the notice: a repeated one has the same key."""
-        return f"{self.id}-{self.status}"
+        """The identity of the notice: a repeated notice has the same key."""
+        return f"{self.id}-{self.status}" if self.episode == 1 else f"{self.id}-{self.status}-{self.episode}"
 
     @property
     def labels(self) -> dict[str, str]:

@@ -1,15 +1,35 @@
-"""A webhook that receives incidents in the form of Alertmanager's webhooks (version 4)."""
+"""A webhook that receives incidents in the form of Alertmanager's webhooks (version 4).
+
+| answer | may have arrived | next |
+|---|---|---|
+| 2xx | yes | accepted |
+| no connection (DNS, refused, TLS) | no | repeated |
+| 401, 403, 407, 408, 425, 429: the sender or the moment is refused, not the notice | no | repeated |
+| other 4xx, 3xx | no | dead letter |
+| 5xx, or any other status | yes | repeated |
+| none within `TIMEOUT`, or a lost connection | yes | repeated |
+
+After a repeated answer with `Retry-After`, such as 429 or 503, the sink rests for that time.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from http import HTTPStatus
+import re
+import socket
+import threading
+import time
+from base64 import b64encode
+from contextlib import suppress
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from kwire.secret import Secret
 from kwire.spark.sinks.notice import rfc3339
 from kwire.spark.sinks.publisher import SinkFailed
 
@@ -17,52 +37,161 @@ if TYPE_CHECKING:
     from kwire.spark.sinks.notice import IncidentNotice
 
 TIMEOUT = 10.0
-"""Seconds to wait for a response."""
+"""Seconds of a whole exchange: name resolution, connection, TLS, request, and the head of the response. This is the
+timeout of Alertmanager's own webhooks."""
+
+REPEATED_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
+"""HTTP statuses of the class 4xx that another attempt may change."""
 
 
 class WebhookSink:
     """Posts each notice to a URL as a group of one alert.
 
-    A notice that is repeated after a crash has the same bytes and the same `Idempotency-Key`, its `key`.
+    A notice that is repeated has the same bytes and the same `Idempotency-Key`, its `key`. The user and password of
+    `http://user:password@host/` are sent as Basic authentication (RFC 7617).
 
     The path and query of the URL may contain a token, so errors name its host only.
 
     Args:
         url: an HTTP or HTTPS URL.
+        timeout: seconds of a whole exchange.
 
     Raises:
         ValueError: `url` is not such a URL.
     """
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("expected the URL of a webhook, such as http://host:9093/path")
+    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:  # its text may show a part of the password
+            raise ValueError(_EXPECTED) from None
+        if parts.scheme not in {"http", "https"} or not parts.hostname or re.search(r"[^!-~]", url):
+            raise ValueError(_EXPECTED)
         self._is_https = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port
-        self._target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-        self.name = f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+        self._host, self._port = parts.hostname, port
+        self._target = Secret(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
+        self._credentials: Secret | None = None
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self._credentials = Secret(b64encode(pair.encode()).decode("ascii"))
+        self._timeout = timeout
+        self._thread: threading.Thread | None = None
+        # Without the credentials, so that a new password does not begin a new ledger.
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        self.name = f"webhook-{hashlib.sha256(address.encode()).hexdigest()[:16]}"
 
     def send(self, notice: IncidentNotice) -> None:
-        """Post a notice; any response of the class 2xx accepts it."""
+        """Post a notice.
+
+        Raises:
+            SinkFailed: it was not accepted; see the table of the module.
+        """
+        name = f"webhook {self._host}"
+        if self._thread is not None and self._thread.is_alive():
+            raise SinkFailed(name, "still connecting since the last attempt", may_have_arrived=False)
+        exchange = _PostRequest(self._connect())
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "kwire",
+            "Connection": "close",
+            "Idempotency-Key": f'"{notice.key}"',
+        }
+        if self._credentials is not None:
+            headers["Authorization"] = f"Basic {self._credentials.reveal()}"
         body = json.dumps(alertmanager_payload(notice)).encode()
-        headers = {"Content-Type": "application/json", "User-Agent": "kwire", "Idempotency-Key": f'"{notice.key}"'}
-        connection = self._connect()
-        try:
-            connection.request("POST", self._target, body, headers)
-            response = connection.getresponse()
-            response.read()
-        except (OSError, HTTPException) as error:
-            raise SinkFailed(f"webhook {self._host}", error) from error
-        finally:
-            connection.close()
-        if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-            raise SinkFailed(f"webhook {self._host}", f"HTTP status {response.status}")
+        # A timeout of a socket limits each read, so a server that sends a byte now and then is cut off from outside.
+        self._thread = thread = threading.Thread(
+            target=exchange.run, args=(self._target.reveal(), body, headers), name="kwire-webhook", daemon=True
+        )
+        thread.start()
+        thread.join(self._timeout)
+        if thread.is_alive():
+            exchange.cancel()
+            has_connected = exchange.has_connected
+            raise SinkFailed(name, f"no answer within {self._timeout:g} s", may_have_arrived=has_connected)
+        if exchange.error is not None:
+            # The text of an HTTPException has bytes of the server, which could control a terminal.
+            is_http = isinstance(exchange.error, HTTPException)
+            reason = type(exchange.error).__name__ if is_http else str(exchange.error)
+            raise SinkFailed(name, reason, may_have_arrived=exchange.has_connected) from exchange.error
+        _check(name, exchange.status, exchange.retry_after)
 
     def _connect(self) -> HTTPConnection:
         if self._is_https:
-            return HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=create_default_context())
-        return HTTPConnection(self._host, self._port, timeout=TIMEOUT)
+            return HTTPSConnection(self._host, self._port, timeout=self._timeout, context=create_default_context())
+        return HTTPConnection(self._host, self._port, timeout=self._timeout)
+
+
+_EXPECTED = "expected the URL of a webhook, such as http://host:9093/path"
+
+
+class _PostRequest:
+    """One request and the head of its response, which another thread may cancel.
+
+    Attributes:
+        has_connected: True once the request may be on its way.
+        status, retry_after, error: the outcome; `error` is None after a response.
+    """
+
+    def __init__(self, connection: HTTPConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._is_canceled = False
+        self.has_connected = False
+        self.status = 0
+        self.retry_after: str | None = None
+        self.error: OSError | HTTPException | None = None
+
+    def run(self, target: str, body: bytes, headers: dict[str, str]) -> None:
+        """Send a request and receive the head of its response. Its body is not read: nothing depends on it."""
+        try:
+            self._connection.connect()
+            with self._lock:
+                # A request that begins after `cancel` could overtake a later notice about the same incident.
+                if self._is_canceled:
+                    return
+                self.has_connected = True
+            self._connection.request("POST", target, body, headers)
+            response = self._connection.getresponse()
+            self.status, self.retry_after = response.status, response.headers["Retry-After"]
+        except (OSError, HTTPException) as error:
+            self.error = error
+        finally:
+            self._connection.close()
+
+    def cancel(self) -> None:
+        """Cut off the connection, which ends a thread that waits for it."""
+        with self._lock:
+            self._is_canceled = True
+        sock = self._connection.sock
+        if sock is not None:
+            with suppress(OSError):  # its thread may have closed it
+                # `SSLSocket.shutdown` would first turn the socket into one that sends plain text.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+def _check(name: str, status: int, retry_after: str | None) -> None:
+    """Raise the error of a status that does not accept a notice."""
+    kind = status // 100
+    if kind == 2:
+        return
+    if kind in {3, 4} and status not in REPEATED_STATUSES:
+        raise SinkFailed(name, f"HTTP status {status}", is_final=True)
+    raise SinkFailed(name, f"HTTP status {status}", may_have_arrived=kind != 4, retry_after=_seconds(retry_after))
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Return the seconds of a header `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3); 0.0 if invalid."""
+    if retry_after is None:
+        return 0.0
+    if re.fullmatch(r"[0-9]{1,9}", retry_after):
+        return float(retry_after)
+    try:
+        at = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    return max((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() - time.time(), 0.0)
 
 
 def alertmanager_payload(notice: IncidentNotice) -> dict[str, Any]:
