@@ -64,8 +64,10 @@ async def nodes(zookeeper: str, *ids: int, **others: Any) -> AsyncGenerator[list
 
 
 def knows_cluster(node: Node, brokers: int) -> bool:
-    """Return whether the node knows so many brokers, and the controller among them."""
-    return len(node.metadata.brokers) == brokers and node.metadata.controller_id in node.metadata.brokers
+    """Return whether the node is ready, and knows this number of brokers and the controller among them."""
+    return (
+        node.is_ready and len(node.metadata.brokers) == brokers and node.metadata.controller_id in node.metadata.brokers
+    )
 
 
 async def send(

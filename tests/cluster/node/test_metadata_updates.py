@@ -56,15 +56,15 @@ class Replica:
         config: Any = LiveConfig(NodeSettings(id=1, zookeeper="unused"))
         self.configs = ConfigWatcher(self.store, self.metadata, config)
         self.updates = MetadataUpdates(self.metadata)
-        ended: Any = SimpleNamespace(store=self.store, configs=self.configs, broker_epoch=-1, has_ended=False)
-        self.updates.session = ended
+        ended: Any = SimpleNamespace(store=self.store, configs=self.configs, broker_epoch=5, has_ended=False)
+        self.updates.begin_session(ended)
 
-    async def apply(self, *topics: str) -> int:
+    async def apply(self, *topics: str, broker_epoch: int = -1) -> int:
         states = tuple(
             UpdateMetadataTopicState(topic_name=name, topic_id=UUID(int=7), partition_states=()) for name in topics
         )
         request = UpdateMetadataRequest(
-            controller_id=1, controller_epoch=1, broker_epoch=-1, type=2, topic_states=states, live_brokers=()
+            controller_id=1, controller_epoch=1, broker_epoch=broker_epoch, type=2, topic_states=states, live_brokers=()
         )
         return (await self.updates.apply(request)).error_code
 

@@ -70,7 +70,8 @@ class Served:
         self.backend = SlowBackend()
         services = node_services(cast("AdminBackend", self.backend))
         self.metadata = services.metadata
-        self.metadata.update(update(topic("a", state(0, 1, (1, 2), (1, 2))), topic("b", state(0, 2, (2,), (2, 1)))))
+        topics = topic("a", state(0, 1, (1, 2), (1, 2))), topic("b", state(0, 2, (2,), (2, 1)))
+        self.metadata.update(update(*topics, everything=True))
         self.metrics = Metrics(1)
         self.dispatcher = RequestDispatcher(services, self.metrics)
 

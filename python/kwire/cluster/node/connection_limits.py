@@ -27,6 +27,7 @@ class CloseReason(StrEnum):
     INVALID_FRAME = "invalid_frame"
     INVALID_REQUEST = "invalid_request"
     MEMORY = "memory"
+    NOT_READY = "not_ready"
     REQUEST_FAILED = "request_failed"
     SESSION_ENDED = "session_ended"
     TOO_MANY_CONNECTIONS = "too_many_connections"

@@ -2,6 +2,8 @@
 
 - The content comes from the controller (UpdateMetadata). Only topic configs come from ZooKeeper (`set_configs`),
   because UpdateMetadata does not carry them.
+- It is not complete until the first full update of a ZooKeeper session: what an earlier session left may lack topics
+  that exist, and an empty cache lacks all of them. A request that needs it is refused until then.
 - Brokers, topics, and configs that no response can carry are skipped and logged: one of them would make every response
   that contains it fail.
 - The part of a response about one topic is encoded once after each change, when a request first needs it. The response
@@ -79,10 +81,26 @@ class MetadataCache:
         self.partition_count = 0
         self.changes = 0
         """The number of changes applied, for noticing a change."""
+        self._completed = asyncio.Event()
         self._slices = asyncio.Lock()
         self._encoded = {0: EncodedResponses(self._encode_v0), 1: EncodedResponses(self._encode_v1)}
 
     # Updates
+
+    def begin_session(self) -> None:
+        """Require a full update before anything is answered, because a new ZooKeeper session has begun."""
+        self._completed.clear()
+        self.position = None
+        self.changes += 1  # cached responses are discarded as well
+
+    @property
+    def is_complete(self) -> bool:
+        """True once a full update has arrived in the current ZooKeeper session."""
+        return self._completed.is_set()
+
+    async def wait_complete(self) -> None:
+        """Wait until `is_complete`."""
+        await self._completed.wait()
 
     def is_stale(self, request: UpdateMetadataRequest) -> bool:
         """Return whether an update comes from an older controller, or from a second controller of the same epoch."""
@@ -125,6 +143,7 @@ class MetadataCache:
         if request.type == FULL_UPDATE:
             for name in self.topics.keys() - listed:
                 self._remove_topic(name)
+            self._completed.set()
         self.changes += 1
         return ErrorCode.NO_ERROR
 
@@ -288,8 +307,12 @@ def is_usable_host(name: str) -> bool:
 
 
 def lags(state: UpdateMetadataPartitionState) -> tuple[ReplicaLag, ...]:
-    """Return the lag of each replica: 0 in the ISR, otherwise -1 for unknown, because nodes have no data plane."""
-    return tuple(ReplicaLag(replica_id=replica, lag=0 if replica in state.isr else -1) for replica in state.replicas)
+    """Return the lag of each replica: 0 in the ISR, otherwise -1 for unknown, because nodes have no data plane.
+
+    The last member of an ISR stays in it when its broker fails. Its lag is unknown, too.
+    """
+    in_sync = set(state.isr).difference(state.offline_replicas)
+    return tuple(ReplicaLag(replica_id=replica, lag=0 if replica in in_sync else -1) for replica in state.replicas)
 
 
 class EncodedResponses:

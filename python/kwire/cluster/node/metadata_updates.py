@@ -7,6 +7,8 @@
 - An update that does not continue the last one is rejected, and the controller sends everything. After an update
   without a position, which kwire's controller does not send, the node asks for everything.
 - The configs of new topics are read before the topics become visible: UpdateMetadata does not carry configs.
+- A session accepts updates once it is registered: an earlier one may be for the registration of the session before, and
+  would make old metadata count as complete.
 - Nothing waits for a ZooKeeper connection, because waiting would block all other updates. The controller retries.
 """
 
@@ -53,8 +55,17 @@ class MetadataUpdates:
         self._applying = asyncio.Lock()
         self.on_gap: Callable[[], None] = _ignore
         """Called when the metadata may differ from those of the controller."""
-        self.session: NodeSession | None = None
-        """The current ZooKeeper session."""
+        self._session: NodeSession | None = None
+
+    @property
+    def session(self) -> NodeSession | None:
+        """The current ZooKeeper session, or the last one."""
+        return self._session
+
+    def begin_session(self, session: NodeSession) -> None:
+        """Follow the controller in a new session, beginning with a full update."""
+        self._session = session
+        self._metadata.begin_session()
 
     async def apply(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """Apply an update unless it is stale, and return the response."""
@@ -66,6 +77,8 @@ class MetadataUpdates:
         metadata = self._metadata
         if -1 < request.broker_epoch < session.broker_epoch or session.has_ended:
             return STALE_BROKER_EPOCH
+        if session.broker_epoch < 0:  # the controller retries
+            return ErrorCode.REQUEST_TIMED_OUT
         broker_id, epoch = request.controller_id, request.controller_epoch
         is_known = (broker_id, epoch) == (metadata.controller_id, metadata.controller_epoch)
         if metadata.is_stale(request) and session.store.state != SessionState.CONNECTED:

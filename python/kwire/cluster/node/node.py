@@ -1,7 +1,8 @@
 """A node: a listener, the metadata cache, and one ZooKeeper session after another.
 
 A node without a session keeps answering from its cache, and answers commands with 22. When a session ends, the node
-opens another one until it is stopped; only the first session is required to succeed.
+opens another one until it is stopped; only the first session is required to succeed. With a new session, the first one
+included, it is not ready until the controller has sent the full metadata: it was not told what happened in between.
 """
 
 from __future__ import annotations
@@ -203,6 +204,15 @@ class Node:
         await self._stop(grace)
         log.info("node stopped", node_id=self.settings.id)
 
+    @property
+    def is_ready(self) -> bool:
+        """True while the node answers all requests. See `wait_ready`."""
+        return self.metadata.is_complete
+
+    async def wait_ready(self) -> None:
+        """Wait until the node has received the full metadata, so that it answers all requests."""
+        await self.metadata.wait_complete()
+
     async def wait_ended(self) -> None:
         """Wait until the node has stopped.
 
@@ -276,7 +286,8 @@ class Node:
             self._used_scram_users,
             self._send_metadata,
         )
-        self._session = self._services.metadata_updates.session = session
+        self._session = session
+        self._services.metadata_updates.begin_session(session)
         self._services.backend = session.controller
         return session
 
@@ -346,6 +357,7 @@ class Node:
         session, metadata = self._session, self.metadata
         return {
             "id": self.settings.id,
+            "is_ready": self.is_ready,
             "address": f"{self.host}:{self.port}",
             "is_controller": session is not None and session.controller.is_active,
             "zookeeper": session.store.state if session is not None else "closed",
@@ -362,6 +374,7 @@ class Node:
     def _add_gauges(self) -> None:
         gauges = self.metrics.gauges
         gauges["kwire_is_controller"] = "1 on the controller.", lambda: float(bool(self.status()["is_controller"]))
+        gauges["kwire_is_ready"] = "1 once the node has the full metadata.", lambda: float(self.is_ready)
         gauges["kwire_topics"] = "Topics in the metadata cache.", lambda: float(len(self.metadata.topics))
         gauges["kwire_brokers"] = "Live brokers in the metadata cache.", lambda: float(len(self.metadata.brokers))
         gauges["kwire_controller_queue"] = "Events in the queue of the controller.", self._queued_events

@@ -33,7 +33,7 @@ async def run_node(
 
     Args:
         settings: the settings of the node.
-        ready_file: where to write id, host, ports, and process id as JSON once the node has joined the cluster.
+        ready_file: where to write id, host, ports, and process id as JSON once the node has the full metadata.
         end_with: the id of a process; the node stops when it ends.
         tools: tools in addition to those that every node has.
 
@@ -57,7 +57,8 @@ async def run_node(
         if not await _start(node, stop):
             return
         try:
-            if ready_file is not None:
+            await _first(stop.wait(), node.wait_ended(), node.wait_ready())
+            if ready_file is not None and node.is_ready and not stop.is_set():
                 facts = {"id": settings.id, "host": node.host, "port": node.port, "pid": os.getpid()}
                 write_atomically(ready_file, facts | {"metrics_port": node.metrics_port})
             await _first(stop.wait(), node.wait_ended())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.security.subjects import Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -76,6 +77,20 @@ class RequestContext(NamedTuple):
         backend = self.node.backend
         assert backend is not None, "a node listens only once it has had a session"
         return backend
+
+    @property
+    def metadata(self) -> MetadataCache:
+        """The metadata of the cluster, for a response.
+
+        Raises:
+            InvalidRequest: this node is not ready. TopicMetadata has no error code for that, and clients of
+                ClusterMetadata never needed one: after a closed connection, they ask another node, or again.
+        """
+        metadata = self.node.metadata
+        if not metadata.is_complete:
+            detail = "the controller has not sent all metadata in this ZooKeeper session yet"
+            raise InvalidRequest(detail, CloseReason.NOT_READY)
+        return metadata
 
     @property
     def is_unrestricted(self) -> bool:

@@ -225,6 +225,8 @@ class RequestDispatcher:
                 encoding = TimeSlice()
                 encoded = self._encode(name, header, answer)
                 await encoding.step()
+            except InvalidRequest:
+                raise
             except Exception as error:
                 self._metrics.faults += 1
                 log.exception("request failed", exc_info=error)

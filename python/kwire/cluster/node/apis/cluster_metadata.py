@@ -16,9 +16,10 @@ PERMISSIONS = ()
 def handle(request: ClusterMetadataRequest, context: RequestContext) -> ClusterMetadataResponse:
     """Describe the cluster from the metadata cache."""
     del request
+    brokers = context.metadata.brokers
     return ClusterMetadataResponse(
         error_code=ErrorCode.NO_ERROR,
-        brokers=tuple(context.node.metadata.brokers.values()),
+        brokers=tuple(brokers.values()),
         controller=context.node.controller,
         cluster_id=context.node.cluster_id,
     )

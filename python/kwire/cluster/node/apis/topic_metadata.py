@@ -46,7 +46,7 @@ def handle(
     request: TopicMetadataRequest | TopicMetadataRequest_V1, context: RequestContext
 ) -> bytes | Awaitable[bytes]:
     """Describe topics from the metadata cache: all that the sender may describe, or those that the request names."""
-    metadata = context.node.metadata
+    metadata = context.metadata
     denied: frozenset[str] = frozenset()
     if not context.is_unrestricted:
         if not request.topic_names:
@@ -63,7 +63,7 @@ def handle(
 
 async def _describe_allowed(context: RequestContext) -> bytes:
     """Describe the topics that the sender may describe."""
-    metadata = context.node.metadata
+    metadata = context.metadata
     allowed = [name async for name in in_slices(tuple(metadata.topics)) if context.allows(DESCRIBE, name)]
     return await metadata.response_body_in_slices(context.version, allowed)
 
@@ -80,7 +80,7 @@ async def _create_and_describe(
         for result in results
         if result.error_code in ERROR_OF_CREATED
     }
-    return await context.node.metadata.response_body_in_slices(context.version, names, errors, denied | uncreatable)
+    return await context.metadata.response_body_in_slices(context.version, names, errors, denied | uncreatable)
 
 
 async def _create_topics(names: Sequence[str], context: RequestContext) -> Sequence[TopicResult]:
