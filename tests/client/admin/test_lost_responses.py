@@ -12,9 +12,13 @@ from kwire.client.admin import (
     AclOperation,
     AdminClient,
     ClientQuotaEntity,
+    ConfigChange,
+    ConfigResource,
+    ConfigResourceType,
     OutcomeUnknown,
     ResourceType,
     ScramMechanismName,
+    TopicChange,
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
@@ -25,6 +29,9 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from kwire.messages.kafka.create_acls import AclCreationResult, CreateAclsResponse
+from kwire.messages.kip4.admin import AdminResponse
+from kwire.messages.kip4.alter_topic_v2 import AlterTopicResponse_V2
+from kwire.messages.kip4.structures import TopicResult
 from kwire.protocol.scram_passwords import salted_password
 from kwire.secret import Secret
 from tests.client.admin.scripted_broker import LoseResponse
@@ -113,6 +120,39 @@ async def test_other_command_is_sent_once(request_name: str, command: Callable[[
 
     assert script.broker is not None
     assert sum(type(each).__name__ == request_name for each in script.broker.received) == 1
+
+
+TOPIC_T = ConfigResource(ConfigResourceType.TOPIC, "t")
+EVERY_BROKER = ConfigResource(ConfigResourceType.BROKER, "")
+ALTERED_TOPIC = AlterTopicResponse_V2(topics=(TopicResult(topic_name="t", error_code=0),))
+CHANGED_SETTING = AdminResponse(error_code=0, exit_status=0, output=b"{}")
+
+
+@pytest.mark.parametrize(
+    ("request_name", "response", "resource", "change"),
+    [
+        ("AlterTopicRequest_V2", ALTERED_TOPIC, TOPIC_T, ConfigChange(set={"retention.ms": "5"})),
+        ("AlterTopicRequest_V2", ALTERED_TOPIC, TOPIC_T, ConfigChange(delete=["retention.ms"])),
+        ("AdminRequest", CHANGED_SETTING, EVERY_BROKER, ConfigChange(set={"num.partitions": "5"})),
+        ("AdminRequest", CHANGED_SETTING, EVERY_BROKER, ConfigChange(delete=["num.partitions"])),
+    ],
+    ids=["set a config", "delete a config", "set a setting", "delete a setting"],
+)
+async def test_change_of_configs_is_repeated_on_nodes(
+    request_name: str, response: Message, resource: ConfigResource, change: ConfigChange
+) -> None:
+    responses: Responses = {request_name: [LoseResponse, response]}
+    outcomes = await run("kip4", Script(**responses), lambda admin: admin.alter_configs({resource: change}))
+
+    assert dict(outcomes) == {str(resource): None}
+
+
+async def test_change_of_partitions_is_sent_once_to_nodes() -> None:
+    change = TopicChange(partitions=2, set_configs={"retention.ms": "5"})
+    responses: Responses = {"AlterTopicRequest_V2": [LoseResponse]}
+
+    with pytest.raises(OutcomeUnknown):
+        await run("kip4", Script(**responses), lambda admin: admin.alter_topics({"t": change}))
 
 
 async def test_password_is_salted_before_it_is_sent() -> None:

@@ -203,12 +203,12 @@ async def test_malformed_and_invalid_stored_settings_do_not_stop_a_node(server: 
 async def test_acknowledged_changes_of_many_writers_are_effective_everywhere(server: EmbeddedZooKeeper) -> None:
     """'using RQ/RP wire protocol [...] may expose concurrency on the admin requests'"""
     async with nodes(await new_root(server), 1, 2, 3) as started:
-        names = ("num.partitions", "max.connections", "queued.max.requests", "connections.max.idle.ms")
+        names = ("num.partitions", "max.connections", "queued.max.requests", "admin.request.timeout.ms")
         changes = [(node, name, str(1000 + 10 * at)) for at, node in enumerate(started) for name in names]
         answers = await asyncio.gather(*(run(node, "set", f"{name}={text}") for node, name, text in changes))
         assert {status for status, _ in answers} <= {0, 2, 4}
         stored = (await result(started[0], "export"))["brokers"]["<default>"]
-        assert stored.keys() == {"num.partitions", "max.connections", "connections.max.idle.ms"}
+        assert stored.keys() == {"num.partitions", "max.connections", "admin.request.timeout.ms"}
 
         def is_effective() -> bool:
             return all(node.config.explain(name).text == text for node in started for name, text in stored.items())

@@ -125,7 +125,7 @@ async def test_connection_that_is_reset_before_it_is_opened_is_dropped() -> None
 
 @pytest.mark.usefixtures("never_idle")
 async def test_connections_that_are_not_open_count_as_connections_of_their_address() -> None:
-    async with listening(Limits(connections_per_address=3)) as (listener, observer):
+    async with listening(Limits(connections_per_address=3, reserved_per_address=0)) as (listener, observer):
         charge(1e3)
         clients = [await connected(listener, GREEDY) for _ in range(4)]
         await eventually(lambda: observer.closures)

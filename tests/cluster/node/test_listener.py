@@ -327,7 +327,7 @@ async def test_idle_connection_is_closed_but_a_waiting_one_is_not() -> None:
 
 
 async def test_connection_above_the_limit_is_closed() -> None:
-    async with port(Limits(connections=2)) as at:
+    async with port(Limits(connections=2, reserved=0)) as at:
         first, _, third = await at.client(), await at.client(), await at.client()
         assert await third.closed()
         first.send(b"still here")
@@ -467,7 +467,7 @@ async def test_lost_connection_occupies_nothing() -> None:
 
 
 async def test_connections_of_one_address_are_limited() -> None:
-    async with port(Limits(connections=10, connections_per_address=2)) as at:
+    async with port(Limits(connections=10, connections_per_address=2, reserved_per_address=0)) as at:
         first, second, third = [await at.client() for _ in range(3)]
         assert await third.closed()
         await at.wait_closed(CloseReason.TOO_MANY_CONNECTIONS, "more than 2 connections of 127.0.0.1")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = int(os.environ.get("KWIRE_SOAK_EXAMPLES", "50"))
 NODES = (1, 2, 3)
-NAMES = ("num.partitions", "max.connections", "connections.max.idle.ms")
+NAMES = ("num.partitions", "max.connections", "admin.request.timeout.ms")
 FILE = {"max.connections": "9"}
 """What the file of node 3 has."""
 

@@ -197,8 +197,8 @@ class RawClient:
 
 async def test_connection_is_closed_at_the_first_request_after_its_session(server: EmbeddedZooKeeper) -> None:
     """Also if the response is cached, and if the client knows no sessions (SaslAuthenticate version 0)."""
-    async with secured(await new_root(server), PLAIN | {"connections.max.reauth.ms": "500"}, 1) as [node]:
-        for version, lifetime in ((2, 500), (1, 500), (0, 0)):
+    async with secured(await new_root(server), PLAIN | {"connections.max.reauth.ms": "1000"}, 1) as [node]:
+        for version, lifetime in ((2, 1000), (1, 1000), (0, 0)):
             async with RawClient(node) as client:
                 response = await client.authenticate("alice", ALICE_PASSWORD, version)
                 assert (response.error_code, response.session_lifetime_ms) == (0, lifetime)
@@ -213,7 +213,7 @@ async def test_sessions_have_no_limit_by_default(server: EmbeddedZooKeeper) -> N
 
 
 async def test_client_authenticates_after_the_end_of_its_session(server: EmbeddedZooKeeper) -> None:
-    properties = PLAIN | {"connections.max.reauth.ms": "1"}
+    properties = PLAIN | {"connections.max.reauth.ms": "1000"}
     async with secured(await new_root(server), properties, 1) as [node], RawClient(node) as client:
         await client.authenticate("alice", ALICE_PASSWORD)
         handshake = SaslHandshakeRequest(mechanism="PLAIN")

@@ -53,9 +53,15 @@ class Backend(Protocol):
         ...
 
     async def run_tool(
-        self, name: str, arguments: tuple[str, ...], broker_id: int | None, *, reads: bool = False
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        broker_id: int | None,
+        *,
+        reads: bool = False,
+        repeatable: bool = False,
     ) -> ToolResult:
-        """Run a tool. With `reads`, it changes nothing, and is repeated after a lost response."""
+        """Run a tool. If it changes nothing (`reads`) or is `repeatable`, it is repeated after a lost response."""
         ...
 
 

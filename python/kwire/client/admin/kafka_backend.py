@@ -385,9 +385,15 @@ class KafkaBackend:
         )
 
     async def run_tool(
-        self, name: str, arguments: tuple[str, ...], broker_id: int | None, *, reads: bool = False
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        broker_id: int | None,
+        *,
+        reads: bool = False,
+        repeatable: bool = False,
     ) -> ToolResult:
-        del arguments, broker_id, reads
+        del arguments, broker_id, reads, repeatable
         raise NotSupported(f"running {name} on a broker", "Apache Kafka has no message for it")
 
 

@@ -1,10 +1,12 @@
 """The drafts' requests for administration (KIP-4 before its release).
 
 Commands are not repeated after a lost response: a second Create or Delete would be refused because of the first one.
+Changes of configs alone are repeated, because the second one has the same effect and the same response.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.answer import error_code
@@ -86,7 +88,8 @@ class Kip4Backend:
                 for name, topic in topics.items()
             )
         )
-        answer = await self._router.command(request, error_code=_first_error_code)
+        repeatable = all(topic.is_of_configs_only for topic in topics.values())
+        answer = await self._router.command(request, error_code=_first_error_code, repeatable=repeatable)
         return _outcomes(answer, lambda name, code: change_reason(code, topics[name], self._brokers()))
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
@@ -178,12 +181,18 @@ class Kip4Backend:
         return {topic.topic_name: _described(topic) for topic in response.topics}
 
     async def run_tool(
-        self, name: str, arguments: tuple[str, ...], broker_id: int | None, *, reads: bool = False
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        broker_id: int | None,
+        *,
+        reads: bool = False,
+        repeatable: bool = False,
     ) -> ToolResult:
         from kwire.messages.kip4.admin import AdminRequest
 
         request = AdminRequest(tool=name, arguments=arguments)
-        send = self._router.read if reads else self._router.command
+        send = self._router.read if reads else partial(self._router.command, repeatable=repeatable)
         answer = await send(request, ANY if broker_id is None else Broker(broker_id))
         response = answer.response
         if response.error_code != ErrorCode.NO_ERROR:

@@ -213,7 +213,7 @@ async def _alter_broker(
     else:
         arguments = ["delete", *options, "--", *change.delete]
     try:
-        await tool_result(backend, TOOL, arguments, str(resource), reads=validate_only)
+        await tool_result(backend, TOOL, arguments, str(resource), reads=validate_only, repeatable=True)
     except AdminError as error:
         return error
     return None

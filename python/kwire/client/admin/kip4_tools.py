@@ -17,19 +17,27 @@ __all__ = ["tool_result"]
 
 
 async def tool_result(
-    backend: Backend, tool: str, arguments: Sequence[str], item: str, *, broker: int | None = None, reads: bool = False
+    backend: Backend,
+    tool: str,
+    arguments: Sequence[str],
+    item: str,
+    *,
+    broker: int | None = None,
+    reads: bool = False,
+    repeatable: bool = False,
 ) -> Any:
     """Run a tool, and return what it prints.
 
     Args:
         item: what an error concerns; empty for the whole request.
         broker: the node; None for any.
-        reads: whether the run changes nothing, so that it may be repeated after a lost response.
+        reads: True if the run changes nothing; it is then repeated after a lost response.
+        repeatable: True if a second run has the effect and the output of the first one; it is then repeated as well.
 
     Raises:
         AdminError: the tool failed; the text is what it printed. Or its output was too long for a response.
     """
-    result = await backend.run_tool(tool, tuple(arguments), broker, reads=reads)
+    result = await backend.run_tool(tool, tuple(arguments), broker, reads=reads, repeatable=repeatable)
     if result.exit_status:
         text = result.output.strip().removeprefix(f"{tool}: ")
         raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, text)

@@ -47,3 +47,8 @@ class TopicChange:
     assignment: Mapping[int, Sequence[int]] = field(default_factory=dict)
     set_configs: Mapping[str, str] = field(default_factory=dict)
     delete_configs: Sequence[str] = ()
+
+    @property
+    def is_of_configs_only(self) -> bool:
+        """True if neither partitions nor replicas change."""
+        return self.partitions is None and self.replication_factor is None and not self.assignment

@@ -52,6 +52,25 @@ ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 """Kafka's name for the authorizer of access control lists in ZooKeeper."""
 AUTHORIZER = matching(f"nothing or {ACL_AUTHORIZER}", f"({re.escape(ACL_AUTHORIZER)})?")
 
+# Minimums. With a lower value, no client could take the value back through a node: nothing else limits these settings.
+MIN_REQUEST_BYTES = 64 * 1024
+"""An Admin request with two arguments of the largest size, 32,767 bytes."""
+MIN_BROKER_REQUEST_BYTES = 1024 * 1024
+"""The metadata of a topic with 10,000 partitions, as many as a request may create by default, have 500 KB."""
+MIN_QUEUED_BYTES = 1024 * 1024
+"""Some Admin requests at a time; each counts four times while it is processed."""
+MIN_REQUEST_ITEMS = 100
+"""The arguments of an Admin request are items: `config` with some dozens of settings."""
+MIN_CLIENT_MS = 10_000
+"""Milliseconds in which a client must send its next request, or complete one; chosen, not measured."""
+MIN_SESSION_MS = 1_000
+"""A connection may authenticate once a second, as in Kafka, so a shorter session could not be extended."""
+MIN_SEND_MS = 1_000
+"""Milliseconds for a broker to apply UpdateMetadata; chosen, not measured."""
+MIN_CONFIG_CHANGE_MS = 60_000
+"""The longest session timeout of a ZooKeeper with default settings is 40 s. A node that was disconnected for so long
+still finds the notifications that it missed."""
+
 _OF_LISTENER = re.compile(
     r"listener\.name\.[a-z0-9_]+\.(?:scram-sha-(?:256|512)\.)?(ssl\..+|sasl\.jaas\.config|plain\.sasl\.jaas\.config)"
 )
@@ -112,10 +131,12 @@ class NodeSettings:
         "controller.socket.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True
     )
     """Time that a controlled shutdown may take."""
-    request_bytes: int = setting("socket.request.max.bytes", integer(1, 2**31 - 1), 4 * 1024 * 1024, is_live=True)
+    request_bytes: int = setting(
+        "socket.request.max.bytes", integer(MIN_REQUEST_BYTES, 2**31 - 1), 4 * 1024 * 1024, is_live=True
+    )
     """The largest request, other than UpdateMetadata."""
     broker_request_bytes: int = setting(
-        "inter.broker.request.max.bytes", integer(1, 2**31 - 1), 24 * 1024 * 1024, is_live=True
+        "inter.broker.request.max.bytes", integer(MIN_BROKER_REQUEST_BYTES, 2**31 - 1), 24 * 1024 * 1024, is_live=True
     )
     """The largest UpdateMetadata request. One partition takes about 50 bytes. Kafka has no such setting."""
     request_timeout_ms: int = setting("admin.request.timeout.ms", integer(1, 2**31 - 1), 15_000, is_live=True)
@@ -124,7 +145,9 @@ class NodeSettings:
     receive_buffer_bytes: int = setting("socket.receive.buffer.bytes", integer(1, 2**31 - 1), 100 * 1024)
     """Bytes that the system may keep for each connection before the node reads them. The default of Linux is up to
     32 MB, with which one client can take the memory that the system has for all connections of the machine."""
-    max_request_items: int = setting("admin.request.max.items", integer(1, 2**31 - 1), 10_000, is_live=True)
+    max_request_items: int = setting(
+        "admin.request.max.items", integer(MIN_REQUEST_ITEMS, 2**31 - 1), 10_000, is_live=True
+    )
     """Topics that one request may list; a request with more closes its connection. Kafka has no such setting."""
     max_request_partitions: int = setting("admin.request.max.partitions", integer(1, 2**31 - 1), 10_000, is_live=True)
     """Partitions that one request may create; more are answered with 1002. Kafka has no such setting."""
@@ -137,19 +160,26 @@ class NodeSettings:
     queued_requests: int = setting("queued.max.requests", integer(1, 1_000_000), 500)
     """Requests in the queue of the controller; a further one is answered with 21, and so is one of an address that
     fills half of the queue."""
-    queued_bytes: int = setting("queued.max.request.bytes", integer(1, 2**63 - 1), 32 * 1024 * 1024, is_live=True)
+    queued_bytes: int = setting(
+        "queued.max.request.bytes", integer(MIN_QUEUED_BYTES, 2**63 - 1), 32 * 1024 * 1024, is_live=True
+    )
     """Bytes of requests and unsent responses of all connections of a listener. Beyond it, the connections that occupy
     most are closed."""
     connections: int = setting("max.connections", integer(1, 2**31 - 1), 2048, is_live=True)
-    """Open connections of a listener."""
+    """Open connections of a listener. Some more are accepted for administration: they may authenticate, and send
+    ClusterMetadata and Admin requests, so that this setting can be changed again."""
     connections_per_address: int = setting("max.connections.per.ip", integer(1, 2**31 - 1), 1024, is_live=True)
-    """Open connections of one IP address to a listener."""
-    idle_ms: int = setting("connections.max.idle.ms", integer(1, 2**31 - 1), 600_000, is_live=True)
+    """Open connections of one IP address to a listener; some more for administration."""
+    idle_ms: int = setting("connections.max.idle.ms", integer(MIN_CLIENT_MS, 2**31 - 1), 600_000, is_live=True)
     """Time after which a connection without traffic is closed."""
-    max_reauth_ms: int = setting("connections.max.reauth.ms", integer(0, 2**31 - 1), 0, is_live=True)
+    max_reauth_ms: int = setting(
+        "connections.max.reauth.ms", integer(MIN_SESSION_MS, 2**31 - 1, or_zero=True), 0, is_live=True
+    )
     """Time after which a client of SASL must have authenticated again (KIP-368), or its connection is closed at its
     next request; 0 for no limit."""
-    slow_client_ms: int = setting("socket.slow.peer.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True)
+    slow_client_ms: int = setting(
+        "socket.slow.peer.timeout.ms", integer(MIN_CLIENT_MS, 2**31 - 1), 30_000, is_live=True
+    )
     """Time for completing a frame, and for reading responses. Kafka has no such setting."""
     metrics: tuple[str, int] | None = setting("metrics.listener", ADDRESS, level=Level.BROKER)
     """The address to serve Prometheus metrics on; none by default. Kafka has no such setting."""
@@ -158,10 +188,10 @@ class NodeSettings:
     each attempt. Kafka has no such setting."""
     retry_backoff_max_ms: int = setting("controller.retry.backoff.max.ms", integer(1, 2**31 - 1), 5_000, is_live=True)
     """Maximum pause between two attempts of the controller. Kafka has no such setting."""
-    send_timeout_ms: int = setting("controller.send.timeout.ms", integer(1, 2**31 - 1), 10_000, is_live=True)
+    send_timeout_ms: int = setting("controller.send.timeout.ms", integer(MIN_SEND_MS, 2**31 - 1), 10_000, is_live=True)
     """Maximum time to wait for a broker's response to UpdateMetadata. Kafka has no such setting."""
     config_change_retention_ms: int = setting(
-        "config.change.retention.ms", integer(1, 2**31 - 1), 900_000, is_live=True
+        "config.change.retention.ms", integer(MIN_CONFIG_CHANGE_MS, 2**31 - 1), 900_000, is_live=True
     )
     """Time that config change notifications stay in ZooKeeper. Kafka keeps them for 15 minutes, without a setting."""
     authorizer: str = setting("authorizer.class.name", AUTHORIZER, "")

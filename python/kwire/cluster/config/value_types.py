@@ -77,15 +77,15 @@ def _text_that(expected: str, accepts: Callable[[str], object]) -> ValueType:
     return ValueType(expected, convert)
 
 
-def integer(low: int, high: int) -> ValueType:
-    """Return the type of integers from `low` to `high`."""
+def integer(low: int, high: int, *, or_zero: bool = False) -> ValueType:
+    """Return the type of integers from `low` to `high`, and 0 if that has a meaning of its own."""
 
     def convert(text: str) -> int:
-        if _INTEGER.fullmatch(text) is None or not low <= int(text) <= high:
+        if _INTEGER.fullmatch(text) is None or not (low <= int(text) <= high or (or_zero and int(text) == 0)):
             raise ValueError
         return int(text)
 
-    return ValueType(f"an integer from {low} to {high}", convert)
+    return ValueType(f"{'0 or ' if or_zero else ''}an integer from {low} to {high}", convert)
 
 
 def one_of(*values: str) -> ValueType:

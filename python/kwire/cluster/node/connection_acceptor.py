@@ -141,13 +141,15 @@ class ConnectionAcceptor:
         return self._holding.is_due(now)
 
     def _exceeded_limit(self, ip_address: str) -> str | None:
-        """Return which limit does not permit a further connection of an address."""
+        """Return which limit does not permit a further connection of an address, not even one for administration."""
         owner, limits, unopened = self._owner, self._owner.limits, self._unopened
-        if len(owner.connections) + unopened.total() >= limits.connections:
-            return f"more than {limits.connections} connections"
-        if owner.connections_of(ip_address) + unopened[ip_address] >= limits.connections_per_address:
-            return f"more than {limits.connections_per_address} connections of {ip_address}"
-        return None
+        exceeded = owner.exceeded_limit(ip_address, unopened.total(), unopened[ip_address])
+        reserved = owner.reserved
+        if reserved.total() + unopened.total() < limits.reserved and (
+            reserved[ip_address] + unopened[ip_address] < limits.reserved_per_address
+        ):
+            return None
+        return exceeded
 
     def _refuse(self, accepted: socket.socket, address: tuple[Any, ...], detail: str) -> None:
         accepted.close()

@@ -70,9 +70,13 @@ class Limits(NamedTuple):
     """Bytes that all connections may occupy together (`queued.max.request.bytes`); beyond it, those that occupy most
     are closed."""
     connections: int = 2048
-    """Open connections (`max.connections`); a further one is closed immediately."""
+    """Open connections (`max.connections`); a further one is for administration, or closed immediately."""
     connections_per_address: int = 1024
     """Open connections of one IP address (`max.connections.per.ip`)."""
+    reserved: int = 32
+    """Connections beyond `connections` and `connections_per_address`, for administration; chosen, not measured."""
+    reserved_per_address: int = 4
+    """Those of one IP address, beyond either limit: a command has one or two."""
     idle: float = 600.0
     """Time without a received byte and without a request in flight (`connections.max.idle.ms`)."""
     incomplete_frame: float = 30.0
@@ -96,12 +100,25 @@ class Observer(Protocol):
 class ConnectedClient:
     """The client of one connection; the same object for the lifetime of the connection."""
 
-    __slots__ = ("address", "authentication", "client_id", "host", "items", "received", "responses", "sent", "subject")
+    __slots__ = (
+        "address",
+        "authentication",
+        "client_id",
+        "host",
+        "is_reserved",
+        "items",
+        "received",
+        "responses",
+        "sent",
+        "subject",
+    )
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.host = ""
         """The IP address, as `kwire.cluster.security.subjects.normalized_host` returns it."""
+        self.is_reserved = False
+        """True if the connection exceeded a limit when it was opened, so that it is for administration only."""
         self.subject: Subject | None = None
         """Who the client is; None until that is known. It belongs to the dispatcher, as does `responses`."""
         self.authentication: SaslAuthentication | None = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
+    from collections import Counter
     from collections.abc import Awaitable, Callable, Collection
     from typing import TypeAlias
 
@@ -32,6 +33,9 @@ class ConnectionOwner(Protocol):
     limits: Limits
     identify: Identify
 
+    reserved: Counter[str]
+    """The open connections that are for administration, because they exceed a limit, by address."""
+
     @property
     def connections(self) -> Collection[object]:
         """The open connections."""
@@ -46,8 +50,14 @@ class ConnectionOwner(Protocol):
     def remove(self, connection: ServerConnection) -> None:
         """Unregister a closed connection."""
 
-    def connections_of(self, ip_address: str) -> int:
-        """Return the number of open connections of an address."""
+    def exceeded_limit(self, ip_address: str, unopened: int = 0, unopened_of_address: int = 0) -> str | None:
+        """Return which limit a further connection of an address exceeds, if any.
+
+        Args:
+            ip_address: the address.
+            unopened: the number of connections that are accepted, but not opened.
+            unopened_of_address: the number of those of this address.
+        """
 
     def occupied_more(self, size: int) -> None:
         """Note that a connection occupies more memory."""

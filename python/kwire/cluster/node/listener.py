@@ -56,6 +56,7 @@ class Listener:
         self._acceptor: ConnectionAcceptor | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._addresses: Counter[str] = Counter()
+        self.reserved: Counter[str] = Counter()
         self.is_adding_up = False
         """Whether connections must wait before they start further requests, because memory is about to be checked."""
         self._growth = 0
@@ -117,11 +118,17 @@ class Listener:
         """Register an open connection."""
         self.connections.add(connection)
         self._addresses[connection.ip_address] += 1
+        self.reserved[connection.ip_address] += connection.client.is_reserved
         self._empty.clear()
 
-    def connections_of(self, ip_address: str) -> int:
-        """Return the number of open connections of an address."""
-        return self._addresses[ip_address]
+    def exceeded_limit(self, ip_address: str, unopened: int = 0, unopened_of_address: int = 0) -> str | None:
+        """Return which limit a further connection of an address exceeds, if any. See `ConnectionOwner`."""
+        limits = self.limits
+        if len(self.connections) + unopened >= limits.connections:
+            return f"more than {limits.connections} connections"
+        if self._addresses[ip_address] + unopened_of_address >= limits.connections_per_address:
+            return f"more than {limits.connections_per_address} connections of {ip_address}"
+        return None
 
     def occupied_more(self, size: int) -> None:
         """Note that a connection occupies more memory, and add up all connections if that matters."""
@@ -140,8 +147,9 @@ class Listener:
         """Unregister a closed connection."""
         self.connections.discard(connection)
         self._addresses[connection.ip_address] -= 1
+        self.reserved[connection.ip_address] -= connection.client.is_reserved
         if not self._addresses[connection.ip_address]:
-            del self._addresses[connection.ip_address]
+            del self._addresses[connection.ip_address], self.reserved[connection.ip_address]
         if not self.connections:
             self._empty.set()
 

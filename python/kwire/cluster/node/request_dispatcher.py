@@ -30,6 +30,8 @@ from kwire.messages import UnknownMessage
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 
 BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
 """What a client may send before it is authenticated on a listener with SASL."""
+ADMINISTRATION = (*BEFORE_AUTHENTICATION, ClusterMetadataRequest, AdminRequest, UpdateMetadataRequest)
+"""What may be sent on a connection that exceeds a limit: what a command needs to change the limit again, and what the
+controller sends."""
 UNKNOWN = Subject()
 """The subject of such a request."""
 
@@ -101,7 +106,7 @@ class RequestDispatcher:
         if self._cached_at != self._metadata.changes:
             self._clear_cache()
         cached = client.responses if self._shared is None else self._shared
-        if client.authentication is not None and client.authentication.is_expired:
+        if client.is_reserved or (client.authentication is not None and client.authentication.is_expired):
             return None
         found = cached.get(received, start, at_most) if cached is not None else None
         if found is None:
@@ -132,6 +137,9 @@ class RequestDispatcher:
             handle = find_handler(type(message))
         except KeyError:
             raise InvalidRequest(f"{type(message).__name__} is not served") from None
+        if client.is_reserved and not isinstance(message, ADMINISTRATION):
+            detail = f"{type(message).__name__} on a connection beyond max.connections or max.connections.per.ip"
+            raise InvalidRequest(detail, CloseReason.TOO_MANY_CONNECTIONS)
         subject = client.subject
         if subject is None:
             if client.authentication is None:

@@ -131,6 +131,7 @@ class ServerConnection(asyncio.Protocol):
             self.client.address = f"{address[0]}:{address[1]}"
             self.client.host = normalized_host(address[0])
         self._listener.identify(self.client, transport)
+        self.client.is_reserved = self._listener.exceeded_limit(self.ip_address) is not None
         self._listener.add(self)
         self._listener.observer.opened(self.client)
         if not self._share.is_due(self._loop.time()):
@@ -449,8 +450,11 @@ class ServerConnection(asyncio.Protocol):
         elif self._incomplete_since is not None and now - self._incomplete_since > limits.incomplete_frame:
             detail = f"frame not completed within {limits.incomplete_frame:g} s, after {len(self._rest)} bytes"
             self.close(CloseReason.INCOMPLETE_FRAME, detail)
-        elif not self._pending and self._unread_since is None and now - self._received_at > limits.idle:
-            self.close(CloseReason.IDLE, f"idle for {limits.idle:g} s")
+        elif not self._pending and self._unread_since is None:
+            # A reserved connection must not keep others from administration.
+            idle = min(limits.idle, limits.incomplete_frame) if self.client.is_reserved else limits.idle
+            if now - self._received_at > idle:
+                self.close(CloseReason.IDLE, f"idle for {idle:g} s")
 
     # Closing
 
