@@ -16,6 +16,7 @@ from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
+from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
 from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 
     from kwire.cluster.controller.backend import Outcome
+    from kwire.cluster.zookeeper.features import VersionedFeatures
     from kwire.cluster.zookeeper.memory_store import MemoryStore
 
 SETTINGS = NodeSettings(retry_backoff_ms=1, retry_backoff_max_ms=10, send_timeout_ms=1000)
@@ -77,6 +79,7 @@ class Cluster:
         rack: str | None = None,
         features: Mapping[str, SupportedVersionRange] | None = None,
         settings: NodeSettings | None = None,
+        known_features: VersionedFeatures = NO_FEATURES,
         runs_controller: bool = True,
     ) -> LiveBroker:
         """Start a broker: register it and start its controller."""
@@ -91,6 +94,7 @@ class Cluster:
                 LiveConfig(settings or self.settings),
                 random.Random(broker_id),
                 broker.metadata.topic_id,
+                lambda: known_features,
             )
             await broker.controller.start()
         return broker

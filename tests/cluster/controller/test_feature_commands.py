@@ -9,8 +9,10 @@ import pytest
 
 from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.controller.errors import AdminError, NotController
+from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.controller.feature_rules import FeatureChange
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
+from kwire.cluster.zookeeper.features import LAST_FEATURES, VersionedFeatures
 from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from tests.cluster.controller.clusters import SETTINGS, cluster_of
@@ -163,6 +165,53 @@ class TestChangesByOthers:
             await eventually(lambda: cluster.exists(PATH) and znode(cluster)[1] > epoch)
             await controller.drain()
             assert (await controller.update_features([FeatureChange("f", 2, True)])).errors == {}
+
+    @pytest.mark.parametrize("damaged", ["intact", "deleted", "malformed"])
+    async def test_next_controller_continues_the_epoch_and_the_features(self, damaged: str) -> None:
+        """`/features` is deleted while there is no controller. A copy, or what the new controller's broker knows, has
+        the last features; without both of them it is a new cluster.
+        """
+        async with cluster_of(1, settings=DISABLED) as cluster:
+            controller = await upgraded(cluster, f=1, g=2)
+            await controller.update_features([FeatureChange("g", 0, True)])
+            before, epoch = znode(cluster)
+            await cluster.kill(2)
+            if damaged != "intact":
+                cluster.tool.delete(LAST_FEATURES)
+            if damaged == "malformed":
+                cluster.tool.create(LAST_FEATURES, b"{")
+            cluster.tool.delete(PATH)
+            known = VersionedFeatures(before, epoch)
+            await cluster.start(
+                3, settings=ENABLED, features=RANGES, known_features=NO_FEATURES if damaged == "intact" else known
+            )
+            controller = await cluster.wait_elected()
+            assert znode(cluster) == (before, epoch + 1)
+            assert await controller.update_features([FeatureChange("f", 2, False)]) == (epoch + 2, {})
+            assert VersionedFeatures.decode(cluster.memory.tree.get(LAST_FEATURES).data) == znode(cluster)
+
+    async def test_features_that_were_created_again_stay_at_a_later_epoch(self) -> None:
+        async with cluster_of(1, settings=DISABLED) as cluster:
+            await upgraded(cluster, f=1)
+            epoch = znode(cluster)[1]
+            await cluster.kill(2)
+            restored = FeaturesZnode(True, {"g": FinalizedVersionRange(1, 2)})
+            cluster.tool.delete(PATH)
+            cluster.tool.create(PATH, restored.encode())
+            await cluster.start(3, settings=ENABLED, features=RANGES)
+            await cluster.wait_elected()
+            assert znode(cluster) == (restored, epoch + 1)
+
+    async def test_long_history_is_continued(self) -> None:
+        """Closing the gap takes more writes than a transaction of ZooKeeper may have."""
+        async with cluster_of(1, settings=ENABLED) as cluster:
+            await cluster.kill(1)
+            features, _ = znode(cluster)
+            cluster.tool.delete(PATH)
+            cluster.tool.set(LAST_FEATURES, VersionedFeatures(features, 1234).encode())
+            await cluster.start(2, settings=ENABLED, features=RANGES)
+            await cluster.wait_elected()
+            assert znode(cluster) == (features, 1235)
 
     async def test_update_after_a_lost_race_changes_nothing_and_succeeds_later(self) -> None:
         async with cluster_of(1, settings=DISABLED) as cluster:

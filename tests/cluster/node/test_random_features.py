@@ -1,4 +1,4 @@
-"""Random sequences of updates, joins, leaves, and failovers of features.
+"""Random sequences of updates, joins, leaves, failovers, and damages of features.
 
 After every step, no finalized range is outside a live broker's support, no acknowledged update is lost, no update is
 applied in part, and all brokers know the same features. Brokers are sessions with the parts of a node that follow
@@ -58,6 +58,13 @@ class Update:
     fault: InjectedFault | None
 
 
+@dataclass(frozen=True)
+class Damage:
+    """Somebody deletes `/features` while the controller is dead, and perhaps creates it again without levels."""
+
+    is_created_again: bool
+
+
 ranges = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(lambda ends: SupportedFeature(min(ends), max(ends)))
 lowest_safe = st.sampled_from([0, 0, 0, 2])
 wide = st.builds(SupportedFeature, st.just(1), st.integers(2, 3), lowest_safe)
@@ -77,6 +84,9 @@ updates = st.builds(
     changes | valid_changes,
     st.sampled_from([None, None, None, InjectedFault.LOSE_REQUEST, InjectedFault.LOSE_RESPONSE]),
 )
+
+
+damages = st.builds(Damage, st.booleans())
 
 
 def max_levels(znode: FeaturesZnode) -> dict[str, int]:
@@ -128,6 +138,19 @@ class History:
         await self.cluster.kill(broker)
         await self.settle()
 
+    async def damage(self, step: Damage) -> None:
+        if not self.watchers:
+            return
+        controller = (await self.cluster.wait_elected()).broker_id
+        znode, _ = self.stored()
+        # All of this happens before another broker can be elected: nothing is awaited.
+        self.cluster.memory.expire(self.cluster.brokers[controller].store.session_id)
+        self.cluster.tool.delete(FeaturesZnode.path())
+        if step.is_created_again:
+            self.cluster.tool.create(FeaturesZnode.path(), FeaturesZnode(znode.enabled).encode())
+            self.levels = {}
+        await self.leave(controller)
+
     async def settle(self) -> None:
         """Let brokers that have become incompatible leave, and compare all others with ZooKeeper."""
         while self.watchers:
@@ -152,7 +175,7 @@ class History:
     def check(self) -> None:
         znode, epoch = self.stored()
         assert not znode.warnings
-        assert epoch >= self.epoch
+        assert epoch >= self.epoch, "KIP-584: the epoch is monotonically increasing"
         self.epoch = epoch
         # A controller that enables or disables feature versioning deletes the levels (KIP-584).
         if self.levels is not None and self.flags == {self.was_enabled}:
@@ -208,14 +231,20 @@ class History:
 
 
 @settings(max_examples=EXAMPLES, derandomize="KWIRE_SOAK_EXAMPLES" not in os.environ)
-@given(first_joins, st.lists(joins | updates, min_size=2, max_size=12))
+@given(first_joins, st.lists(joins | updates | damages, min_size=2, max_size=12))
 async def test_finalized_features_fit_all_live_brokers_after_any_history(
-    first: Join, steps: list[Join | Update]
+    first: Join, steps: list[Join | Update | Damage]
 ) -> None:
     async with asyncio.timeout(60):
         history = History()
         try:
             for step in (first, *steps):
-                await (history.join(step) if isinstance(step, Join) else history.update(step))
+                match step:
+                    case Join():
+                        await history.join(step)
+                    case Update():
+                        await history.update(step)
+                    case Damage():
+                        await history.damage(step)
         finally:
             await history.stop()

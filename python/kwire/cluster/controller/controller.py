@@ -23,6 +23,7 @@ from kwire.cluster.controller.controller_context import ControllerContext
 from kwire.cluster.controller.controller_election import ElectedEpoch, elect, resign
 from kwire.cluster.controller.errors import AdminError, NotController, RequestTimedOut
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
+from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
 from kwire.cluster.loop_shares import ConnectionShare, Measured
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.controller.topic_state import Topic
+    from kwire.cluster.zookeeper.features import VersionedFeatures
     from kwire.cluster.zookeeper.operations import WatchEvent
     from kwire.cluster.zookeeper.store import Store
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
@@ -82,6 +84,7 @@ class Controller:
         config: the settings of this broker.
         rng: chooses where automatic replica assignments start.
         known_topic_id: returns the id of a topic as this broker knows it, for topics that have lost theirs.
+        known_features: returns the finalized features that this broker knows, for a znode that has lost its epoch.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Controller:
         config: LiveConfig | None = None,
         rng: random.Random | None = None,
         known_topic_id: Callable[[str], UUID | None] = lambda _name: None,
+        known_features: Callable[[], VersionedFeatures] = lambda: NO_FEATURES,
     ) -> None:
         self._store = store
         self._broker_id = broker_id
@@ -100,6 +104,7 @@ class Controller:
         self._rng = rng or random.Random()
         self._context: ControllerContext | None = None
         self._known_topic_id = known_topic_id
+        self._known_features = known_features
         self._queue: EventQueue | None = None
         self._election_possible = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -338,6 +343,7 @@ class Controller:
             self._send,
             self._config,
             self._known_topic_id,
+            self._known_features,
         )
         queue.enqueue_reload()
         try:

@@ -50,6 +50,7 @@ class ControllerContext:
         epoch: the controller epoch.
         epoch_zk_version: the version of `/controller_epoch`.
         known_topic_id: returns the id of a topic as this broker knew it before the election.
+        known_features: returns the finalized features that this broker knows.
         topics_to_reread: topics to read again even if the version of their registration is unchanged.
         unwatched_topics: topics that this controller created and does not watch yet.
         reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
@@ -70,6 +71,7 @@ class ControllerContext:
         send: Send,
         config: LiveConfig,
         known_topic_id: Callable[[str], UUID | None],
+        known_features: Callable[[], VersionedFeatures],
     ) -> None:
         self.store = store
         self.broker_id = broker_id
@@ -79,6 +81,7 @@ class ControllerContext:
         self.watch = watch
         self.config = config
         self.known_topic_id = known_topic_id
+        self.known_features = known_features
         self.cluster = Cluster()
         self.loader = StateLoader(store, watch, self.report)
         self.writer = FencedWriter(store, elected.zk_version)

@@ -1,20 +1,25 @@
 """Finalized features of the controller (KIP-584): the state it starts with, changes by others, and UpdateFeatures.
 
-The version of `/features` is the epoch of the finalized features. ZooKeeper starts it at 0 when a znode is created. So
-a znode that someone deleted is written repeatedly, until the epoch is above the last one that this controller knew.
+The version of `/features` is the epoch of the finalized features, which never decreases (KIP-584). ZooKeeper starts it
+at 0 when a znode is created. So a znode that somebody deleted or created anew is written repeatedly, until the epoch is
+above the last one. The last epoch is the highest of three: what this controller has seen in its term, what its broker
+has seen before, and `LAST_FEATURES`, which is written in the transactions that write `/features`. A deleted znode gets
+the last features; those of a znode that somebody created are a choice and stay.
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.feature_rules import bootstrap, plan_update
 from kwire.cluster.controller.fenced_writer import WriteConflict
-from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, StoreError, ZnodeError
-from kwire.cluster.zookeeper.features import FeaturesZnode, VersionedFeatures, read_features
+from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized, StoreError, ZnodeError
+from kwire.cluster.zookeeper.features import LAST_FEATURES, FeaturesZnode, VersionedFeatures, read_features
 from kwire.cluster.zookeeper.operations import Create, SetData
+from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -29,7 +34,11 @@ __all__ = ["FeatureUpdate", "process_features_change", "update_features"]
 log = logging.getLogger("kwire.cluster.controller")
 
 MAX_OPERATIONS = 500
-"""Writes of one transaction, which must fit into a packet of ZooKeeper."""
+MAX_TRANSACTION_BYTES = 400_000
+"""Writes of one transaction and the data in them: a packet of ZooKeeper has at most 1 MB (`jute.maxbuffer`)."""
+MAX_SKIPPED_EPOCHS = 100_000
+"""Largest gap of epochs that is closed, some seconds of writes. A larger one is no history but damaged data."""
+NO_FEATURES = VersionedFeatures(None, -1)
 
 
 class FeatureUpdate(NamedTuple):
@@ -62,17 +71,28 @@ async def process_features_change(context: ControllerContext) -> None:
             return
         for warning in found.znode.warnings if found.znode is not None else ():
             context.report(warning)
-        znode = bootstrap(found.znode, settings.supported_features, enabled=settings.features_enabled)
-        if znode is found.znode:
+        last = await _read_last(context)
+        known = max(last, context.known_features(), context.features or NO_FEATURES, key=lambda each: each.epoch)
+        if known.epoch > found.epoch + MAX_SKIPPED_EPOCHS:
+            log.error("ignoring the epoch %d of the features: %d is stored", known.epoch, found.epoch)
+            known = NO_FEATURES
+        current = found.znode if found.znode is not None else known.znode
+        znode = bootstrap(current, settings.supported_features, enabled=settings.features_enabled)
+        is_unchanged = znode is found.znode and found.epoch >= known.epoch
+        if is_unchanged and found.epoch == last.epoch:
             context.features = found
             return
         try:
-            context.features = await _write(context, found, znode)
-        except WriteConflict:
-            continue
+            if is_unchanged:  # written by another client, or by a release without LAST_FEATURES
+                await context.writer.commit([SetData(LAST_FEATURES, found.encode())])
+                context.features = found
+                return
+            context.features = await _write(context, found, znode, known.epoch)
         except ConnectionLost:
             raise
-        except StoreError as error:
+        except (WriteConflict, StoreError) as error:
+            if isinstance(error, WriteConflict) and not isinstance(error.error, NotAuthorized):
+                continue
             log.error("cannot write the finalized features: %s", error)
             context.features = None
             return
@@ -108,7 +128,7 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
     if plan.errors:
         return FeatureUpdate(context.features.epoch, plan.errors)
     try:
-        context.features = await _write(context, context.features, plan.after)
+        context.features = await _write(context, context.features, plan.after, context.features.epoch)
     except (WriteConflict, StoreError) as error:
         context.queue.enqueue_change(FeaturesZnode.path())
         raise AdminError(
@@ -118,8 +138,29 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
     return FeatureUpdate(context.features.epoch, {})
 
 
-async def _write(context: ControllerContext, before: VersionedFeatures, after: FeaturesZnode) -> VersionedFeatures:
+async def _read_last(context: ControllerContext) -> VersionedFeatures:
+    """Read `LAST_FEATURES`, and create it if it is missing; without usable data, there are none."""
+    try:
+        data = (await context.store.get(LAST_FEATURES)).data
+        return VersionedFeatures.decode(data) if data else NO_FEATURES
+    except NoNode:
+        with suppress(NotAuthorized):  # writing the features reports it
+            await make_path(context.store, LAST_FEATURES)
+    except (ZnodeError, NotAuthorized) as error:
+        context.report(error)
+    return NO_FEATURES
+
+
+async def _write(
+    context: ControllerContext, before: VersionedFeatures, after: FeaturesZnode, last_epoch: int
+) -> VersionedFeatures:
     """Write the finalized features, and return them with their epoch.
+
+    Args:
+        context: the controller.
+        before: the features in ZooKeeper.
+        after: the features to write.
+        last_epoch: the epoch that the new one must exceed.
 
     Raises:
         ControllerMoved: another controller was elected.
@@ -127,11 +168,11 @@ async def _write(context: ControllerContext, before: VersionedFeatures, after: F
         StoreError: they cannot be written.
     """
     path, data = FeaturesZnode.path(), after.encode()
-    if before.znode is not None:
-        operations: list[Operation] = [SetData(path, data, before.epoch)]
-    else:
-        known = context.features.epoch if context.features is not None else -1
-        operations = [Create(path, data), *(SetData(path, data, epoch) for epoch in range(known + 1))]
-    for start in range(0, len(operations), MAX_OPERATIONS):
-        await context.writer.commit(operations[start : start + MAX_OPERATIONS])
-    return VersionedFeatures(after, before.epoch + 1 if before.znode is not None else len(operations) - 1)
+    written = VersionedFeatures(after, max(before.epoch, last_epoch) + 1)
+    operations: list[Operation] = [Create(path, data)] if before.znode is None else []
+    operations += [SetData(path, data, epoch) for epoch in range(max(before.epoch, 0), written.epoch)]
+    operations.append(SetData(LAST_FEATURES, written.encode()))
+    at_once = max(1, min(MAX_OPERATIONS, MAX_TRANSACTION_BYTES // len(data)))
+    for start in range(0, len(operations), at_once):
+        await context.writer.commit(operations[start : start + at_once])
+    return written

@@ -56,7 +56,14 @@ class NodeSession:
         self.features = FeatureWatcher(store, features)
         self.configs = ConfigWatcher(store, metadata, config, scram_users)
         self.acls = AclWatcher(store, authorizer, metadata.mark_changed) if authorizer is not None else None
-        self.controller = Controller(store, config.current.id, send, config, known_topic_id=metadata.topic_id)
+        self.controller = Controller(
+            store,
+            config.current.id,
+            send,
+            config,
+            known_topic_id=metadata.topic_id,
+            known_features=lambda: features.current,
+        )
         self._registration: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._stop_listening = store.listen(self._state_changed)

@@ -3,6 +3,9 @@
 The path is `/features`, never `/feature`, upon which Kafka brokers act. Version levels start at 1. A minimum level of 0
 is read as 1 with a warning, because the example of the KIP has it. A range with a minimum above its maximum has no
 effect, but it is kept with a warning, so that it is repaired only on request. The version of the znode is the epoch.
+
+ZooKeeper counts versions from 0 again when somebody deletes the znode and creates it. kwire therefore keeps the last
+features and their epoch in a second znode, which Kafka does not know.
 """
 
 from __future__ import annotations
@@ -26,9 +29,18 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.errors import ZnodeError
     from kwire.cluster.zookeeper.store import Store, Watch
 
-__all__ = ["MAX_LEVEL", "FeaturesZnode", "FinalizedVersionRange", "VersionedFeatures", "read_features"]
+__all__ = [
+    "LAST_FEATURES",
+    "MAX_LEVEL",
+    "FeaturesZnode",
+    "FinalizedVersionRange",
+    "VersionedFeatures",
+    "read_features",
+]
 
 MAX_LEVEL = 0x7FFF
+LAST_FEATURES = "/config/last_features"
+"""The znode with the last finalized features and their epoch."""
 
 
 class FinalizedVersionRange(NamedTuple):
@@ -106,6 +118,17 @@ class VersionedFeatures(NamedTuple):
 
     znode: FeaturesZnode | None
     epoch: int
+
+    def encode(self) -> bytes:
+        """Encode the data of `LAST_FEATURES`."""
+        features = "null" if self.znode is None else self.znode.encode().decode()
+        return encode_json({"version": 1, "epoch": self.epoch}, (("features", features),))
+
+    @classmethod
+    def decode(cls, data: bytes, path: str = LAST_FEATURES) -> VersionedFeatures:
+        """Decode the data of `LAST_FEATURES`, or raise ZnodeError."""
+        document = JsonObject.decode(data, path)
+        return cls(FeaturesZnode.decode(document.text("features").encode(), path), document.integer("epoch"))
 
 
 async def read_features(store: Store, watch: Watch) -> VersionedFeatures:
