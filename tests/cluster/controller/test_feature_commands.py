@@ -190,6 +190,16 @@ class TestChangesByOthers:
             assert await controller.update_features([FeatureChange("f", 2, False)]) == (epoch + 2, {})
             assert VersionedFeatures.decode(cluster.memory.tree.get(LAST_FEATURES).data) == znode(cluster)
 
+    async def test_features_are_not_updated_while_their_copy_is_protected(self) -> None:
+        async with cluster_of(1, settings=DISABLED) as cluster:
+            cluster.memory.forbidden.add(LAST_FEATURES)
+            await cluster.kill(1)
+            await cluster.start(2, settings=ENABLED, features=RANGES)
+            controller = await cluster.wait_elected()
+            with pytest.raises(AdminError, match="/features cannot be read"):
+                await controller.update_features([FeatureChange("f", 2, False)])
+            assert await controller.list_topics() == ([], [])
+
     async def test_features_that_were_created_again_stay_at_a_later_epoch(self) -> None:
         async with cluster_of(1, settings=DISABLED) as cluster:
             await upgraded(cluster, f=1)

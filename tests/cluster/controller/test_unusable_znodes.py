@@ -9,7 +9,9 @@ import pytest
 
 from kwire.cluster.controller.controller_election import TOP_LEVEL_PATHS
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
+from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.notifications import IsrChangeNotification
 from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
@@ -154,7 +156,42 @@ def known_config(cluster: Cluster, name: str) -> dict[str, str]:
     return {} if topic is None else dict(topic.config)
 
 
-@pytest.mark.parametrize("path", ["/brokers/ids", "/brokers/topics", "/controller_epoch"])
+@pytest.mark.parametrize("data", [b"", b"x", b"1.5", b"0xff", b"9" * 20])
+async def test_malformed_controller_epoch_is_replaced(data: bytes) -> None:
+    """The epoch continues after the one that the last controller wrote into the states of partitions."""
+    async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
+        cluster.write(ControllerEpoch.path(), b"41")
+        cluster.tool.delete(ActiveController.path())
+        await eventually(lambda: cluster.memory.tree.get(ControllerEpoch.path()).data == b"42")
+        controller = await cluster.wait_idle()
+        await controller.create_topics([creation("old", (3, 2))])
+        cluster.write(ControllerEpoch.path(), data)
+        cluster.tool.delete(ActiveController.path())
+        await eventually(lambda: cluster.memory.tree.get(ControllerEpoch.path()).data == b"43")
+        await check_cluster_works(cluster)
+
+
+async def test_new_controller_survives_forbidden_list_of_brokers() -> None:
+    async with cluster_of(1, 2, 3, 4, controllers=(1, 2)) as cluster:
+        await cluster.active.create_topics([creation("old", (3, 2))])
+        await cluster.wait_idle()
+        cluster.memory.forbidden.add(BrokerRegistration.root)
+        await cluster.kill(cluster.active.broker_id)
+        controller = await cluster.wait_elected()
+        state = cluster.active.cluster
+        assert state is not None
+        assert set(state.brokers) == {2, 3}, "broker 4 has no replica, and is unknown to the new controller"
+        assert (await controller.describe_topic("old")).partitions[0].leader == 3
+        assert await codes(controller.create_topics([creation("new", (2, 3))])) == {"new": 0}
+        await cluster.kill(3)
+        await eventually(lambda: known_leader(cluster, "old") == 2)
+        cluster.memory.forbidden.clear()
+        await eventually(lambda: set((cluster.active.cluster or state).brokers) == {2, 4})
+        await cluster.wait_idle()
+        cluster.check_agreement()
+
+
+@pytest.mark.parametrize("path", ["/brokers/topics", "/controller_epoch"])
 async def test_without_essential_znodes_a_controller_waits_and_says_why(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:

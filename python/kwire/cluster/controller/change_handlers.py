@@ -82,10 +82,10 @@ async def reload_cluster(context: ControllerContext) -> None:
     await process_features_change(context)
     await create_top_level_paths(context.store, context.watch)
     await _read_config_changes(context)
-    brokers = await context.loader.brokers()
     names = await context.loader.list_topics()
     marked = await context.list_children(DeletionMarker.root)
     loaded = await context.loader.topics(names)
+    brokers = await context.read_brokers(loaded.topics)
     shutting_down = frozenset(
         broker
         for broker in context.cluster.shutting_down
@@ -141,7 +141,7 @@ async def process_controller_change(context: ControllerContext) -> None:
 async def process_broker_change(context: ControllerContext) -> None:
     """Process brokers that started, failed, or restarted."""
     known = context.cluster.brokers
-    found = await context.loader.brokers()
+    found = await context.read_brokers(context.cluster.topics)
     if found == known:
         return
     unchanged = {broker for broker in found if broker in known and found[broker].epoch == known[broker].epoch}

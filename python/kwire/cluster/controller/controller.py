@@ -35,7 +35,6 @@ from kwire.cluster.zookeeper.errors import (
     SessionExpired,
     StoreClosed,
     StoreError,
-    ZnodeError,
 )
 from kwire.cluster.zookeeper.operations import SessionState, WatchEventKind
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -311,7 +310,7 @@ class Controller:
                 self._election_possible.clear()
                 try:
                     elected = await elect(self._store, self._broker_id, self._watch_fired)
-                except (ZnodeError, NotAuthorized) as error:
+                except NotAuthorized as error:  # only a controller that may write its epoch can fence its writes
                     log.error("cannot elect a controller: %s", error)
                     await asyncio.sleep(RETRY_SECONDS)
                     continue

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
+    from kwire.cluster.controller.cluster_state import Broker
     from kwire.cluster.controller.controller_election import ElectedEpoch
     from kwire.cluster.controller.events import EventQueue
     from kwire.cluster.controller.metadata_broadcast import Send
@@ -125,6 +126,20 @@ class ControllerContext:
         """Report an error, and process the change of this path again later."""
         self.report(error)
         self.queue.retry_change(path)
+
+    async def read_brokers(self, topics: Iterable[Topic]) -> Mapping[int, Broker]:
+        """Read the live brokers.
+
+        If this session may not list them, read those that are known or have a replica, and try again later: without
+        them, every partition would lose its leader. A broker that is neither is missed until it can be listed.
+        """
+        try:
+            return await self.loader.brokers()
+        except NotAuthorized as error:
+            self.retry(error.path, error)
+        replicas = {replica for topic in topics for partition in topic.partitions for replica in partition.replicas}
+        known = {self.broker_id, *replicas, *self.cluster.known_brokers}
+        return await self.loader.brokers_named(map(str, sorted(known)))
 
     async def list_children(self, path: str) -> list[str] | None:
         """Return the names of the children, or None, and try again later, if this session may not read them."""

@@ -2,6 +2,9 @@
 
 The ephemeral znode `/controller` and the incremented `/controller_epoch` are written in one transaction, so no two
 controllers share an epoch. Source: `KafkaZkClient.registerControllerAndIncrementControllerEpoch` of Kafka 3.9.
+
+A malformed `/controller_epoch` is replaced, other than in Kafka: a controller writes its epoch into the states of
+partitions, so the epoch continues after the highest one there.
 """
 
 from __future__ import annotations
@@ -11,8 +14,16 @@ import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, TransactionFailed
+from kwire.cluster.zookeeper.errors import (
+    ConnectionLost,
+    NodeExists,
+    NoNode,
+    NotAuthorized,
+    TransactionFailed,
+    ZnodeError,
+)
 from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.store import make_path
 
@@ -81,7 +92,6 @@ async def elect(
 
     Raises:
         SessionExpired, StoreClosed: the session has ended.
-        ZnodeError: `/controller_epoch` is malformed.
         NotAuthorized: the session may not use `/controller` or `/controller_epoch`.
     """
     while True:
@@ -94,7 +104,10 @@ async def elect(
             elif registration.ephemeral_owner != store.session_id:
                 return None
             else:  # an earlier attempt succeeded, but its response was lost
-                return await _current_epoch(store)
+                elected = await _current_epoch(store)
+                if elected is not None:
+                    return elected
+                await resign(store)  # the epoch is not ours any more: nobody else could be elected either
         except ConnectionLost:  # the transaction may have been applied
             continue
 
@@ -128,7 +141,11 @@ async def _try_elect(store: Store, broker_id: int, clock: Callable[[], float]) -
         except NodeExists:  # another broker of a new cluster created it first
             return None
         znode = await store.get(path)
-    stored = ControllerEpoch.decode(znode.data, path).epoch
+    try:
+        stored = ControllerEpoch.decode(znode.data, path).epoch
+    except ZnodeError as error:
+        stored = await _highest_epoch(store)
+        log.error("replacing a malformed znode by epoch %d: %s", stored, error, extra={"path": path})
     epoch = stored + 1 if 0 <= stored < MAX_EPOCH else 1
     if epoch != stored + 1:
         log.warning("%s is %d: the epochs of controllers start again at 1", path, stored, extra={"path": path})
@@ -148,6 +165,14 @@ async def _try_elect(store: Store, broker_id: int, clock: Callable[[], float]) -
     return ElectedEpoch(epoch, version + 1)
 
 
+async def _highest_epoch(store: Store) -> int:
+    """Return the highest controller epoch in the states of all partitions; 0 without any."""
+    loader = StateLoader(store, lambda _event: None, lambda error: log.error("ignoring znode: %s", error))
+    loaded = await loader.topics(await loader.list_topics())
+    states = [partition.state for topic in loaded.topics for partition in topic.partitions]
+    return max((state.controller_epoch for state in states if state is not None), default=0)
+
+
 async def _current_epoch(store: Store) -> ElectedEpoch | None:
     """Return the epoch of this session's election, or None if the epoch has been incremented since.
 
@@ -160,4 +185,5 @@ async def _current_epoch(store: Store) -> ElectedEpoch | None:
         return None
     if registration.stat.ephemeral_owner != store.session_id or registration.stat.czxid != epoch.stat.mzxid:
         return None
+    # The transaction of the election wrote both, so the data are well-formed.
     return ElectedEpoch(ControllerEpoch.decode(epoch.data).epoch, epoch.stat.version)

@@ -85,8 +85,16 @@ class StateLoader:
             return await self._store.children(path, self._watch)
 
     async def brokers(self) -> Mapping[int, Broker]:
-        """Read the live brokers."""
-        names = await self.children(BrokerRegistration.root)
+        """Read the live brokers.
+
+        Raises:
+            NotAuthorized: this session may not list them.
+        """
+        return await self.brokers_named(await self.children(BrokerRegistration.root))
+
+    async def brokers_named(self, names: Iterable[str]) -> Mapping[int, Broker]:
+        """Read those of some brokers that are live."""
+        names = list(names)
         paths = [f"{BrokerRegistration.root}/{name}" for name in names]
         brokers = {}
         for name, path, znode in zip(names, paths, await self._store.get_many(paths, self._watch), strict=True):
