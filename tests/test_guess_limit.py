@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from kwire.guess_limit import NAMES, GuessLimit
 
 
@@ -37,3 +39,26 @@ def test_number_of_names_is_limited() -> None:
     for number in range(NAMES + 1):
         limit.add(str(number))
     assert (limit.wait("0"), limit.wait("1")) == (0, 60)
+
+
+async def test_results_take_turns_in_order_and_who_leaves_has_none() -> None:
+    clock = Clock()
+    limit = GuessLimit(burst=2, seconds=1.0, clock=clock, turn_seconds=0.001)
+    revealed: list[str] = []
+
+    async def reveal(name: str, result: str) -> None:
+        await limit.turn(name)
+        revealed.append(result)
+
+    for _ in range(2):
+        await limit.turn("a")
+        limit.add("a")
+    turns = [asyncio.create_task(reveal("a", result)) for result in ("wrong", "left", "right", "last")]
+    await asyncio.sleep(0)
+    await reveal("b", "elsewhere")
+    assert revealed == ["elsewhere"], "another name does not wait"
+    turns[1].cancel()
+    await asyncio.gather(*turns, return_exceptions=True)
+    assert revealed == ["elsewhere", "wrong", "right", "last"]
+    clock.now += 1.0
+    await reveal("a", "at once")

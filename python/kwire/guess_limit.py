@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,12 +25,21 @@ class GuessLimit:
         burst: the number of wrong secrets.
         seconds: the time after which one wrong secret is forgotten.
         clock: returns seconds.
+        turn_seconds: time between two results of checks under a name with too many wrong secrets; see `turn`.
     """
 
-    def __init__(self, burst: int = 10, seconds: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        burst: int = 10,
+        seconds: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+        turn_seconds: float = 0.5,
+    ) -> None:
         self._burst = burst
         self._seconds = seconds
         self._clock = clock
+        self._turn_seconds = turn_seconds
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._forgotten_at: OrderedDict[str, float] = OrderedDict()
         """When all wrong secrets of a name are forgotten."""
 
@@ -43,3 +54,15 @@ class GuessLimit:
         self._forgotten_at[name] = max(now, self._forgotten_at.pop(name, now)) + self._seconds
         while len(self._forgotten_at) > NAMES:
             self._forgotten_at.popitem(last=False)
+
+    async def turn(self, name: str) -> None:
+        """Wait until the result of a check may be revealed: not at all, unless a name has had too many wrong secrets.
+
+        Then right and wrong secrets take turns. A right one is never refused, but somebody who guesses learns one
+        result each `turn_seconds`, on any number of connections, and learns nothing from not waiting.
+        """
+        if not self.wait(name):
+            return
+        lock = self._turns.setdefault(name, asyncio.Lock())
+        async with lock:
+            await asyncio.sleep(self._turn_seconds)

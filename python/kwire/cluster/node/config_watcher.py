@@ -10,6 +10,7 @@ a changed access control list.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,15 @@ from kwire.cluster.node.broker_configs import read_broker_configs
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, desanitize
-from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized, SessionExpired, StoreClosed
+from kwire.cluster.zookeeper.errors import (
+    ConnectionLost,
+    NodeExists,
+    NoNode,
+    NotAuthorized,
+    SessionExpired,
+    StoreClosed,
+)
+from kwire.cluster.zookeeper.operations import CREATOR_ALL
 from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
@@ -37,6 +46,8 @@ RETRY_SECONDS = 5.0
 
 CONFIGS = "/config/topics"
 USERS = "/config/users"
+UNKNOWN_USERS = "/config/scram_secret"
+"""32 random bytes, from which the salts of unknown users are derived. Kafka does not know this znode."""
 
 log = logger(__name__)
 
@@ -70,6 +81,7 @@ class ConfigWatcher:
                 await read_broker_configs(self._store, self._config)
                 await self.read(await self._list_configured() or ())
                 await self._read_users(await self._list_users())
+                await self._read_scram_secret()
             except ConnectionLost:
                 continue
             break
@@ -117,6 +129,20 @@ class ConfigWatcher:
         except NotAuthorized as error:
             log.error("cannot use znode", path=error.path, reason=error.reason)
             return []
+
+    async def _read_scram_secret(self) -> None:
+        """Read the secret that hides which users exist, or create it. Nobody but the nodes may read it."""
+        if self._scram_users is None:
+            return
+        can_protect = self._config.current.zookeeper_credentials is not None
+        try:
+            await make_path(self._store, UNKNOWN_USERS.rpartition("/")[0])
+            with suppress(NodeExists):
+                acl = CREATOR_ALL if can_protect else None
+                await self._store.create(UNKNOWN_USERS, secrets.token_bytes(32), acl=acl)
+            self._scram_users.secret = (await self._store.get(UNKNOWN_USERS)).data
+        except (NoNode, NotAuthorized) as error:  # this node then has a secret of its own
+            log.error("cannot use znode", path=error.path, reason=str(error))
 
     async def _read_users(self, znodes: Iterable[str]) -> None:
         """Read the SCRAM credentials of users. A user without readable credentials has none."""

@@ -179,7 +179,7 @@ def _mechanisms(
             case "PLAIN":
                 found[name] = partial(PlainServer, _plain_users(values))
             case "SCRAM-SHA-256" | "SCRAM-SHA-512":
-                found[name] = partial(ScramServer, name, users.finder(name))
+                found[name] = partial(ScramServer, name, users.finder(name), users.decoys(name))
     return found
 
 

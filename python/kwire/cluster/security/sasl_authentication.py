@@ -41,6 +41,8 @@ class SaslAuthentication:
         """The name of the first mechanism. Later exchanges have the same."""
         self._completed_at = 0.0
         self._ends: float | None = None
+        self._claimed: str | None = None
+        """The user whose password was checked last."""
         self.user: str | None = None
         """The authenticated user; None until the first exchange is complete. It does not change."""
         self.failure: str | None = None
@@ -96,47 +98,26 @@ class SaslAuthentication:
             self.failure = "the client sent a token at the wrong time"
             raise AuthenticationRejected("SaslAuthenticate request received after successful or without SaslHandshake")
         try:
-            response = self._checked(mechanism, token)
+            response = mechanism.respond(token)
         except AuthenticationRejected as error:
             self.failure = f"{mechanism.name}: {error.reason}"
-            raise
-        if mechanism.user is not None:
-            self._complete(mechanism.user, session_seconds)
-        return response
-
-    def _checked(self, mechanism: ServerMechanism, token: bytes) -> bytes:
-        """Return the response of a mechanism.
-
-        Raises:
-            AuthenticationRejected: the password is wrong, or there were too many wrong ones before.
-        """
-        try:
-            response = mechanism.respond(token)
-        except AuthenticationRejected:
             if mechanism.claimed is not None:
-                self._check_guesses(mechanism.claimed)
+                self._claimed = mechanism.claimed
                 self._guesses.add(self._counted_as(mechanism.claimed))
             raise
         if mechanism.user is not None:
-            self._check_guesses(mechanism.user)
+            self._claimed = mechanism.user
+            self._complete(mechanism.user, session_seconds)
         return response
+
+    async def wait_turn(self) -> None:
+        """Wait until the client may learn the result of the exchange. See `GuessLimit.turn`."""
+        if self._claimed is not None:
+            await self._guesses.turn(self._counted_as(self._claimed))
 
     def _counted_as(self, user: str) -> str:
         """Return the name under which wrong passwords of a user are counted."""
         return f"{self._host} {user[:MAX_NAME]}"
-
-    def _check_guesses(self, user: str) -> None:
-        """Check how many wrong passwords of a user came from this address.
-
-        Raises:
-            AuthenticationRejected: there were too many.
-        """
-        seconds = self._guesses.wait(self._counted_as(user))
-        if seconds:
-            raise AuthenticationRejected(
-                f"Authentication failed: too many wrong passwords of this user from {self._host}:"
-                f" try again in {seconds} s"
-            )
 
     def _complete(self, user: str, session_seconds: float) -> None:
         if self.user not in {None, user}:

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 __all__ = [
     "ANY_VERSION",
+    "CREATOR_ALL",
     "CREATOR_ALL_WORLD_READ",
     "OPEN_ACL_UNSAFE",
     "Acl",
@@ -103,6 +104,9 @@ class Acl(NamedTuple):
 
 OPEN_ACL_UNSAFE = (Acl(Permission.ALL, "world", "anyone"),)
 """The ACL of Kafka's znodes unless `zookeeper.set.acl` is enabled."""
+
+CREATOR_ALL = (Acl(Permission.ALL, "auth", ""),)
+"""All permissions for the creator, none for others. The session must have credentials."""
 
 CREATOR_ALL_WORLD_READ = (Acl(Permission.ALL, "auth", ""), Acl(Permission.READ, "world", "anyone"))
 """The ACL of Kafka's znodes if `zookeeper.set.acl` is enabled: all permissions for the creator, read for the world."""

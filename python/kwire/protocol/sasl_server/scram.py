@@ -1,8 +1,9 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677) from the view of the server.
 
 The server knows neither the password nor the salted password, only the keys derived from it. As in Kafka, names are
-UTF-8 without SASLprep, without channel binding. An unknown user gets a salt too and fails at the end, like a wrong
-password, so that an exchange does not reveal which users exist.
+UTF-8 without SASLprep, without channel binding. An unknown user gets a salt and a number of iterations too and fails at
+the end, like a wrong password, so that an exchange does not reveal which users exist. All servers of a cluster must
+give an unknown user the same ones, and so must a server that was restarted: see `decoy`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from kwire.protocol.sasl_server.mechanism import INVALID_CREDENTIALS, AuthenticationRejected, ServerMechanism
@@ -25,14 +27,18 @@ if TYPE_CHECKING:
     from kwire.protocol.scram_passwords import ScramName
     from kwire.secret import Secret
 
-__all__ = ["ScramCredential", "ScramServer"]
+__all__ = ["ScramCredential", "ScramServer", "decoy"]
 
 _FIRST = re.compile(
     r"n,(?:a=(?P<authorization_id>[^,]*))?,(?P<bare>n=(?P<user>[^,]+),r=(?P<nonce>[^,]+)(?P<more>,.*)?)"
 )
 _FINAL = re.compile(r"(?P<without_proof>c=(?P<binding>[^,]*),r=(?P<nonce>[^,]+)(?:,[^,]*)*),p=(?P<proof>[^,]+)")
-_UNKNOWN_SALTS = secrets.token_bytes(32)
-"""From which the salts of unknown users are derived, so that a user always gets the same one."""
+_SECRET = secrets.token_bytes(32)
+"""The secret of `decoy` for a server on its own."""
+_BASE36 = b"0123456789abcdefghijklmnopqrstuvwxyz"
+"""The characters of salts that Kafka's tools make (`ScramFormatter.secureRandomString`)."""
+OWN_SALT_BYTES = 24
+"""Bytes of the salts that kwire makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,11 @@ class ScramCredential:
     stored_key: bytes = field(repr=False)
     server_key: bytes = field(repr=False)
     iterations: int
+
+    @property
+    def form(self) -> tuple[int, int, bool]:
+        """What a client sees of a credential besides random bytes: the iterations, and the form of the salt."""
+        return self.iterations, len(self.salt), not self.salt.strip(_BASE36)
 
     @classmethod
     def of_password(cls, name: str, password: Secret, salt: bytes, iterations: int = MIN_ITERATIONS) -> Self:
@@ -90,21 +101,44 @@ class ScramCredential:
         return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
 
 
+def decoy(name: ScramName, user: str, secret: bytes, likeness: ScramCredential | None = None) -> ScramCredential:
+    """Return what an unknown user is shown: a salt that depends on the user only, and a number of iterations.
+
+    Args:
+        name: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
+        user: the unknown user.
+        secret: 32 random bytes, the same on all servers.
+        likeness: a credential as most users have it. The decoy has its iterations, and a salt of its form.
+    """
+    iterations, length, is_base36 = (MIN_ITERATIONS, OWN_SALT_BYTES, False) if likeness is None else likeness.form
+    salt = hashlib.shake_256(secret + f"{name}:{user}".encode()).digest(length)
+    if is_base36:
+        salt = bytes(_BASE36[each % len(_BASE36)] for each in salt)
+    return ScramCredential(salt, b"", b"", iterations)
+
+
 class ScramServer(ServerMechanism):
     """Verify the proof of a password, and prove to know its keys.
 
     Args:
         name: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
         find: returns the credential of a user; None for an unknown user.
+        show: returns what an unknown user is shown; see `decoy`.
         nonce: printable ASCII without commas, for test vectors; random by default.
     """
 
-    __slots__ = ("_credential", "_find", "_first", "_hash", "_nonce", "_own_nonce")
+    __slots__ = ("_credential", "_find", "_first", "_hash", "_nonce", "_own_nonce", "_show")
 
     def __init__(
-        self, name: ScramName, find: Callable[[str], ScramCredential | None], *, nonce: str | None = None
+        self,
+        name: ScramName,
+        find: Callable[[str], ScramCredential | None],
+        show: Callable[[str], ScramCredential] | None = None,
+        *,
+        nonce: str | None = None,
     ) -> None:
         super().__init__(name)
+        self._show = show or partial(decoy, name, secret=_SECRET)
         self._hash = HASHES[name]
         self._find = find
         self._own_nonce = secrets.token_urlsafe(24) if nonce is None else nonce
@@ -131,15 +165,11 @@ class ScramServer(ServerMechanism):
             raise AuthenticationRejected("Authentication failed: delegation tokens are not supported")
         self.claimed = user
         self._credential = self._find(user)
-        shown = self._credential or self._unknown(user)
+        shown = self._credential or self._show(user)
         self._nonce = match["nonce"] + self._own_nonce
         challenge = f"r={self._nonce},s={base64.b64encode(shown.salt).decode()},i={shown.iterations}".encode()
         self._first = match["bare"].encode() + b"," + challenge
         return challenge
-
-    def _unknown(self, user: str) -> ScramCredential:
-        digest = hmac.digest(_UNKNOWN_SALTS, f"{self.name}:{user}".encode(), self._hash)
-        return ScramCredential(digest[:24], b"", b"", MIN_ITERATIONS)
 
     def _verify(self, token: bytes) -> bytes:
         """Return server-final-message for client-final-message."""

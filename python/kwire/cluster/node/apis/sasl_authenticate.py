@@ -20,7 +20,10 @@ PERMISSIONS = ()
 
 
 async def handle(request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:
-    """Answer a token. A failed authentication is answered after a delay, and then the connection is closed."""
+    """Answer a token. A failed authentication is answered after a delay, and then the connection is closed.
+
+    After too many wrong passwords of a user, the results of its authentications from this address take turns.
+    """
     client = context.client
     if client is None or client.authentication is None:
         return _failure(ErrorCode.ILLEGAL_SASL_STATE, "the listener has no SASL")
@@ -28,9 +31,12 @@ async def handle(request: SaslAuthenticateRequest, context: RequestContext) -> S
     try:
         token = client.authentication.respond(request.auth_bytes, lifetime_ms / 1000)
     except AuthenticationRejected as error:
+        await client.authentication.wait_turn()
         await asyncio.sleep(context.node.settings.failed_authentication_delay_ms / 1000)
         return _failure(ErrorCode.SASL_AUTHENTICATION_FAILED, error.reason)
     is_complete = client.authentication.is_complete
+    if is_complete:
+        await client.authentication.wait_turn()
     if is_complete and client.subject is None:
         client.subject = Subject(f"User:{client.authentication.user}", client.host)
     return SaslAuthenticateResponse(
