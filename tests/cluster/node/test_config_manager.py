@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.cluster.node.node import Node
-from kwire.cluster.zookeeper import EntityConfig
+from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from tests.cluster.node.nodes import new_root, nodes, send, session, settings
@@ -110,6 +110,13 @@ async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZo
         (("set", "num.partitions"), "is not of the form NAME=VALUE"),
         (("set", "--topic", "t", "retention.ms=never"), ""),
         (("apply", "not json"), "the document is not JSON"),
+        (("apply", "[" * 30_000), "the document is not JSON"),
+        (("apply", '{"topics":{"../x":{}}}'), "topics/../x: is not the name of a topic"),
+        (("apply", '{"topics":{"":{}}}'), "is not the name of a topic"),
+        (("apply", '{"topics":{"\\ud800":{}}}'), "is not the name of a topic"),
+        (("apply", '{"brokers":{"99999999999":{}}}'), "expected the id of a broker or <default>"),
+        (("audit", "--newest", "-5"), "expected an integer of 0 or more, found '-5'"),
+        (("set", "--broker", "-1", "num.partitions=2"), "expected an integer of 0 or more, found '-1'"),
         (("apply", '{"clusters":{}}'), 'expected {"brokers": {...}, "topics": {...}}'),
         (("apply", '{"brokers":{"one":{}}}'), "expected the id of a broker or <default>"),
         (("apply", '{"topics":{"t":{"retention":"1"}}}'), "unknown setting of topic t"),
@@ -185,6 +192,47 @@ async def test_whole_configuration_is_exported_compared_and_applied(server: Embe
             "brokers": {"2": {"max.connections": "50"}, "<default>": {"max.connections": "70"}},
             "topics": {"orders": {"retention.ms": "2000"}},
         }
+
+
+async def test_broker_that_is_not_registered_is_named(server: EmbeddedZooKeeper) -> None:
+    """An empty list says that the settings are effective."""
+    async with nodes(await new_root(server), 1) as [node]:
+        changed = await result(node, "set", "--broker", "77", "num.partitions=2")
+        error = "broker 77 is not registered: it reads the settings when it starts"
+        assert changed["shadowed_by"] == [{"node": 77, "error": error}]
+
+
+async def test_malformed_settings_are_listed_and_replaced(server: EmbeddedZooKeeper) -> None:
+    """One malformed znode made `export` and `apply` fail, and its own settings could be neither set nor deleted."""
+    root = await new_root(server)
+    async with nodes(root, 1) as [node], session(root) as other:
+        topic = TopicCreation(topic_name="orders", partitions=1, replication_factor=1)
+        await send(node, CreateTopicRequest_V2(topics=(topic,)))
+        paths = {kind: EntityConfig.path(*kind) for kind in (("brokers", "<default>"), ("topics", "orders"))}
+
+        async def damage() -> None:
+            for path in paths.values():
+                if await other.exists(path) is None:
+                    await other.create(path)
+                await other.set(path, b'{"version":1,"config":{"retention.ms":5}}')
+            await other.create(
+                ConfigChangeNotification.path(), ConfigChangeNotification("topics/orders").encode(), sequential=True
+            )
+
+        await damage()
+        exported = await result(node, "export")
+        assert (exported["brokers"], exported["topics"]) == ({}, {})
+        assert {(kind, name) for kind, named in exported["errors"].items() for name in named} == paths.keys()
+        assert await result(node, "diff", json.dumps(exported)) == [], "what cannot be read is not compared"
+        await result(node, "delete", "num.partitions")
+        assert "brokers" not in (await result(node, "export"))["errors"]
+        await damage()
+        await result(node, "set", "num.partitions=5")
+        await eventually(lambda: node.settings.num_partitions == 5)
+        await damage()
+        wanted = {"brokers": {"<default>": {"num.partitions": "6"}}, "topics": {"orders": {"retention.ms": "7"}}}
+        await result(node, "apply", json.dumps(wanted))
+        assert await result(node, "export") == wanted
 
 
 async def test_malformed_and_invalid_stored_settings_do_not_stop_a_node(server: EmbeddedZooKeeper) -> None:

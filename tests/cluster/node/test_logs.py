@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LOG_SCRIPT = """
 import sys
+import threading
 from kwire.cluster.node.logs import LogFile, configure_logging, logger
 configure_logging(file=LogFile(sys.argv[1], 20_000, 2))
 log = logger("test")
@@ -27,12 +28,16 @@ try:
     raise ValueError("y" * 100_000)
 except ValueError:
     log.exception("failed")
+thread = threading.Thread(target=lambda: 1 / 0, name="tool x")
+thread.start()
+thread.join()
 """
 
 
 def test_log_file_is_rotated_and_long_texts_are_shortened(tmp_path: Path) -> None:
     file = tmp_path / "log"
-    subprocess.run((sys.executable, "-c", LOG_SCRIPT, str(file)), check=True, timeout=60)
+    run = subprocess.run((sys.executable, "-c", LOG_SCRIPT, str(file)), check=True, timeout=60, stderr=subprocess.PIPE)
+    assert run.stderr == b"", "the exception of a thread is an event, too"
     files = sorted(tmp_path.iterdir())
     assert [each.name for each in files] == ["log", "log.1", "log.2"]
     assert all(each.stat().st_size <= 20_000 for each in files)
@@ -44,6 +49,9 @@ def test_log_file_is_rotated_and_long_texts_are_shortened(tmp_path: Path) -> Non
     [failed] = [line for line in lines if line["event"] == "failed"]
     assert failed["exception"].startswith("Traceback")
     assert len(failed["exception"]) < 11_000
+    [thread] = [line for line in lines if line["event"] == "thread failed"]
+    assert thread["thread"] == "tool x"
+    assert "ZeroDivisionError" in thread["exception"]
 
 
 def test_log_of_a_cluster_is_rotated() -> None:

@@ -345,8 +345,13 @@ async def test_leaders_move_before_a_node_stops(stopping_id: int, server: Embedd
 
 async def test_only_the_controller_performs_controlled_shutdown(server: EmbeddedZooKeeper) -> None:
     async with nodes(await new_root(server), 1, 2) as (controller, other):
-        request = AdminRequest(tool="controlled-shutdown", arguments=("2", "-1"))
+        assert other.session is not None
+        epoch = str(other.session.broker_epoch)
+        request = AdminRequest(tool="controlled-shutdown", arguments=("2", epoch))
         assert (await send(other, request)).error_code == 22
+        for stale in ("-1", "0", str(int(epoch) + 1)):
+            refused = await send(controller, AdminRequest(tool="controlled-shutdown", arguments=("2", stale)))
+            assert refused.error_description == f"stale epoch {stale} of broker 2: the current epoch is {epoch}"
         bad = AdminRequest(tool="controlled-shutdown", arguments=("me",))
         assert (await send(controller, bad)).error_code == 21
         response = await send(controller, request)

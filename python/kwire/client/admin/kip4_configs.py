@@ -7,6 +7,7 @@ described and changed by the tool `config` of the nodes (KAFKA-1694).
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kwire.client.admin.configs import Described
 
 __all__ = ["ConfigDifference", "RecordedChange", "alter", "apply", "changes", "describe", "export"]
+
+log = logging.getLogger("kwire.client")
 
 TOOL = "config"
 DEFAULT = "<default>"
@@ -124,8 +127,11 @@ async def alter(backend: Backend, changes: Mapping[ConfigResource, ConfigChange]
 
 
 async def export(backend: Backend) -> dict[ConfigResource, dict[str, str]]:
-    """Return what is stored for all brokers and topics."""
+    """Return what is stored for all brokers and topics. What cannot be read is logged and left out."""
     stored = await tool_result(backend, TOOL, ["export"], "", reads=True)
+    for kind, named in stored.pop("errors", {}).items():
+        for name, reason in named.items():
+            log.warning("the configs of %s cannot be exported: %s", _resource(kind, name), reason)
     return {_resource(kind, name): values for kind, named in stored.items() for name, values in named.items()}
 
 

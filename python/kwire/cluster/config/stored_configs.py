@@ -68,10 +68,15 @@ class ConfigConflict(KwireError):
 
 
 class VersionedConfig(NamedTuple):
-    """The settings of an entity, and the version of its znode, -1 without one."""
+    """The settings of an entity, and the version of its znode, -1 without one.
+
+    Attributes:
+        malformed: why the znode cannot be decoded; it then counts as one without settings.
+    """
 
     config: EntityConfig
     version: int
+    malformed: ZnodeError | None = None
 
 
 class AuditEntry(NamedTuple):
@@ -117,10 +122,9 @@ def broker_entity(broker_id: int | None) -> str:
 
 
 async def read_config(store: Store, entity: str) -> VersionedConfig:
-    """Read the settings of an entity; without a znode there are none.
+    """Read the settings of an entity; without a znode, or with a malformed one, there are none.
 
     Raises:
-        ZnodeError: the znode is malformed.
         StoreError: it cannot be read.
     """
     path = f"/config/{entity}"
@@ -128,7 +132,10 @@ async def read_config(store: Store, entity: str) -> VersionedConfig:
         znode = await store.get(path)
     except NoNode:
         return VersionedConfig(EntityConfig(), -1)
-    return VersionedConfig(EntityConfig.decode(znode.data, path), znode.stat.version)
+    try:
+        return VersionedConfig(EntityConfig.decode(znode.data, path), znode.stat.version)
+    except ZnodeError as error:
+        return VersionedConfig(EntityConfig(), znode.stat.version, error)
 
 
 async def change_config(
@@ -152,7 +159,6 @@ async def change_config(
 
     Raises:
         ConfigConflict: someone else has changed the same settings meanwhile.
-        ZnodeError: the znode is malformed.
         StoreError: it cannot be written.
     """
     seen: Mapping[str, str] | None = None
@@ -165,8 +171,10 @@ async def change_config(
                 _check_unchanged(entity, changes, seen, before.config.config, hide)
             seen = before.config.config
             after = _changed(before.config, changes)
-            if after == before.config and before.version >= 0:
+            if after == before.config and before.version >= 0 and before.malformed is None:
                 return before
+            if before.malformed is not None:  # nothing in it can be kept, and otherwise nobody could set or delete
+                log.error("replacing malformed znode: %s", before.malformed)
             await _write(store, entity, before, after, _audit_entry(entity, before, changes, author, node_id, hide))
         except ConnectionLost:
             if if_version is None:  # setting the same values again is harmless

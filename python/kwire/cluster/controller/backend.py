@@ -130,7 +130,7 @@ class AdminBackend(Protocol):
 
         Args:
             broker_id: the broker.
-            broker_epoch: the broker epoch (czxid of its registration), -1 to skip this check.
+            broker_epoch: the broker epoch (czxid of its registration).
 
         Raises:
             AdminError: code 21, the broker is not alive or has another epoch.

@@ -244,7 +244,7 @@ class Controller:
         """See `AdminBackend`."""
         return await self._request(lambda context: feature_commands.update_features(context, changes))
 
-    async def controlled_shutdown(self, broker_id: int, broker_epoch: int = -1) -> list[tuple[str, int]]:
+    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
         """See `AdminBackend`."""
         return await self._request(
             lambda context: replica_commands.controlled_shutdown(context, broker_id, broker_epoch)

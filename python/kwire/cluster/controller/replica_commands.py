@@ -215,11 +215,15 @@ def _without_preferred_leader(context: ControllerContext, name: str, indexes: Se
 
 
 async def controlled_shutdown(context: ControllerContext, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
-    """Move leadership away from a broker that is about to stop, and return the partitions that it still leads."""
+    """Move leadership away from a broker that is about to stop, and return the partitions that it still leads.
+
+    The epoch of its registration is required, other than in Kafka: without it, a delayed or forged request would keep a
+    broker that does not stop from leading until it is restarted.
+    """
     broker = context.cluster.brokers.get(broker_id)
     if broker is None:
         raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"broker {broker_id} is not alive")
-    if broker_epoch not in {-1, broker.epoch}:
+    if broker_epoch != broker.epoch:
         reason = f"stale epoch {broker_epoch} of broker {broker_id}: the current epoch is {broker.epoch}"
         raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, reason)
     context.update_cluster(shutting_down=context.cluster.shutting_down | {broker_id})

@@ -15,15 +15,18 @@ from kwire.cluster.config.live_config import Layer, check_change, find_setting
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import broker_entity, change_config, read_audit, read_config
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
+from kwire.cluster.controller.topic_names import is_possible_topic_name
+from kwire.cluster.node.metadata_cache import broker_endpoint
 from kwire.cluster.security.subjects import ANONYMOUS
+from kwire.cluster.zookeeper import BrokerRegistration
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY
-from kwire.cluster.zookeeper.errors import NoNode
+from kwire.cluster.zookeeper.errors import NoNode, NotAuthorized
 from kwire.errors import KwireError
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import is_encodable_string
 from kwire.messages.kip4.structures import ConfigEntry
-from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper import Store
 
 TOOL = "config"
+MAX_ID_DIGITS = 10
+"""Digits of the highest id of a broker, 2**31 - 1."""
 ASK_SECONDS = 5.0
 """Seconds to wait for what another node says about its own file."""
 
@@ -143,21 +148,31 @@ class ConfigManager:
     async def export(self) -> dict[str, dict[str, dict[str, str]]]:
         """Return what is stored for all brokers and topics, without secrets.
 
+        Entities that cannot be read are under `errors`, by kind and name, with the reason.
+
         Raises:
             StoreError: ZooKeeper cannot be read.
         """
         stored: dict[str, dict[str, dict[str, str]]] = {"brokers": {}, "topics": {}}
+        errors: dict[str, dict[str, str]] = {}
         for kind, entities in stored.items():
             for name in await self._children(f"/config/{kind}"):
-                config = (await read_config(self._store, f"{kind}/{name}")).config.config
-                if config:
-                    entities[name] = dict(sorted(config.items()))
-        return stored
+                try:
+                    read = await read_config(self._store, f"{kind}/{name}")
+                except NotAuthorized as error:
+                    errors.setdefault(kind, {})[name] = str(error)
+                    continue
+                if read.malformed is not None:
+                    errors.setdefault(kind, {})[name] = str(read.malformed)
+                if read.config.config:
+                    entities[name] = dict(sorted(read.config.config.items()))
+        return {**stored, "errors": errors} if errors else stored
 
     async def diff(self, wanted: Any) -> list[EntityChange]:
         """Return the changes that lead from what is stored to a document, as `export` returns it.
 
-        An entity that the document does not name stays as it is; settings that a named entity lacks are deleted.
+        An entity that the document does not name stays as it is; settings that a named entity lacks are deleted. A
+        malformed one that it names is replaced.
 
         Raises:
             SettingError: the document is malformed, or a setting or its value is invalid.
@@ -221,14 +236,12 @@ class ConfigManager:
 
     async def _shadowed(self, names: Mapping[str, object], broker: int | None) -> list[dict[str, Any]]:
         """Return the nodes on which a stronger layer has one of these settings, and those that cannot be asked."""
-        brokers = [each for each in self._node.metadata.brokers.values() if broker in {None, each.node_id}]
         request = AdminRequest(tool=TOOL, arguments=("describe", *names))
         own = self._node.settings.id
-        asked = [each for each in brokers if each.node_id != own]
-        answers = await asyncio.gather(
-            *(self._ask(Endpoint(each.host, each.port), request) for each in asked), return_exceptions=True
-        )
-        described: dict[int, Any] = {each.node_id: answer for each, answer in zip(asked, answers, strict=True)}
+        ids = await self._registered_ids() if broker is None else [broker]
+        asked = [each for each in ids if each != own]
+        answers = await asyncio.gather(*(self._ask(each, request) for each in asked), return_exceptions=True)
+        described: dict[int, Any] = dict(zip(asked, answers, strict=True))
         if broker in {None, own}:
             described[own] = self.describe(list(names))
         stored = Layer.DEFAULT if broker is None else Layer.BROKER
@@ -245,7 +258,23 @@ class ConfigManager:
                 ]
         return shadowed
 
-    async def _ask(self, endpoint: Endpoint, request: AdminRequest) -> Any:
+    async def _registered_ids(self) -> list[int]:
+        """Return the ids of the live brokers: those in ZooKeeper, because the metadata may not be complete yet."""
+        names = await self._children(BrokerRegistration.root)
+        return [int(name) for name in names if name.isascii() and name.isdigit()]
+
+    async def _ask(self, broker: int, request: AdminRequest) -> Any:
+        """Run a tool on another node.
+
+        Raises:
+            ConfigRejected: it is not registered, or the tool failed. Other errors are those of the connection.
+        """
+        path = BrokerRegistration.path(broker)
+        try:
+            znode = await self._store.get(path)
+        except NoNode:
+            raise ConfigRejected(f"broker {broker} is not registered: it reads the settings when it starts") from None
+        endpoint = broker_endpoint(BrokerRegistration.decode(znode.data, path).endpoints)
         async with asyncio.timeout(ASK_SECONDS):
             response = await self._node.connections.send(endpoint, request)
         if response.exit_status:
@@ -278,8 +307,9 @@ def _shown(effective: Effective) -> dict[str, Any]:
 
 def _checked_document(wanted: Any) -> dict[str, dict[str, dict[str, str]]]:
     """Check a document, and return it with canonical names of settings."""
-    if not isinstance(wanted, dict) or not wanted.keys() <= {"brokers", "topics"}:
+    if not isinstance(wanted, dict) or not wanted.keys() <= {"brokers", "topics", "errors"}:
         raise SettingError("document", "", 'expected {"brokers": {...}, "topics": {...}}')
+    wanted = {kind: entities for kind, entities in wanted.items() if kind != "errors"}  # what `export` could not read
     checked: dict[str, dict[str, dict[str, str]]] = {}
     for kind, entities in wanted.items():
         if not isinstance(entities, dict):
@@ -292,13 +322,15 @@ def _checked_entity(kind: str, name: str, values: Any) -> dict[str, str]:
     if not isinstance(values, dict) or not all(isinstance(text, str) for text in values.values()):
         raise SettingError(f"{kind}/{name}", "", "expected an object of settings with texts as values")
     if kind == "topics":
+        if not (is_possible_topic_name(name) and is_encodable_string(name)):
+            raise SettingError(f"topics/{name[:100]}", "", "is not the name of a topic")
         for setting, text in values.items():
             if setting not in TOPIC_SETTINGS:
                 raise SettingError(setting, text, f"unknown setting of topic {name}")
             TOPIC_SETTINGS[setting].parse(text)
         return values
-    if name != DEFAULT_ENTITY and not (name.isascii() and name.isdigit()):
-        raise SettingError(f"{kind}/{name}", "", f"expected the id of a broker or {DEFAULT_ENTITY}")
+    if name != DEFAULT_ENTITY and not (name.isascii() and name.isdigit() and len(name) <= MAX_ID_DIGITS):
+        raise SettingError(f"{kind}/{name[:100]}", "", f"expected the id of a broker or {DEFAULT_ENTITY}")
     for_one = name != DEFAULT_ENTITY
     return {check_change(setting, text, for_one_broker=for_one): text for setting, text in values.items()}
 

@@ -134,8 +134,15 @@ def _document(parts: Sequence[str]) -> Any:
     """Parse a JSON document. An argument holds at most 32,767 bytes, so a document may have several."""
     try:
         return json.loads("".join(parts))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the document is not JSON: {error}") from None
+
+
+def _count(text: str) -> int:
+    """Parse an integer of 0 or more."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected an integer of 0 or more, found {text[:100]!r}")
+    return int(text)
 
 
 class ToolParser(argparse.ArgumentParser):
@@ -158,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
         changed = commands.add_parser(name)
         changed.add_argument(arguments, nargs="+")
         entity = changed.add_mutually_exclusive_group()
-        entity.add_argument("--broker", type=int, help="one broker; every broker by default")
+        entity.add_argument("--broker", type=_count, help="one broker; every broker by default")
         entity.add_argument("--topic")
         changed.add_argument("--if-version", type=int, help="the version that you have seen")
         changed.add_argument("--dry-run", action="store_true", help="check only")
@@ -171,5 +178,5 @@ def _parser() -> argparse.ArgumentParser:
         if name == "apply":
             compared.add_argument("--dry-run", action="store_true")
     audited = commands.add_parser("audit", help="the newest changes, oldest first")
-    audited.add_argument("--newest", type=int, default=100)
+    audited.add_argument("--newest", type=_count, default=100)
     return parser

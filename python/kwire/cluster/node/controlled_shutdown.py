@@ -1,7 +1,7 @@
 """Controlled shutdown: before a node stops, the controller moves its leaders to other brokers.
 
 Kafka has a request for this (key 7). The drafts have none, so nodes send an Admin request with the tool
-`controlled-shutdown` and two arguments: the broker id, and the broker epoch (the czxid of the registration) or -1.
+`controlled-shutdown` and two arguments: the broker id, and the broker epoch (the czxid of the registration).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def move_leaders(arguments: Sequence[str], backend: AdminBackend) -> Admin
     try:
         broker_id, broker_epoch = map(int, arguments)
     except ValueError:
-        reason = f"invalid arguments {' '.join(arguments)[:100]!r}: expected a broker id and a broker epoch or -1"
+        reason = f"invalid arguments {' '.join(arguments)[:100]!r}: expected a broker id and a broker epoch"
         return _failure(ErrorCode.ADMIN_REQUEST_FAILED, reason)
     try:
         remaining = await backend.controlled_shutdown(broker_id, broker_epoch)

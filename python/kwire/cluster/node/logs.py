@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from time import monotonic
@@ -92,6 +93,7 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, fi
             ],
         )
     )
+    threading.excepthook = _log_failed_thread
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
@@ -106,6 +108,14 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, fi
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+
+
+def _log_failed_thread(failed: threading.ExceptHookArgs) -> None:
+    """Log the exception that ended a thread; Python would write its traceback between the JSON objects."""
+    if failed.exc_value is None:
+        return
+    name = failed.thread.name if failed.thread is not None else ""
+    logger(__name__).error("thread failed", thread=name, exc_info=failed.exc_value)
 
 
 class LineLimit:

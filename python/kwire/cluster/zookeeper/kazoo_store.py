@@ -46,7 +46,7 @@ from kwire.cluster.zookeeper.operations import (
     Znode,
 )
 from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
-from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_path
+from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_path, response_future
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -109,7 +109,7 @@ class KazooStore:
         paths = list(paths)
         for path in paths:
             check_path(path)
-        future: asyncio.Future[list[ReadResult]] = self._loop.create_future()
+        future: asyncio.Future[list[ReadResult]] = response_future(self._loop)
         if paths:
             self._send(GetManyRequest(self._callbacks, future, paths, watch))
         else:
@@ -209,7 +209,7 @@ class KazooStore:
     def _request(
         self, path: str, call: Callable[[Any], AsyncResult], translate: Callable[[Any], Any]
     ) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[Any] = response_future(self._loop)
         self._send(SingleRequest(self._callbacks, future, path, call, translate))
         return future
 
@@ -258,7 +258,7 @@ class KazooStore:
         return PacketTooLarge(path, size, MAX_PACKET) if size > MAX_PACKET else None
 
     def _failed(self, error: StoreError) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[Any] = response_future(self._loop)
         future.set_exception(error)
         return future
 

@@ -38,7 +38,7 @@ from kwire.cluster.zookeeper.operations import (
     Znode,
 )
 from kwire.cluster.zookeeper.packet_size import request_size, transaction_size
-from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_path
+from kwire.cluster.zookeeper.store import MAX_PACKET, check_operation, check_path, response_future
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -413,14 +413,14 @@ class MemoryStore:
         return self._request(operation.path, lambda: self._apply_one(operation), (operation,))
 
     def _failed(self, error: StoreError) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[Any] = response_future(self._loop)
         future.set_exception(error)
         return future
 
     def _request(
         self, path: str, work: Callable[[], Result], writes: tuple[Operation, ...] = ()
     ) -> asyncio.Future[Result]:
-        future: asyncio.Future[Result] = self._loop.create_future()
+        future: asyncio.Future[Result] = response_future(self._loop)
         if self._final is not None:
             future.set_exception(self._final(path))
         elif self._connected:

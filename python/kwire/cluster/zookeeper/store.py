@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwire.cluster.zookeeper.errors import ForbiddenPath, NodeExists, NoNode, NotAuthorized, StoreError
 from kwire.cluster.zookeeper.operations import (
@@ -136,6 +136,17 @@ async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None)
             await store.create(child, acl=acl)
         except NodeExists:  # another client created it first
             continue
+
+
+def response_future(loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
+    """Return a future for a response.
+
+    Its error counts as retrieved: requests are pipelined, and a caller that gets ConnectionLost for the first of them
+    does not wait for the others. Otherwise, asyncio would log each of these as an exception that nobody has retrieved.
+    """
+    future: asyncio.Future[Any] = loop.create_future()
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future
 
 
 def check_path(path: str) -> None:
