@@ -58,8 +58,8 @@ class GuessLimit:
     async def turn(self, name: str) -> None:
         """Wait until the result of a check may be revealed: not at all, unless a name has had too many wrong secrets.
 
-        Then right and wrong secrets take turns. A right one is never refused, but somebody who guesses learns one
-        result each `turn_seconds`, on any number of connections, and learns nothing from not waiting.
+        Then right and wrong secrets take turns. A right one is never refused, but a client that guesses learns
+        one result each `turn_seconds`, on any number of connections, and learns nothing from not waiting.
         """
         if not self.wait(name):
             return

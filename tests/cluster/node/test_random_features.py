@@ -60,7 +60,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Damage:
-    """Somebody deletes `/features` while the controller is dead, and perhaps creates it again without levels."""
+    """Another client deletes `/features` while the controller is dead, and perhaps creates it again without levels."""
 
     is_created_again: bool
 

@@ -73,7 +73,7 @@ def guess(node: Node, user: str, times: int) -> None:
 
 
 def test_right_password_is_accepted_whatever_was_guessed_before(node: Node) -> None:
-    """Behind one NAT, somebody kept a user out with one wrong password a second."""
+    """Behind one NAT, another client kept a user out with one wrong password a second."""
     for times in (3, 1, 20):
         guess(node, "alice", times)
         assert node.authenticate("alice", "right") == "alice"

@@ -1,4 +1,4 @@
-"""Responses that nobody waits for any more, because an earlier request of the same caller has failed."""
+"""Responses that are not awaited any more, because an earlier request of the same caller has failed."""
 
 from __future__ import annotations
 

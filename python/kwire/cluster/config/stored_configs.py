@@ -173,7 +173,7 @@ async def change_config(
             after = _changed(before.config, changes)
             if after == before.config and before.version >= 0 and before.malformed is None:
                 return before
-            if before.malformed is not None:  # nothing in it can be kept, and otherwise nobody could set or delete
+            if before.malformed is not None:  # nothing in it can be kept, and no other change could repair it
                 log.error("replacing malformed znode: %s", before.malformed)
             await _write(store, entity, before, after, _audit_entry(entity, before, changes, author, node_id, hide))
         except ConnectionLost:

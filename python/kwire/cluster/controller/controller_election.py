@@ -107,7 +107,7 @@ async def elect(
                 elected = await _current_epoch(store)
                 if elected is not None:
                     return elected
-                await resign(store)  # the epoch is not ours any more: nobody else could be elected either
+                await resign(store)  # another epoch was written since; no other broker could be elected either
         except ConnectionLost:  # the transaction may have been applied
             continue
 

@@ -1,10 +1,10 @@
 """Finalized features of the controller (KIP-584): the state it starts with, changes by others, and UpdateFeatures.
 
 The version of `/features` is the epoch of the finalized features, which never decreases (KIP-584). ZooKeeper starts it
-at 0 when a znode is created. So a znode that somebody deleted or created anew is written repeatedly, until the epoch is
-above the last one. The last epoch is the highest of three: what this controller has seen in its term, what its broker
-has seen before, and `LAST_FEATURES`, which is written in the transactions that write `/features`. A deleted znode gets
-the last features; those of a znode that somebody created are a choice and stay.
+at 0 when a znode is created. So a znode that another client has deleted, or created again, is written repeatedly, until
+the epoch is above the last one. The last epoch is the highest of three: what this controller has read in its term, what
+its broker has read before, and `LAST_FEATURES`, which is written in the transactions that write `/features`. A deleted
+znode gets the last features; those of a znode that another client has created are its choice and stay.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_OPERATIONS = 500
 MAX_TRANSACTION_BYTES = 400_000
 """Writes of one transaction and the data in them: a packet of ZooKeeper has at most 1 MB (`jute.maxbuffer`)."""
 MAX_SKIPPED_EPOCHS = 100_000
-"""Largest gap of epochs that is closed, some seconds of writes. A larger one is no history but damaged data."""
+"""Largest gap of epochs that is closed, some seconds of writes. A larger one comes from damaged data."""
 NO_FEATURES = VersionedFeatures(None, -1)
 
 

@@ -131,7 +131,7 @@ class ConfigWatcher:
             return []
 
     async def _read_scram_secret(self) -> None:
-        """Read the secret that hides which users exist, or create it. Nobody but the nodes may read it."""
+        """Read the secret that hides which users exist, or create it. Only the nodes may read it."""
         if self._scram_users is None:
             return
         can_protect = self._config.current.zookeeper_credentials is not None

@@ -2,7 +2,7 @@
 
 A node without a session keeps answering from its cache, and answers commands with 22. When a session ends, the node
 opens another one until it is stopped; only the first session is required to succeed. With a new session, the first one
-included, it is not ready until the controller has sent the full metadata: it was not told what happened in between.
+included, it is not ready until the controller has sent the full metadata: it has missed the updates in between.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class SaslAuthentication:
         self._completed_at = 0.0
         self._ends: float | None = None
         self._claimed: str | None = None
-        """The user whose password was checked last."""
+        """The user of the password that was checked last."""
         self.user: str | None = None
         """The authenticated user; None until the first exchange is complete. It does not change."""
         self.failure: str | None = None

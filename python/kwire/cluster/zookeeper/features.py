@@ -4,7 +4,7 @@ The path is `/features`, never `/feature`, upon which Kafka brokers act. Version
 is read as 1 with a warning, because the example of the KIP has it. A range with a minimum above its maximum has no
 effect, but it is kept with a warning, so that it is repaired only on request. The version of the znode is the epoch.
 
-ZooKeeper counts versions from 0 again when somebody deletes the znode and creates it. kwire therefore keeps the last
+ZooKeeper counts versions from 0 again after the znode was deleted. kwire therefore keeps the last
 features and their epoch in a second znode, which Kafka does not know.
 """
 

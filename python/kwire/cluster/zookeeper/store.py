@@ -142,7 +142,7 @@ def response_future(loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
     """Return a future for a response.
 
     Its error counts as retrieved: requests are pipelined, and a caller that gets ConnectionLost for the first of them
-    does not wait for the others. Otherwise, asyncio would log each of these as an exception that nobody has retrieved.
+    does not wait for the others. Otherwise, asyncio would log each of these as an exception that was never retrieved.
     """
     future: asyncio.Future[Any] = loop.create_future()
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
