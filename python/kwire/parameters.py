@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from enum import IntEnum
+from enum import Enum, IntEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -67,6 +67,7 @@ class Option(NamedTuple):
     Attributes:
         short: a short form, such as `-p`.
         also: other names, such as those that Kafka's tool has: `--zkconnect`.
+        excludes: values of an enumeration that make no sense here.
     """
 
     help: str
@@ -75,6 +76,7 @@ class Option(NamedTuple):
     short: str | None = None
     also: tuple[str, ...] = ()
     document: bool = False
+    excludes: tuple[str, ...] = ()
 
     def names(self, parameter: str) -> tuple[str, ...]:
         """Return the names of the option in a command line, the main one first."""
@@ -103,6 +105,14 @@ class Parameter(NamedTuple):
     def required(self) -> bool:
         """Whether a value must be given."""
         return self.default is inspect.Parameter.empty
+
+    @property
+    def choices(self) -> tuple[str, ...] | None:
+        """The values that can be chosen; None if the type is not an enumeration."""
+        if not (isinstance(self.type, type) and issubclass(self.type, Enum)):
+            return None
+        excluded = self.declared.excludes if isinstance(self.declared, Option) else ()
+        return tuple(each.value for each in self.type if each.value not in excluded)
 
     @property
     def flag(self) -> bool:

@@ -1,15 +1,21 @@
-"""Sizes, durations, shares, and ids as text for people."""
+"""Sizes, durations, shares, and ids as text for people, and texts of strangers that are safe to show."""
 
 from __future__ import annotations
+
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = ["bar", "duration_text", "size_text", "topic_id_text"]
+__all__ = ["bar", "duration_text", "printable", "printable_lines", "size_text", "topic_id_text"]
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
+"""Characters of a bar."""
+
+# Control characters of ASCII and Latin-1, marks that change the direction of text, and other ends of lines.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def size_text(size: float) -> str:
@@ -32,6 +38,23 @@ def bar(share: float, width: int = WIDTH) -> str:
     """Return a bar such as `[#####               ]  25%` for a share from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
     return f"[{'#' * int(share * width):{width}}] {int(share * 100):3}%"
+
+
+def printable(text: str) -> str:
+    r"""Return text with escapes such as `\x1b` for characters that could command a terminal or forge a line.
+
+    Any client that may join a group chooses its group id and client id, so no name from the network is shown as it is.
+    """
+    if text.isprintable():
+        return text
+    return _UNSAFE.sub(lambda unsafe: unsafe[0].encode("unicode_escape").decode(), text)
+
+
+def printable_lines(text: str) -> str:
+    """Return text as `printable` does, with its ends of lines and tabs as they are."""
+    if text.isprintable():
+        return text
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 def topic_id_text(value: UUID) -> str:

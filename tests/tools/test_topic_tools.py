@@ -10,6 +10,7 @@ import pytest
 
 from kwire.cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, Store, connect, make_path
 from kwire.testing.local_cluster import LocalCluster
+from kwire.tools.topic_command import REPARTITIONED
 from tests.eventually import eventually
 from tests.tools.running import output, run
 
@@ -60,13 +61,14 @@ async def test_topics_are_created_described_changed_and_deleted(zookeeper: tuple
     alter = ("--alter", "--topic", "command")
     assert await output(
         "topics", *zookeeper, *alter, "--config", "segment.ms=7", "--delete-config", "retention.ms", "--partitions", "3"
-    ) == ['Updated config for topic "command".', "Adding partitions succeeded!"]
+    ) == ['Updated config for topic "command".', REPARTITIONED, "Adding partitions succeeded!"]
     changed = await output("list-topic", *zookeeper, "--topic", "command")
     assert changed[0] == "Topic:command\tPartitionCount:3\tReplicationFactor:2\tConfigs:segment.ms=7"
     assert await output("list-topic", *zookeeper, "--under-replicated-partitions") == []
 
     assert await output("topics", *zookeeper, "--delete", "--topic", "command") == [
-        "Topic command is marked for deletion."
+        "Topic command is marked for deletion.",
+        "Note: This will have no impact if delete.topic.enable is not set to true.",
     ]
     gone = await run("topics", *zookeeper, "--delete", "--topic", "command")
     assert gone.error == "topics: no topic matches command"
@@ -123,7 +125,10 @@ async def test_reassignment_is_generated_executed_and_verified(zookeeper: tuple[
     plan.write_text(generated[5])
     file = ("--reassignment-json-file", plan)
     executed = await output("reassign-partitions", *zookeeper, "--execute", *file)
-    assert executed[-1] == "Successfully started reassignment of partitions [moved,0],[moved,1]"
+    assert executed[-1] == (
+        'Successfully started reassignment of partitions {"version":1,"partitions":['
+        '{"topic":"moved","partition":0,"replicas":[2]},{"topic":"moved","partition":1,"replicas":[2]}]}'
+    )
     assert json.loads(executed[2]) == json.loads(generated[2])
 
     async def completed() -> list[str] | None:
@@ -153,8 +158,9 @@ async def test_preferred_leaders_are_elected(zookeeper: tuple[str, str], tmp_pat
     chosen = tmp_path / "partitions.json"
     chosen.write_text('{"partitions": [{"topic": "elected", "partition": 0}]}')
     elected = await output("preferred-replica-leader-election", *zookeeper, "--path-to-json-file", chosen)
-    assert elected == ["elected: preferred replica elected"]
-    assert "elected: preferred replica elected" in await output("preferred-replica-leader-election", *zookeeper)
+    assert elected == ["Successfully started preferred replica election for partitions Set([elected,0])"]
+    [everything] = await output("preferred-replica-leader-election", *zookeeper)
+    assert "[elected,0]" in everything
 
 
 async def test_broker_is_relieved_of_its_leaders(zookeeper: tuple[str, str]) -> None:

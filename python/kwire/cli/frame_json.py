@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kwire.cli.frames import Frame, FrameKind
     from kwire.declare import Message
 
-# Valid in JSON but not safe on a terminal: C1 control characters and marks that change the text direction.
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Valid in JSON but not safe on a terminal, as in `kwire.readable.printable`. JSON itself escapes other characters.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:

@@ -19,6 +19,7 @@ import click
 from kwire import __version__, verbs
 from kwire.cli.cluster_options import cluster_options
 from kwire.errors import KwireError
+from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +135,7 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {printable(str(error))}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # stdout itself caused the error
@@ -175,5 +176,5 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except KwireError as error:
         sys.stdout.flush()
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {printable(str(error))}", file=sys.stderr)
         return EXIT_INVALID_INPUT

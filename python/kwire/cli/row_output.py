@@ -15,7 +15,7 @@ import click
 
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
-from kwire.readable import size_text, topic_id_text
+from kwire.readable import printable_lines, size_text, topic_id_text
 from kwire.verbs.rows import cells, columns, json_value
 from kwire.verbs.verb import Failure
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kwire.cli.colors import Paint
 
-__all__ = ["FORMATS", "print_error", "print_rows"]
+__all__ = ["FORMATS", "print_error", "print_output", "print_rows"]
 
 
 def print_rows(output: str, row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
@@ -54,7 +54,7 @@ def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
         for row in rows:
             if not isinstance(row, Failure):
                 texts = (getattr(row, column.name) for column in shown if column.unit == "text")
-                print("".join(texts), end="")
+                print_output("".join(texts))
         return
     lines = [line for row in rows if not isinstance(row, Failure) for line in cells(row)]
     if not lines:
@@ -69,15 +69,23 @@ def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     )
 
 
+def print_output(text: str) -> None:
+    """Print output of a tool: its exact bytes to a pipe, and escaped on a terminal."""
+    print(printable_lines(text) if sys.stdout.isatty() else text, end="", flush=True)
+
+
 def _csv(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     import csv
+    from io import StringIO
 
     del paint
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow([column.name for column in columns(row_class)])
     for row in rows:
         if not isinstance(row, Failure):
             writer.writerows([_text(value, None) for value in line] for line in cells(row))
+    print_output(text.getvalue())
 
 
 def _json(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:

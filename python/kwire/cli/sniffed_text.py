@@ -15,6 +15,7 @@ from kwire.cli.hexdump import hexdump
 from kwire.cli.value_labels import error_name
 from kwire.errors import KwireError
 from kwire.protocol import NoMessage
+from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -203,7 +204,7 @@ def _row(item: Sniffed, decoded: DecodedExchange, options: SniffOptions) -> str:
     row = _columns(
         _time(item),
         f"#{item.connection.number}",
-        exchange.client_id or "",
+        printable(exchange.client_id or ""),
         _name(exchange),
         _number(exchange.version),
         _number(_size(exchange.request)),

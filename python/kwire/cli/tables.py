@@ -6,6 +6,8 @@ import sys
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.readable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -27,7 +29,7 @@ class TableColumn(NamedTuple):
 
 
 def print_table(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], paint: Paint) -> None:
-    """Print a table to stdout."""
+    """Print a table to stdout. Cells can contain names of strangers, and are escaped."""
     if sys.stdout.isatty():
         _print_with_rich(columns, rows, paint)
     else:
@@ -38,7 +40,8 @@ def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -
     """Return the lines of a plain text table, the column titles first."""
     titles = [column.title for column in columns]
     aligned = []
-    for column, cells in zip(columns, zip(titles, *rows, strict=True), strict=True):
+    safe = (map(printable, row) for row in rows)
+    for column, cells in zip(columns, zip(titles, *safe, strict=True), strict=True):
         widths = repeat(max(map(len, cells)))
         aligned.append(map(str.rjust if column.number else str.ljust, cells, widths))
     for line in map(GAP.join, zip(*aligned, strict=True)):
@@ -52,6 +55,7 @@ def _print_with_rich(columns: Sequence[TableColumn], rows: Sequence[Sequence[str
     from rich.table import Table
     from rich.text import Text
 
+    rows = [[*map(printable, row)] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(

@@ -15,13 +15,14 @@ from kwire.cli.cluster_options import cluster_options, merge
 from kwire.cli.colors import Paint
 from kwire.cli.parameter_types import Named
 from kwire.cli.row_help import print_row_help
-from kwire.cli.row_output import print_error, print_rows
+from kwire.cli.row_output import print_error, print_output, print_rows
 from kwire.cli.secret_input import read_secret
 from kwire.cli.verb_errors import INTERRUPTED, exit_code, exit_code_of_answer, exit_code_of_items, sentence_of
 from kwire.cli.verb_run import NotConfirmed, VerbRun
 from kwire.cli.verb_session import current_session
 from kwire.errors import KwireError
 from kwire.parameters import InvalidArgument
+from kwire.readable import printable, printable_lines
 from kwire.secret import Secret
 from kwire.verbs import find_verb, noun_help, similar, verb_help, verbs
 from kwire.verbs.verb import Argument, Danger, Failure, Unhealthy
@@ -132,8 +133,8 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     default = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
     # For click, a default of None is a value, so a required parameter must not have it.
     given: dict[str, Any] = {} if parameter.many or parameter.required else {"default": default}
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        kind = click.Choice([each.value for each in kind], case_sensitive=False)
+    if parameter.choices is not None:
+        kind = click.Choice(parameter.choices, case_sensitive=False)
     elif kind is bool:
         kind = None
     elif kind is Path:
@@ -185,18 +186,18 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
     run: VerbRun | None = None
     try:
         cluster = session.cluster(chosen, is_required=verb.connects is True)
-        write = _write_now if output == "table" else None
+        write = print_output if output == "table" else None
         run = VerbRun(verb, session, cluster, _arguments(verb, values), options, write)
         rows = run.rows()
     except Unhealthy as answer:
         print_rows(output, verb.result, answer.rows, paint)
-        print(f"{answer.summary}.", file=sys.stderr)
+        print(f"{printable(answer.summary)}.", file=sys.stderr)
         return exit_code_of_answer(answer)
     except (KwireError, InvalidArgument) as error:
         if debug:
             import traceback
 
-            traceback.print_exc()
+            print(printable_lines(traceback.format_exc()), end="", file=sys.stderr)
         if output in ("json", "jsonl"):
             print_error(error)
         session.report(sentence_of(error))
@@ -221,11 +222,6 @@ def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:
     for failure in failures:
         session.report(str(failure.error), failure.name)
     return exit_code_of_items([failure.error for failure in failures])
-
-
-def _write_now(text: str) -> None:
-    """Write output of a tool that may go on for a long time."""
-    print(text, end="", flush=True)
 
 
 def _arguments(verb: Verb[Any], values: dict[str, Any]) -> dict[str, Any]:

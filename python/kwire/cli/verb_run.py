@@ -12,6 +12,7 @@ from kwire.cli.cluster_choice import config_path
 from kwire.cli.question import ask, confirm
 from kwire.client.admin.errors import NotSupported
 from kwire.parameters import InvalidArgument
+from kwire.readable import printable
 from kwire.verbs.suggestions import with_suggestions
 from kwire.verbs.verb import Danger, Run
 
@@ -72,8 +73,8 @@ class VerbRun:
 
     @property
     def changes_something(self) -> bool:
-        """Whether the verb changes something and this is not a dry run."""
-        return self._verb.danger > Danger.READS and not self._options["dry_run"]
+        """Whether this run changes something: it is not a dry run, and its arguments change something."""
+        return self._verb.danger_for(self._arguments) > Danger.READS and not self._options["dry_run"]
 
     def rows(self) -> Sequence[Any]:
         """Run the verb, and return its rows and failures.
@@ -101,7 +102,11 @@ class VerbRun:
 
     async def _run(self) -> Sequence[Any]:
         cluster = self._cluster
+        if self.changes_something:
+            _check_writable(cluster)
         if not cluster.bootstrap or not self._verb.connects_for(self._arguments):
+            if self.changes_something:
+                _check_unguarded(cluster)
             return await self._verb(self._new_run(), **self._arguments)
         try:
             async with self._session.admin(cluster) as admin:
@@ -109,7 +114,7 @@ class VerbRun:
                 self._earlier = tuple(admin.commands)
                 self._check_dialect(admin.dialect)
                 if self.changes_something:
-                    await _check_allowed(admin, cluster)
+                    await _check_identity(admin, cluster)
                 return await with_suggestions(admin, self._verb(self._new_run(), **self._arguments))
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:
@@ -124,7 +129,7 @@ class VerbRun:
             wait=options.get("wait", 0.0),
             confirm=partial(_confirm, self._cluster, yes=options.get("yes", False)),
             on_progress=_show_progress if sys.stderr.isatty() else None,
-            warn=lambda sentence: print(f"Warning: {sentence}", file=sys.stderr),
+            warn=lambda sentence: print(f"Warning: {printable(sentence)}", file=sys.stderr),
             write=self._write,
             note=_note,
             show=_show if sys.stderr.isatty() else _say_nothing,
@@ -145,14 +150,37 @@ class VerbRun:
             )
 
 
-async def _check_allowed(admin: AdminClient, cluster: ClusterChoice) -> None:
-    """Check what the configuration file requires before something is changed.
+def _check_writable(cluster: ClusterChoice) -> None:
+    """Check that the configuration file allows changes, before anything is connected to.
+
+    Options of a tool can name the brokers or the ZooKeeper of the same cluster, so the check does not depend on them.
 
     Raises:
-        InvalidArgument: the cluster is read-only, or it is another one than expected.
+        InvalidArgument: the cluster is read-only.
     """
     if cluster.read_only:
         raise InvalidArgument(f"cluster {cluster.name} is read-only in {config_path()}")
+
+
+def _check_unguarded(cluster: ClusterChoice) -> None:
+    """Check that a run with connections of its own does not go around the expected id of the chosen cluster.
+
+    Raises:
+        InvalidArgument: the configuration file expects an id, which cannot be checked.
+    """
+    if cluster.cluster_id is not None:
+        raise InvalidArgument(
+            f"{config_path()} expects {cluster.cluster_id} for {cluster.name}, which cannot be checked for a tool with "
+            "connection options of its own: leave them out, or choose no cluster of the file"
+        )
+
+
+async def _check_identity(admin: AdminClient, cluster: ClusterChoice) -> None:
+    """Check that a cluster is the one that the configuration file expects.
+
+    Raises:
+        InvalidArgument: it is another one.
+    """
     if cluster.cluster_id is not None:
         found = (await admin.describe_cluster()).cluster_id
         if found != cluster.cluster_id:
@@ -168,6 +196,7 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
     Args:
         yes: the answer was given in advance. It does not take the place of typing the name of the cluster.
     """
+    question = printable(question)
     on_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     if yes and not cluster.type_name:
         return
@@ -189,11 +218,11 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
 def _note(line: str) -> None:
     """Print a line, in the place of what `_show` has shown."""
     clear = CLEAR_LINE if sys.stderr.isatty() else ""
-    print(f"{clear}{line}", file=sys.stderr, flush=True)
+    print(f"{clear}{printable(line)}", file=sys.stderr, flush=True)
 
 
 def _show(text: str) -> None:
-    print(f"{CLEAR_LINE}{text}", end="", file=sys.stderr, flush=True)
+    print(f"{CLEAR_LINE}{printable(text)}", end="", file=sys.stderr, flush=True)
 
 
 def _say_nothing(text: str) -> None:

@@ -12,6 +12,7 @@ from kwire.cli.cluster_choice import choose_cluster
 from kwire.cli.cluster_options import with_environment
 from kwire.cli.completion.listed_names import remember
 from kwire.cli.completion.refresh import choice_of
+from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -74,7 +75,7 @@ class VerbSession:
             item: what was refused, such as a topic; None if the error concerns the whole command.
         """
         del item
-        print(f"Error: {sentence}", file=sys.stderr)
+        print(f"Error: {printable(sentence)}", file=sys.stderr)
 
     def finish(self, verb: Verb[Any], rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
         """Keep the names that a verb has listed for completion.

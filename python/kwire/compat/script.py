@@ -7,9 +7,10 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kwire.compat.options import ScriptOption, UsageError, Values, format_help, parse
+from kwire.readable import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -65,8 +66,12 @@ class ScriptRun:
         self._admin: AdminClient | None = None
 
     def print(self, line: str = "") -> None:
-        """Print a line of output."""
-        print(line)
+        """Print a line of output: exactly as Kafka's script to a pipe, and escaped on a terminal."""
+        print(_shown(line, sys.stdout))
+
+    def warn(self, line: str) -> None:
+        """Print a line to stderr."""
+        print(_shown(line, sys.stderr), file=sys.stderr)
 
     async def admin(self) -> AdminClient:
         """Return a client of the cluster that `--bootstrap-server` names.
@@ -142,13 +147,15 @@ class Script:
                 return 0
             return asyncio.run(self._run(values))
         except UsageError as error:
-            print(f"{error}\n{format_help(options)}", file=sys.stderr)
+            print(f"{_shown(str(error), sys.stderr)}\n{format_help(options)}", file=sys.stderr)
         except ScriptFailed as error:
-            print(error, file=sys.stdout if error.on_stdout else sys.stderr)
+            stream = sys.stdout if error.on_stdout else sys.stderr
+            print(_shown(str(error), stream), file=stream)
         except (KwireError, OSError) as error:
             text = getattr(error, "text", None) or str(error)
             failure = self.failure.replace("{arguments}", " ".join(arguments))
-            print(f"{failure}{text}", file=sys.stdout if self.fails_on_stdout else sys.stderr)
+            stream = sys.stdout if self.fails_on_stdout else sys.stderr
+            print(_shown(f"{failure}{text}", stream), file=stream)
         return 1
 
     async def _run(self, values: Values) -> int:
@@ -190,12 +197,16 @@ def run_tool(name: str, arguments: Sequence[str]) -> int:
     assert tool is not None
     result = asyncio.run(run_tool_words(tool, [*arguments], Environment(), _write))
     if result.error is not None:
-        print(result.error, file=sys.stderr)
+        print(_shown(result.error, sys.stderr), file=sys.stderr)
     return 0 if result.exit_status == 0 else 1
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(text)
+    sys.stdout.write(_shown(text, sys.stdout))
+
+
+def _shown(text: str, stream: TextIO) -> str:
+    return printable_lines(text) if stream.isatty() else text
 
 
 def read_json(path: str) -> Any:

@@ -144,7 +144,7 @@ def _one(parameter: Parameter, value: Any, folder: Path) -> Any:
         file.write_text(value, encoding="utf-8")
         return file
     if isinstance(kind, type) and issubclass(kind, Enum):
-        choices = {str(each.value).lower(): each for each in kind}
+        choices = {each.lower(): kind(each) for each in parameter.choices or ()}
         if value.lower() not in choices:
             raise InvalidArgument(f"{parameter.name}: expected {' or '.join(choices)}, got {value!r}")
         return choices[value.lower()]

@@ -83,6 +83,8 @@ class Components:
 def parameter_schema(parameter: Parameter) -> dict[str, Any]:
     """Return the schema of a parameter."""
     schema = Components().schema(parameter.type)
+    if parameter.choices is not None:
+        schema = {"enum": [*parameter.choices]}
     if parameter.many:
         return {"type": "array", "items": schema}
     default = parameter.default

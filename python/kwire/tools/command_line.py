@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kwire.parameters import Parameter
     from kwire.tools.tool import Tool
 
-__all__ = ["HelpRequested", "danger_of_words", "needs_given_cluster", "parse_words", "usage"]
+__all__ = ["HelpRequested", "check_words", "danger_of_words", "needs_given_cluster", "parse_words", "usage"]
 
 
 WITHOUT_EFFECT = "Accepted for the sake of old scripts, without effect."
@@ -42,6 +43,16 @@ def parse_words(tool: Tool, words: Sequence[str]) -> dict[str, Any]:
     parser = _parser(tool)
     found = vars(parser.parse_known_args([*words])[0] if tool.ignores_arguments else parser.parse_args([*words]))
     return {name: value for name, value in found.items() if value is not inspect.Parameter.empty and name != IGNORED}
+
+
+def check_words(tool: Tool, words: Sequence[str]) -> None:
+    """Check that words fit the parameters, or ask for the help.
+
+    Raises:
+        InvalidArgument: the words do not fit.
+    """
+    with suppress(HelpRequested):
+        parse_words(tool, words)
 
 
 def danger_of_words(tool: Tool, words: Sequence[str]) -> Danger:

@@ -12,11 +12,13 @@ from kwire.tools.tool import ToolFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from kwire.client.admin import AdminClient, TopicPartition
     from kwire.cluster.zookeeper import Store
 
-__all__ = ["StoredOffset", "child_names", "parse_line", "stored_offsets"]
+__all__ = ["ROOT", "StoredOffset", "child_names", "log_ends", "parse_line", "stored_offsets"]
 
 ROOT = "/consumers"
+"""The znode of all groups."""
 
 
 class StoredOffset(NamedTuple):
@@ -90,3 +92,17 @@ def _decoded(group: str, topic: str, znodes: Iterator[tuple[int, object]]) -> It
                 raise ToolFailed(str(error)) from None
         elif isinstance(znode, Exception):
             raise znode
+
+
+async def log_ends(admin: AdminClient, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the ends of logs. A partition without one is left out, and so are all of them on kwire's nodes."""
+    from kwire.client.admin import LATEST, AdminError
+
+    if admin.dialect == "kip4" or not partitions:
+        return {}
+    found = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    return {
+        partition: end.offset
+        for partition, end in found.items()
+        if not isinstance(end, AdminError) and end.offset is not None
+    }

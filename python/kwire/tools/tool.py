@@ -104,6 +104,7 @@ class Tool:
         function: what it does.
         needs: what it uses.
         danger: what it does to a cluster, whatever its arguments are.
+        warning: what a run that destroys something means for the cluster, as a sentence after the question.
         without_effect: options of Kafka's tool that are accepted without effect, such as `--threads N` and `--sync`.
         ignores_arguments: whether it ignores unknown arguments.
         dangers: what it does with a flag, or with a value of a positional parameter, by its name.
@@ -121,6 +122,7 @@ class Tool:
     dangers: Mapping[str, Danger] = field(default_factory=dict)
     ignores_arguments: bool = False
     without_effect: tuple[str, ...] = ()
+    warning: str = ""
 
     @property
     def name(self) -> str:
@@ -178,6 +180,7 @@ def tool(
     dangers: Mapping[str, Danger] | None = None,
     ignores_arguments: bool = False,
     without_effect: tuple[str, ...] = (),
+    warning: str = "",
 ) -> Callable[[Callable[..., Awaitable[None]]], Tool]:
     """Declare a function as a tool. See the attributes of Tool."""
 
@@ -192,6 +195,7 @@ def tool(
             dangers or {},
             ignores_arguments,
             without_effect,
+            warning,
         )
 
     return declare

@@ -68,6 +68,16 @@ class ToolRun:
             self._opened.push_async_callback(self._store.close)
         return self._store
 
+    @property
+    def names_zookeeper(self) -> bool:
+        """True if `--zookeeper` is given."""
+        return self._options.get("zookeeper") is not None
+
+    @property
+    def names_brokers(self) -> bool:
+        """True if `--bootstrap-server` or `--command-config` is given."""
+        return any(self._options.get(name) is not None for name in ("bootstrap_server", "command_config"))
+
     def use_zookeeper(self, hosts: str | None) -> None:
         """Use this ZooKeeper, which a file names, unless `--zookeeper` names one."""
         if hosts is not None and self._options.get("zookeeper") is None:

@@ -28,6 +28,13 @@ def is_under_replicated(partition: PartitionDescription) -> bool:
     return len(partition.isr) < len(partition.replicas)
 
 
+REPARTITIONED = (
+    "WARNING: If partitions are increased for a topic that has a key, the partition logic or ordering of the messages "
+    "will be affected"
+)
+"""The line that Kafka 0.8.2 prints before it adds partitions."""
+
+
 def is_unavailable(partition: PartitionDescription) -> bool:
     """Return whether no broker leads the partition."""
     return partition.leader is None
@@ -161,6 +168,7 @@ async def alter_topics(
             (await admin.alter_topics({name: change})).raise_first()
             run.print(f'Updated config for topic "{name}".')
         if partitions is not None:
+            run.print(REPARTITIONED)
             await add_partitions(run, admin, name, partitions, await _added(admin, name, partitions, assignment))
 
 

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
 from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
@@ -61,6 +62,21 @@ def parse_resource(text: str) -> Resource:
     if found is ResourceType.CLUSTER and not name:
         name = CLUSTER
     return Resource(found, name or None)
+
+
+def check_operations(resource: ResourceType, operations: Iterable[AclOperation]) -> None:
+    """Check that an ACL of a type of resource can have these operations.
+
+    Raises:
+        InvalidArgument: one of them has no meaning for the type.
+    """
+    supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[resource]))
+    for operation in operations:
+        if operation not in supported:
+            raise InvalidArgument(
+                f"an ACL of a {resource.value.lower().replace('_', '-')} cannot have the operation {operation}: it has "
+                f"{', '.join(supported)}"
+            )
 
 
 def parse_principals(texts: Iterable[str]) -> list[str]:

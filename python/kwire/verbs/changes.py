@@ -1,14 +1,16 @@
-"""What verbs that change topics share: the row of a change, and the texts of arguments as values."""
+"""Changes of items such as topics: checked first, then reported by a dry run or carried out, as rows of results."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from kwire.client.admin import Outcomes
+from kwire.client.admin import AdminError, Outcomes
 from kwire.parameters import InvalidArgument, parse_assignment, parse_configs
-from kwire.verbs.verb import Failure, Rows
+from kwire.verbs.verb import Failure, Rows, Run
 
-__all__ = ["Change", "InvalidArgument", "changes", "parse_assignment", "parse_configs"]
+__all__ = ["Change", "InvalidArgument", "carry_out", "changes", "errors_of", "parse_assignment", "parse_configs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,33 @@ class Change:
     name: str
     status: str
     attempts: int
+
+
+def errors_of(described: Mapping[str, Any]) -> Outcomes:
+    """Return which items cannot be changed, because they cannot be described."""
+    return Outcomes({name: item if isinstance(item, AdminError) else None for name, item in described.items()})
+
+
+async def carry_out(
+    run: Run, checked: Outcomes, question: str, send: Callable[[list[str]], Awaitable[Outcomes]]
+) -> Outcomes:
+    """Change the items that a check has accepted; a dry run only returns the check.
+
+    Both kinds of runs make the same check, so that a dry run reports the errors of the real one.
+
+    Args:
+        run: the run.
+        checked: by item, the error that the change would have; None if it would be accepted.
+        question: what is confirmed before; empty for no question.
+        send: changes the accepted items.
+    """
+    accepted = [item for item, error in checked.items() if error is None]
+    if run.dry_run or not accepted:
+        return checked
+    if question:
+        run.confirm(question)
+    outcomes = await send(accepted)
+    return Outcomes({**checked, **outcomes}, outcomes.attempts)
 
 
 def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[Change]:

@@ -15,7 +15,7 @@ from kwire.reassign.journal import started_details
 from kwire.reassign.plan import Plan, moves_of
 from kwire.reassign.schedule import BatchLimits, batches
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.reassignments import RunSummary, explain, follow, parse_size, runs_of, summary
+from kwire.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
 
 if TYPE_CHECKING:
     from kwire.reassign.assignment_file import AssignmentFile
@@ -75,7 +75,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     with RunFolder.create(folder, files, details, run.note) as started:
         run.note(f"journal and rollback file: {started.path}")
         await follow(run, started)
-        return [summary(started.path, read_run(started.path))]
+        return finished(started.path)
 
 
 def _check_earlier_run(folder: Path) -> None:

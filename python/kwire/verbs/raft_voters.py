@@ -13,7 +13,7 @@ from kwire.verbs.changes import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kwire.client.admin import QuorumReplica
+    from kwire.client.admin import AdminClient, QuorumReplica
 
 
 def parse_directory_id(text: str) -> UUID:
@@ -46,6 +46,17 @@ def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
                 f"{text!r} is not a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093"
             ) from None
     return listeners
+
+
+async def check_dynamic(admin: AdminClient) -> None:
+    """Check that the voters of the quorum can change: `kraft.version` is at least 1.
+
+    Raises:
+        InvalidArgument: the quorum is static.
+    """
+    level = (await admin.describe_features()).finalized_features.get("kraft.version")
+    if level is None or level.max_version_level < 1:
+        raise InvalidArgument("the quorum is static: its voters cannot change before kraft.version is 1")
 
 
 def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUID:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from kwire.client.reassignment import Executor, cluster_folder, newest_run, read_run
 from kwire.errors import KwireError
+from kwire.folder_lock import FolderLock
 from kwire.readable import bar, size_text
 from kwire.reassign.assignment_file import AssignmentFile
 from kwire.reassign.errors import InvalidAssignment
 from kwire.reassign.journal import Phase, RunState
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.rows import column
+from kwire.verbs.verb import Failed
 
 if TYPE_CHECKING:
     from kwire.client.reassignment import Measured, RunFolder
-    from kwire.verbs.verb import Run
+    from kwire.verbs.verb import Rows, Run
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -59,6 +61,28 @@ def summary(path: Path, state: RunState) -> RunSummary:
         tuple(sorted(state.throttles)),
         str(path),
     )
+
+
+def check_not_running(path: Path) -> None:
+    """Check that no process executes a run, before a dry run says what would be done.
+
+    Raises:
+        FolderInUse: a process does.
+    """
+    FolderLock(path.parent).release()
+
+
+def finished(path: Path) -> Rows[RunSummary]:
+    """Return the row of a run that has ended.
+
+    Raises:
+        Failed: it could not move some partitions.
+    """
+    state = read_run(path)
+    rows: Rows[RunSummary] = [summary(path, state)]
+    if state.failed:
+        raise Failed(rows, f"{len(state.failed)} of {len(state.moves)} partitions could not be moved")
+    return rows
 
 
 async def runs_of(run: Run, journal: Path | None) -> Path:
@@ -157,8 +181,10 @@ def explain(state: RunState, path: Path, process: str | None) -> str:
 
 __all__ = [
     "RunSummary",
+    "check_not_running",
     "executor",
     "explain",
+    "finished",
     "follow",
     "newest_run_of",
     "parse_size",

@@ -159,6 +159,8 @@ class Verb(NamedTuple, Generic[R]):
         lists: the kind of names in the first column, such as `topics`, if a run without arguments lists all of them.
         connects: whether it needs a cluster. A function of the arguments says so for one run, and the others do
             without a cluster even if one is named.
+        danger_of: returns what a run with certain arguments does, if that can be less than `danger`.
+        waits: True if it waits `run.wait` seconds until every broker reports its change.
         ends_options: whether everything after the first argument belongs to that argument, options as well.
         nothing: the sentence that a terminal shows if there are no rows; None for nothing.
     """
@@ -171,15 +173,16 @@ class Verb(NamedTuple, Generic[R]):
     connects: bool | Callable[[Mapping[str, Any]], bool] = True
     ends_options: bool = False
     nothing: str | None = None
+    danger_of: Callable[[Mapping[str, Any]], Danger] | None = None
+    waits: bool = False
 
     def connects_for(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether a run with these arguments works with the cluster."""
         return self.connects(arguments) if callable(self.connects) else self.connects
 
-    @property
-    def waits(self) -> bool:
-        """Whether it waits until every broker reports its change: whether its function reads `run.wait`."""
-        return "wait" in self.function.__code__.co_names
+    def danger_for(self, arguments: Mapping[str, Any]) -> Danger:
+        """Return what a run with these arguments does."""
+        return self.danger if self.danger_of is None else self.danger_of(arguments)
 
     @property
     def name(self) -> str:
@@ -230,10 +233,12 @@ def verb(
     connects: bool | Callable[[Mapping[str, Any]], bool] = True,
     ends_options: bool = False,
     nothing: str | None = None,
+    danger_of: Callable[[Mapping[str, Any]], Danger] | None = None,
+    waits: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Rows[R]]]], Verb[R]]:
     """Declare a function as a verb. See the attributes of Verb."""
 
     def declare(function: Callable[..., Awaitable[Rows[R]]]) -> Verb[R]:
-        return Verb(function, danger, dialects, examples, lists, connects, ends_options, nothing)
+        return Verb(function, danger, dialects, examples, lists, connects, ends_options, nothing, danger_of, waits)
 
     return declare

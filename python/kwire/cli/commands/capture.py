@@ -17,6 +17,7 @@ from kwire.cli.parameter_types import FiniteRange
 from kwire.cli.polled_input_options import polled_input_options
 from kwire.cli.verb_errors import exit_code
 from kwire.client.polled_inputs import INPUTS, polled_requests
+from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,7 @@ def capture(
     )
     if outages.last is None or statistics.errors < statistics.polls:
         return 0
-    print(f"Error: no broker has answered: {outages.last}", file=sys.stderr)
+    print(f"Error: no broker has answered: {printable(str(outages.last))}", file=sys.stderr)
     return exit_code(outages.last)
 
 
@@ -107,7 +108,7 @@ class Outages:
             self.last = poll.error
             self._reasons[poll.endpoint] = reason = str(poll.error)
             if reason != before:
-                print(f"no answer: {reason}", file=sys.stderr)
+                print(f"no answer: {printable(reason)}", file=sys.stderr)
         elif before is not None:
             del self._reasons[poll.endpoint]
             print(f"answers again: {poll.endpoint}", file=sys.stderr)

@@ -12,6 +12,7 @@ from kwire.cli.colors import paint_for
 from kwire.cli.frame_json import json_text
 from kwire.cli.options import color_option, existing_place, output_option, require, time_window_options
 from kwire.cli.parameter_types import FiniteRange
+from kwire.readable import printable
 
 if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint
@@ -71,7 +72,8 @@ def replay(
 
 def _line(event: PollEvent, paint: Paint) -> str:
     time = event.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    text = paint("error", event.text) if event.kind in PROBLEMS else event.text
+    text = printable(event.text)
+    text = paint("error", text) if event.kind in PROBLEMS else text
     return f"{paint('quiet', time)}  broker {event.broker_id}  {text}"
 
 

@@ -62,10 +62,10 @@ def complete(arguments: Sequence[str]) -> int:
         breaks, line = rest
         words, last = split(line, breaks)
         found = CommandLine(load_grammar()).candidates(words[1:], last.text)
-        lines = [escape(name, last) for name, _ in found.names]
+        lines = [escape(name, last) for name, _ in found.names if name.isprintable()]
     else:
         found = CommandLine(load_grammar()).candidates(rest[:-1], rest[-1])
-        lines = [f"{name}\t{text}" if text else name for name, text in found.names]
+        lines = [f"{name}\t{text}" if text else name for name, text in found.names if name.isprintable()]
     sys.stdout.write("\n".join((found.how, *lines, "")))
     return 0
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire.readable import printable
+
 if TYPE_CHECKING:
     from kwire.cli.shell.parser import Statement, Word
 
@@ -57,7 +59,7 @@ class StatementErrors:
             "" if self._first_line is None else f"line {self._first_line + self._source.count(chr(10), 0, position)}: "
         )
         lines = marked(self._source, *span) if span else ""
-        print(f"{lines}Error: {place}{sentence}", file=sys.stderr)
+        print(f"{lines}Error: {place}{printable(sentence)}", file=sys.stderr)
 
 
 def find_word(statement: Statement, sentence: str, item: str | None = None) -> Word | None:

@@ -64,6 +64,7 @@ __all__ = [
     "ResourceType",
     "ScramCredentialInfo",
     "ScramMechanismName",
+    "ShadowedConfig",
     "SpecialName",
     "SupportedFeature",
     "ToolResult",

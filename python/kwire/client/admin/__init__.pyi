@@ -59,5 +59,6 @@ from kwire.client.admin.values import PartitionMove as PartitionMove
 from kwire.client.admin.values import Progress as Progress
 from kwire.client.admin.values import ReassignmentState as ReassignmentState
 from kwire.client.admin.values import ReassignmentStatus as ReassignmentStatus
+from kwire.client.admin.values import ShadowedConfig as ShadowedConfig
 from kwire.client.admin.values import ToolResult as ToolResult
 from kwire.client.admin.values import TopicDescription as TopicDescription

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from kwire.client.admin.coded_name import CodedName
 
-__all__ = ["AclBinding", "AclBindingFilter", "AclOperation", "AclPermissionType", "PatternType", "ResourceType"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "SUPPORTED_OPERATIONS",
+    "AclBinding",
+    "AclBindingFilter",
+    "AclOperation",
+    "AclPermissionType",
+    "PatternType",
+    "ResourceType",
+]
 
 
 class ResourceType(CodedName):
@@ -54,6 +66,25 @@ class AclOperation(CodedName):
     CREATE_TOKENS = "CREATE_TOKENS", 13
     DESCRIBE_TOKENS = "DESCRIBE_TOKENS", 14
     TWO_PHASE_COMMIT = "TWO_PHASE_COMMIT", 15
+
+
+_CONFIGS = frozenset({AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS})
+_CHANGES = frozenset({AclOperation.CREATE, AclOperation.DESCRIBE, AclOperation.ALTER})
+SUPPORTED_OPERATIONS: Mapping[ResourceType, frozenset[AclOperation]] = {
+    ResourceType.TOPIC: _CONFIGS | _CHANGES | {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE},
+    ResourceType.GROUP: _CONFIGS | {AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DELETE},
+    ResourceType.CLUSTER: _CONFIGS | _CHANGES | {AclOperation.CLUSTER_ACTION, AclOperation.IDEMPOTENT_WRITE},
+    ResourceType.TRANSACTIONAL_ID: frozenset(
+        {AclOperation.DESCRIBE, AclOperation.WRITE, AclOperation.TWO_PHASE_COMMIT}
+    ),
+    ResourceType.DELEGATION_TOKEN: frozenset({AclOperation.DESCRIBE}),
+    ResourceType.USER: frozenset({AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS}),
+}
+"""The operations of each type of resource besides `ALL`: `AclEntry.supportedOperations` of Kafka 4.4.
+
+Kafka 3.9 has neither the operations on configs of groups nor TWO_PHASE_COMMIT. Brokers accept ACLs of any operation, so
+that clients check them.
+"""
 
 
 class AclPermissionType(CodedName):

@@ -15,7 +15,7 @@ from kwire.client.admin.config_values import ConfigResource, ConfigResourceType,
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.kip4_tools import tool_result
 from kwire.client.admin.topic_changes import TopicChange
-from kwire.client.admin.values import Outcomes
+from kwire.client.admin.values import Outcomes, ShadowedConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -115,6 +115,7 @@ async def alter(backend: Backend, changes: Mapping[ConfigResource, ConfigChange]
         else:
             brokers[resource] = change
     outcomes: dict[str, AdminError | None] = {}
+    shadowed: list[ShadowedConfig] = []
     attempts = 1
     if topics:
         altered = await backend.alter_topics(topics, validate_only=validate_only)
@@ -122,8 +123,13 @@ async def alter(backend: Backend, changes: Mapping[ConfigResource, ConfigChange]
         for name, error in altered.items():
             outcomes[str(ConfigResource(ConfigResourceType.TOPIC, name))] = error
     for resource, change in brokers.items():
-        outcomes[str(resource)] = await _alter_broker(backend, resource, change, validate_only=validate_only)
-    return Outcomes(outcomes, attempts)
+        try:
+            shadowed += await _alter_broker(backend, resource, change, validate_only=validate_only)
+        except AdminError as error:
+            outcomes[str(resource)] = error
+        else:
+            outcomes[str(resource)] = None
+    return Outcomes(outcomes, attempts, shadowed)
 
 
 async def export(backend: Backend) -> dict[ConfigResource, dict[str, str]]:
@@ -209,7 +215,12 @@ async def _describe_broker(backend: Backend, resource: ConfigResource) -> dict[s
 
 async def _alter_broker(
     backend: Backend, resource: ConfigResource, change: ConfigChange, *, validate_only: bool
-) -> AdminError | None:
+) -> list[ShadowedConfig]:
+    """Change settings of brokers, and return those that files override.
+
+    Raises:
+        AdminError: a node refused the change.
+    """
     _, name = _stored_as(resource)
     options = [] if name == DEFAULT else ["--broker", name]
     options += ["--dry-run"] if validate_only else []
@@ -218,11 +229,11 @@ async def _alter_broker(
         arguments = ["set", *options, "--", *(f"{key}={value}" for key, value in change.set.items())]
     else:
         arguments = ["delete", *options, "--", *change.delete]
-    try:
-        await tool_result(backend, TOOL, arguments, str(resource), reads=validate_only, repeatable=True)
-    except AdminError as error:
-        return error
-    return None
+    changed = await tool_result(backend, TOOL, arguments, str(resource), reads=validate_only, repeatable=True)
+    return [
+        ShadowedConfig(each["node"], each.get("name"), each.get("value"), each.get("source"), each.get("error"))
+        for each in changed["shadowed_by"]
+    ]
 
 
 def _stored_as(resource: ConfigResource) -> tuple[str, str]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.messages.kafka.describe_quorum import ReplicaState
 
+FENCED_SINCE = 2
+"""The first version of DescribeCluster that lists brokers that are not running (KIP-1073)."""
 METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -135,6 +137,24 @@ class QuorumOperations:
 
         request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
         (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
+
+    async def registered_brokers(self) -> frozenset[int] | None:
+        """Return the ids of registered brokers, also of those that are not running.
+
+        None if the cluster does not report the latter, before Kafka 4.0 (KIP-1073).
+
+        Raises:
+            NoCommonVersion: the cluster has ZooKeeper, or it cannot unregister brokers.
+        """
+        from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
+        from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
+
+        await self._router.highest_version(UnregisterBrokerRequest)
+        if await self._router.highest_version(DescribeClusterRequest) < FENCED_SINCE:
+            return None
+        request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+        response = (await self._router.read(request, ANY, error_code)).accepted("cluster")
+        return frozenset(each.broker_id for each in response.brokers)
 
     async def unregister_broker(self, broker_id: int) -> None:
         """Remove the registration of a broker that is gone for good from a KRaft cluster (KIP-631).

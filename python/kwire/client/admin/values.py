@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,9 +21,33 @@ __all__ = [
     "Progress",
     "ReassignmentState",
     "ReassignmentStatus",
+    "ShadowedConfig",
     "ToolResult",
     "TopicDescription",
 ]
+
+
+class ShadowedConfig(NamedTuple):
+    """A setting of a node that is stronger than the one that was stored.
+
+    Attributes:
+        node: the id of the node.
+        name: the name of the setting; None if the node did not answer.
+        value: the value that the node uses; None if it is secret, or the node did not answer.
+        source: the layer of the value, such as `file`; None if the node did not answer.
+        error: why the node did not answer; None if it did.
+    """
+
+    node: int
+    name: str | None
+    value: str | None
+    source: str | None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            return f"node {self.node}: {self.error}"
+        return f"node {self.node}: {self.name}={self.value} ({self.source})"
 
 
 class Outcomes(Mapping[str, "AdminError | None"]):
@@ -31,11 +55,18 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
     Attributes:
         attempts: how often the request was sent. All attempts but the last one had no effect, or the same effect.
+        shadowed: settings that are stored by a change of configs, but that the files of nodes override.
     """
 
-    def __init__(self, outcomes: Mapping[str, AdminError | None], attempts: int = 1) -> None:
+    def __init__(
+        self,
+        outcomes: Mapping[str, AdminError | None],
+        attempts: int = 1,
+        shadowed: Sequence[ShadowedConfig] = (),
+    ) -> None:
         self._outcomes = dict(outcomes)
         self.attempts = attempts
+        self.shadowed = tuple(shadowed)
 
     def __getitem__(self, topic: str) -> AdminError | None:
         return self._outcomes[topic]

@@ -85,13 +85,15 @@ class ConfigManager:
         config = self._node.config
         return [_shown(config.explain(name)) for name in names or config.names()]
 
-    def check(self, changes: Mapping[str, str | None], broker: int | None) -> dict[str, Any]:
+    async def check(self, changes: Mapping[str, str | None], broker: int | None) -> dict[str, Any]:
         """Check a change without making it. See `change`.
 
         Raises:
             SettingError: a setting or its value is invalid.
         """
-        return {"entity": broker_entity(broker), "changes": sorted(_checked(changes, broker))}
+        checked = _checked(changes, broker)
+        shadowed = await self._shadowed(checked, broker)
+        return {"entity": broker_entity(broker), "changes": sorted(checked), "shadowed_by": shadowed}
 
     async def change(
         self, changes: Mapping[str, str | None], *, broker: int | None = None, if_version: int | None = None

@@ -100,7 +100,7 @@ class ConfigTool:
                 raise UsageError("--if-version and --dry-run are for settings of brokers")
             return self._manager.change_topic(parsed.topic, changes)
         if parsed.dry_run:
-            return _returned(self._manager.check, changes, parsed.broker)
+            return self._manager.check(changes, parsed.broker)
         return self._manager.change(changes, broker=parsed.broker, if_version=parsed.if_version)
 
 

@@ -38,11 +38,14 @@ async def run(run: ScriptRun) -> None:
         raise UsageError("One of --bootstrap-server or --bootstrap-controller must be specified")
     if sum(action in values for action in ACTIONS) != 1:
         raise UsageError("Command must include exactly one action: --list, --add, --remove. ")
+    if "principal" in values and "list" not in values:  # `--remove` would delete ACLs of other principals as well
+        raise UsageError("The --principal option is only available if --list is set")
     if "add" in values or "remove" in values:
         _check(values)
     admin = await run.admin()
     if "add" in values:
         bindings = list(_bindings(values))
+        _check_operations(bindings)
         _print(run, "Adding", bindings)
         (await admin.create_acls(bindings)).raise_first()
         _print(run, "Current", await _listed(admin, values))
@@ -107,6 +110,19 @@ def _operation(text: str) -> str:
         return names[text.replace("_", "").upper()]
     except KeyError:
         raise UsageError(f"ResourceType or operation {text} is unknown") from None
+
+
+def _check_operations(bindings: Iterable[AclBinding]) -> None:
+    from kwire.client.admin import AclOperation
+    from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
+
+    for each in bindings:
+        supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[each.resource_type]))
+        if each.operation not in supported:
+            raise UsageError(
+                f"ResourceType {each.resource_type.value} only supports operations "
+                + ", ".join(operation.camel_case for operation in supported)
+            )
 
 
 def _bindings(values: Values) -> Iterable[AclBinding]:

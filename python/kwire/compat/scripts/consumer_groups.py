@@ -59,17 +59,27 @@ async def run(run: ScriptRun) -> None:
 
 async def _list(run: ScriptRun, admin: AdminClient) -> None:
     values = run.values
-    wanted = {text.strip().lower() for text in (values.get("state") or "").split(",") if text.strip()}
+    states, types = _words(values, "state"), _words(values, "type")
+    if not types <= {"classic", "consumer"}:
+        raise UsageError(f"Invalid types list '{values.get('type')}'. Valid types are: Consumer, Classic")
     groups = [each for each in await admin.list_groups() if each.type.value in ("classic", "consumer", "unknown")]
-    groups = [each for each in groups if not wanted or (each.state or "").lower() in wanted]
-    if "state" not in values:
+    groups = [each for each in groups if not states or (each.state or "").lower() in states]
+    groups = [each for each in groups if not types or each.type.value in types]
+    if "state" not in values and "type" not in values:
         for each in groups:
             run.print(each.group_id)
         return
     width = max([25, *(len(each.group_id) for each in groups)])
-    run.print(f"{'GROUP':<{width}} {'STATE':<20}")
+    shown = [name for name in ("type", "state") if name in values]
+    run.print(" ".join([f"{'GROUP':<{width}}", *(f"{name.upper():<20}" for name in shown)]))
     for each in groups:
-        run.print(f"{each.group_id:<{width}} {each.state or '':<20}")
+        cells = {"type": each.type.value.title(), "state": each.state or ""}
+        run.print(" ".join([f"{each.group_id:<{width}}", *(f"{cells[name]:<20}" for name in shown)]))
+
+
+def _words(values: Values, option: str) -> set[str]:
+    """Return the words of an option with a list, in lower case."""
+    return {text.strip().lower() for text in (values.get(option) or "").split(",") if text.strip()}
 
 
 async def _groups(admin: AdminClient, values: Values) -> list[str]:
@@ -81,7 +91,6 @@ async def _groups(admin: AdminClient, values: Values) -> list[str]:
 
 
 async def _describe(run: ScriptRun, admin: AdminClient) -> None:
-    import sys
 
     from kwire.client.admin import AdminError
 
@@ -96,7 +105,7 @@ async def _describe(run: ScriptRun, admin: AdminClient) -> None:
             run.print(f"\nError: Consumer group '{name}' does not exist.")
             continue
         if not group.members:
-            print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
+            run.warn(f"\nConsumer group '{name}' has no active members.")
         if "state" in run.values:
             await _print_state(run, admin, group)
         elif "members" in run.values:
@@ -255,9 +264,11 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
             (await admin.alter_group_offsets(group, targets)).raise_first()
         rows += [(group, each.topic, each.partition, offset) for each, offset in targets.items()]
     if "export" in values:
-        for group, topic, index, offset in rows:
-            one = len(values.all("group")) == 1
-            run.print(f'"{topic}",{index},{offset}' if one else f'"{group}","{topic}",{index},{offset}')
+        import csv
+
+        one = len(values.all("group")) == 1
+        csv.writer(sys.stdout, lineterminator="\n").writerows(row[1:] if one else row for row in rows)
+        run.print()
         return
     run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
     for group, topic, index, offset in rows:
@@ -287,8 +298,13 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
     shift = values.number("shift-by")
     if shift is not None or "to-current" in values:
         by = shift or 0
-        current = {each: committed[each].offset if each in committed else high[each] for each in partitions}
-        return {each: min(max(current[each] + by, low[each]), high[each]) for each in partitions}
+        missing = [each for each in partitions if each not in committed]
+        if shift is not None and missing:
+            [first, *_] = missing
+            raise UsageError(f"Cannot shift offset for partition {first} since there is no current committed offset")
+        if shift is None:  # as Kafka, which keeps a committed offset that is below the start of the log
+            return {each: committed[each].offset if each in committed else high[each] for each in partitions}
+        return {each: min(max(committed[each].offset + by, low[each]), high[each]) for each in partitions}
     from kwire.client.admin import OffsetSpec
 
     found = await admin.list_offsets(dict.fromkeys(partitions, OffsetSpec(_timestamp(values))))
@@ -405,6 +421,13 @@ consumer_groups = Script(
             "String",
             optional=True,
         ),
+        ScriptOption(
+            "type",
+            "With '--list', print the types of all groups, or only groups of these types: Classic, Consumer.",
+            "types",
+            optional=True,
+        ),
+        ScriptOption("new-consumer", "Accepted for the sake of old scripts: groups of the brokers are meant anyway."),
         ScriptOption("members", "Describe members of the group."),
         ScriptOption(
             "offsets", "Describe the group and list all topic partitions in the group along with their offset lag."

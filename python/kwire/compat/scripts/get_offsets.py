@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kwire.compat.options import ScriptOption
+from kwire.compat.options import ScriptOption, UsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ async def run(run: ScriptRun) -> None:
     from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
 
     values = run.values
+    if "broker-list" in values and "bootstrap-server" not in values:
+        values.add("bootstrap-server", values.get("broker-list"))
+    if values.number("offsets") not in (None, 1):
+        raise UsageError("--offsets can only be 1: brokers return one offset for a time")
     spec = OffsetSpec(_time(values.get("time") or "latest"))
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()
@@ -96,6 +100,9 @@ get_offsets = Script(
     (
         BOOTSTRAP,
         COMMAND_CONFIG,
+        ScriptOption("broker-list", "DEPRECATED, use --bootstrap-server instead.", "HOST1:PORT1,...,HOST3:PORT3"),
+        ScriptOption("offsets", "Accepted for the sake of old scripts: only 1.", "count", "Integer"),
+        ScriptOption("max-wait-ms", "Accepted for the sake of old scripts, without effect.", "ms", "Integer"),
         ScriptOption(
             "topic-partitions",
             "Comma separated list of topic-partition patterns.",

@@ -69,6 +69,7 @@ async def configs(
     resource = ConfigResource(TYPES[entity_type], entity_name or "")
     admin = await run.admin()
     shown = f"{resource.type.singular} {entity_name or '<default>'}"
+    old_name = f"{resource.type.singular} '{entity_name or '<default>'}'"  # with --zookeeper, as Kafka 0.10.2 prints it
     if alter:
         changes = ConfigChange(
             set={key: value.removeprefix("[").removesuffix("]") for key, value in _added(add_config).items()},
@@ -77,11 +78,19 @@ async def configs(
         if not changes.set and not changes.delete:
             raise InvalidArgument("nothing to change: give --add-config or --delete-config")
         (await admin.alter_configs({resource: changes})).raise_first()
-        run.print(f"Completed updating config for {shown}.")
+        run.print(
+            f"Completed Updating config for entity: {old_name}."
+            if run.names_zookeeper
+            else f"Completed updating config for {shown}."
+        )
         return
     found = (await admin.describe_configs([resource]))[resource]
     if isinstance(found, AdminError):
         raise found
+    if run.names_zookeeper and not all_:
+        changed = (f"{name}={each.value}" for name, each in sorted(found.items()) if each.source in DYNAMIC)
+        run.print(f"Configs for {old_name} are {','.join(changed)}")
+        return
     run.print(f"{'All' if all_ else 'Dynamic'} configs for {shown} are:")
     for name, config in sorted(found.items()):
         if all_ or config.source in DYNAMIC:

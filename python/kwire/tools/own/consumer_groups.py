@@ -8,6 +8,7 @@ from kwire.client.admin import AdminClient, AdminError, GroupDescription, GroupM
 from kwire.parameters import Danger, InvalidArgument, Option
 from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
+from kwire.tools.zookeeper_groups import delete_groups, describe_groups, list_groups
 
 Rows = list[tuple[object, ...]]
 OFFSETS = (
@@ -20,7 +21,12 @@ OFFSETS = (
     dangers={"delete": Danger.DESTROYS},
     without_effect=("--timeout MS",),
     replaces=("kafka.admin.ConsumerGroupCommand", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
-    examples=("--list", "--describe --group app", "--delete --group app"),
+    examples=(
+        "--list",
+        "--describe --group app",
+        "--delete --group app",
+        "--zookeeper localhost:2181 --delete --group app",
+    ),
 )
 async def consumer_groups(
     run: ToolRun,
@@ -31,10 +37,26 @@ async def consumer_groups(
     all_groups: Annotated[bool, Option("All groups.")] = False,
     members: Annotated[bool, Option("Describe members instead of offsets.")] = False,
     state: Annotated[bool, Option("Describe or list states instead of offsets.")] = False,
+    topic: Annotated[
+        list[str], Option("With --zookeeper and --delete, only what groups have of these topics.", "TOPIC")
+    ] = [],
 ) -> None:
-    """List, describe, and delete consumer groups, with the columns of Kafka's ConsumerGroupCommand."""
+    """List, describe, and delete consumer groups, with the columns of Kafka's ConsumerGroupCommand.
+
+    With --zookeeper, they are the groups that Kafka 0.8 to 0.10 stored in ZooKeeper, and never those of the brokers.
+    """
     if list_ + describe + delete != 1:
         raise InvalidArgument("give exactly one of --list, --describe, --delete")
+    if run.names_zookeeper:
+        if run.names_brokers or members or state or all_groups:
+            raise InvalidArgument(
+                "--zookeeper means groups in ZooKeeper: it has no --bootstrap-server, --command-config, --all-groups, "
+                "--members, or --state"
+            )
+        await _in_zookeeper(run, delete=delete, describe=describe, groups=group, topics=topic)
+        return
+    if topic:
+        raise InvalidArgument("--topic needs --zookeeper and --delete")
     admin = await run.admin()
     listed = sorted(await admin.list_groups()) if list_ or all_groups else []
     if list_:
@@ -50,6 +72,20 @@ async def consumer_groups(
         await _describe_members(run, admin, groups, states=state)
     else:
         await _describe_offsets(run, admin, groups)
+
+
+async def _in_zookeeper(run: ToolRun, *, delete: bool, describe: bool, groups: list[str], topics: list[str]) -> None:
+    if topics and not delete:
+        raise InvalidArgument("--topic needs --delete")
+    if (describe and not groups) or (delete and not groups and not topics):
+        raise InvalidArgument('Missing required argument "[group]"')
+    if delete:
+        await delete_groups(run, groups, topics)
+    elif describe:
+        await describe_groups(run, groups)
+    else:
+        for each in await list_groups(run):
+            run.print(each)
 
 
 async def _delete(run: ToolRun, admin: AdminClient, groups: list[str]) -> None:

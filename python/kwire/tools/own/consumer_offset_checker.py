@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import LATEST, AdminClient, AdminError, TopicPartition
+from kwire.client.admin import TopicPartition
 from kwire.cluster.zookeeper.consumers import ConsumerOwner
 from kwire.cluster.zookeeper.operations import Znode
 from kwire.parameters import Option
 from kwire.tools.broker_addresses import registered_brokers
-from kwire.tools.consumer_offsets import stored_offsets
+from kwire.tools.consumer_offsets import log_ends, stored_offsets
 from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
 
@@ -37,7 +37,7 @@ async def consumer_offset_checker(
     if not offsets:
         raise ToolFailed(f"ZooKeeper has no offsets of the group {group}")
     partitions = [TopicPartition(each.topic, each.partition) for each in offsets]
-    ends = await _ends(await run.admin(), partitions)
+    ends = await log_ends(await run.admin(), partitions)
     znodes = await store.get_many([ConsumerOwner.path(group, *each) for each in partitions])
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
     for each, partition, znode in zip(offsets, partitions, znodes, strict=True):
@@ -53,15 +53,3 @@ async def consumer_offset_checker(
         run.print("BROKER INFO")
         for broker, registration in sorted((await registered_brokers(store)).items()):
             run.print(f"{broker} -> {registration.endpoints[0].host}:{registration.endpoints[0].port}")
-
-
-async def _ends(admin: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the ends of logs; nothing for a partition without one."""
-    if admin.dialect == "kip4":
-        return {}
-    found = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
-    return {
-        partition: end.offset
-        for partition, end in found.items()
-        if not isinstance(end, AdminError) and end.offset is not None
-    }

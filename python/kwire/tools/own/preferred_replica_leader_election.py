@@ -8,6 +8,7 @@ from typing import Annotated
 
 from kwire.parameters import Danger, Option
 from kwire.tools.json_files import read_partitions
+from kwire.tools.partitions import existing_partitions
 from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
 
@@ -30,10 +31,13 @@ async def preferred_replica_leader_election(
     by_topic: dict[str, list[int]] = defaultdict(list)
     for each in chosen or ():
         by_topic[each.topic].append(each.partition)
-    outcomes = await (await run.admin()).elect_leaders(by_topic if chosen is not None else None)
-    for item, error in sorted(outcomes.items()):
-        run.print(f"{item}: {'preferred replica elected' if error is None else error.text}")
-    if not outcomes:
-        run.print("no partition needs an election")
+    admin = await run.admin()
+    outcomes = await admin.elect_leaders(by_topic if chosen is not None else None)
+    for item, error in sorted(outcomes.errors.items()):
+        run.print(f"{item}: {error.text}")
+    if not outcomes.errors:
+        partitions = chosen if chosen is not None else await existing_partitions(admin)
+        names = ", ".join(f"[{each.topic},{each.partition}]" for each in partitions)
+        run.print(f"Successfully started preferred replica election for partitions Set({names})")
     if outcomes.errors:
         raise ToolFailed(f"the election failed for {len(outcomes.errors)} of {len(outcomes)} items")

@@ -92,8 +92,7 @@ async def _execute(run: ToolRun, admin: AdminClient, targets: dict[str, dict[int
     current = tuple(
         PartitionReassignment(name, each.partition, each.replicas)
         for name, topic in described.items()
-        for each in topic.partitions
-        if each.partition in targets[name]
+        for each in topic.partitions  # also those that stay, as Kafka 0.8.2 prints them
     )
     run.print("Current partition replica assignment\n")
     run.print(f"{ReassignPartitions(current).encode().decode()}\n")
@@ -103,8 +102,12 @@ async def _execute(run: ToolRun, admin: AdminClient, targets: dict[str, dict[int
         run.print(f"{item}: {error.text}")
     if outcomes.errors:
         raise ToolFailed(f"the reassignment failed for {len(outcomes.errors)} of {len(outcomes)} items")
-    names = ",".join(f"[{topic},{index}]" for topic, indexes in targets.items() for index in indexes)
-    run.print(f"Successfully started reassignment of partitions {names}")
+    started = tuple(
+        PartitionReassignment(topic, index, replicas)
+        for topic, partitions in targets.items()
+        for index, replicas in partitions.items()
+    )
+    run.print(f"Successfully started reassignment of partitions {ReassignPartitions(started).encode().decode()}")
 
 
 async def _verify(run: ToolRun, admin: AdminClient, targets: dict[str, dict[int, tuple[int, ...]]]) -> None:

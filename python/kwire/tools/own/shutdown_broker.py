@@ -16,10 +16,12 @@ from kwire.tools.tool_run import ToolRun
 
 
 @tool(
-    Danger.CHANGES,
+    Danger.DESTROYS,
     needs={Need.BROKERS, Need.ZOOKEEPER},
     replaces="kafka.admin.ShutdownBroker",
     examples=("--zookeeper localhost:2181 --broker 2 --num.retries 3",),
+    warning="The broker leads nothing and leaves every ISR until its process is restarted; partitions of which it has "
+    "the only replica are not available.",
 )
 async def shutdown_broker(
     run: ToolRun,
@@ -31,7 +33,8 @@ async def shutdown_broker(
 ) -> None:
     """Move the leaders of a broker to other brokers, so that it can be stopped.
 
-    The broker goes on running: stop its process afterwards. The cluster must have ZooKeeper, because the controller
+    The broker goes on running, but it leads nothing and stays out of every ISR until its process is restarted: stop it
+    afterwards. The cluster must have ZooKeeper, because the controller
     requires the epoch of the broker's registration there.
     """
     store = await run.zookeeper()

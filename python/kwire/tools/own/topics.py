@@ -23,7 +23,7 @@ from kwire.tools.topic_command import (
 @tool(
     needs={Need.BROKERS, Need.ZOOKEEPER},
     dangers={"create": Danger.CHANGES, "alter": Danger.CHANGES, "delete": Danger.DESTROYS},
-    without_effect=("--force",),
+    without_effect=("--force", "--disable-rack-aware"),  # the controller places replicas, and does not need all racks
     replaces=("kafka.admin.TopicCommand", "org.apache.kafka.tools.TopicCommand"),
     examples=(
         "--bootstrap-server localhost:9092 --list",
@@ -92,6 +92,7 @@ async def topics(
         raise ToolFailed(f"no topic matches {topic}")
     if delete:
         await delete_topics(run, admin, names)
+        run.print("Note: This will have no impact if delete.topic.enable is not set to true.")
         return
     await alter_topics(
         run,

@@ -6,13 +6,14 @@ from itertools import product
 from typing import Annotated
 
 from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
-from kwire.verbs.acl_resources import AclChange, acl_change, parse_principals, parse_resource
+from kwire.verbs.acl_resources import AclChange, acl_change, check_operations, parse_principals, parse_resource
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 
 
 @verb(
     Danger.CHANGES,
+    waits=True,
     examples=(
         "acls add topic:orders group:billing --principal User:alice --operation READ",
         "acls add topic:audit- --prefixed --principal User:bob --operation WRITE --operation DESCRIBE",
@@ -28,7 +29,8 @@ async def add(
         list[str], Option("A principal, such as User:alice. Can be given several times.", "TYPE:NAME", "principals")
     ],
     operation: Annotated[
-        list[AclOperation], Option("An operation, such as READ. Can be given several times.", "OPERATION")
+        list[AclOperation],
+        Option("An operation, such as READ. Can be given several times.", "OPERATION", excludes=("UNKNOWN", "ANY")),
     ],
     host: Annotated[list[str], Option("The address of clients [default: any].", "HOST")] = [],
     prefixed: Annotated[bool, Option("The names are prefixes of names.")] = False,
@@ -41,8 +43,8 @@ async def add(
     for text, resource in zip(resources, named, strict=True):
         if resource.name is None:
             raise InvalidArgument(f"{text!r} has no name: write {text}:NAME, or '{text}:*' for all")
-    if invalid := {AclOperation.UNKNOWN, AclOperation.ANY} & set(operation):
-        raise InvalidArgument(f"{min(invalid)} is not an operation of an ACL: ALL means every operation")
+    for resource in named:
+        check_operations(resource.type, operation)
     acls = [
         AclBinding(
             resource_type=resource.type,
@@ -55,12 +57,14 @@ async def add(
         )
         for resource, who, where, what in product(named, parse_principals(principal), host or ["*"], operation)
     ]
-    if run.dry_run:
-        existing = frozenset(await run.admin.describe_acls())
-        return [acl_change(each, "exists" if each in existing else "would be added") for each in acls]
-    outcomes = await run.admin.create_acls(acls)
-    added = [each for each in acls if outcomes[str(each)] is None]
+    existing = frozenset(await run.admin.describe_acls())
+    rows: Rows[AclChange] = [acl_change(each, "exists") for each in acls if each in existing]
+    new = [each for each in acls if each not in existing]
+    if run.dry_run or not new:
+        return [*rows, *(acl_change(each, "would be added") for each in new)]
+    outcomes = await run.admin.create_acls(new)
+    added = [each for each in new if outcomes[str(each)] is None]
     if added and run.wait:
         await run.admin.wait_until_acls(created=added, timeout=run.wait, on_progress=run.on_progress)
     failed = [Failure(item, error) for item, error in outcomes.errors.items()]
-    return [*(acl_change(each, "added") for each in added), *failed]
+    return [*rows, *(acl_change(each, "added") for each in added), *failed]

@@ -13,6 +13,7 @@ from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 
 @verb(
     Danger.DESTROYS,
+    waits=True,
     examples=(
         "acls delete --principal User:alice --dry-run",
         "acls delete topic:orders --principal User:alice --operation READ --yes",
@@ -39,6 +40,8 @@ async def delete(
     if filters == [AclBindingFilter()] and not all:
         raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")
     found = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
+    if not found:
+        run.warn("no ACL matches: nothing is deleted.")
     if run.dry_run or not found:
         return [acl_change(each, "would be deleted") for each in found]
     shown = "; ".join(map(str, found[:3])) + ("; ..." if len(found) > 3 else "")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs.changes import Change, InvalidArgument
-from kwire.verbs.verb import Argument, Danger, Rows, Run, verb
+from kwire.verbs.verb import Argument, Danger, Failure, Rows, Run, verb
 
 
 @verb(Danger.DESTROYS, dialects=("kafka",), examples=("brokers unregister 3 --yes",))
@@ -13,9 +15,14 @@ async def unregister(
     run: Run, broker: Annotated[int, Argument("Id of a broker that is gone for good.", "ID")]
 ) -> Rows[Change]:
     """Remove the registration of a broker that is gone for good from a KRaft cluster."""
+    registered = await run.admin.registered_brokers()
     live = {each.id for each in (await run.admin.describe_cluster()).brokers}
     if broker in live:
         raise InvalidArgument(f"broker {broker} is running: stop it before you unregister it")
+    if registered is not None and broker not in registered:
+        return [Failure(str(broker), AdminError.of_kafka(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker}"))]
+    if registered is None and run.dry_run:
+        run.warn("brokers before Kafka 4.0 do not report which brokers are registered, so that it was not checked.")
     if run.dry_run:
         return [Change(str(broker), "would be unregistered", 1)]
     run.confirm(f"Unregister broker {broker}?")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kwire.client.admin import AdminError
 from kwire.verbs.verb import Rows, Run, Unhealthy, verb
+from kwire.verbs.visibility import explain_if_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,8 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        problem: what is wrong: `no-controller`, `topic-error`, `offline`, `under-replicated`, or `deletion-pending`.
+        problem: what is wrong: `nothing-visible`, `no-controller`, `topic-error`, `offline`, `under-replicated`, or
+            `deletion-pending`.
         name: the topic; None for the whole cluster.
         partition: the partition; None for the whole topic.
         details: more about it.
@@ -29,13 +31,17 @@ class Problem:
 async def health(run: Run) -> Rows[Problem]:
     """Check for partitions that are offline or under-replicated, and for a controller. Problems are exit code 6.
 
-    On clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker is a problem as well.
+    Only topics that the user may describe are checked. If there is an authorizer and no topic is visible, that is a
+    problem as well. So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.
     """
     problems: list[Problem] = []
     cluster = await run.admin.describe_cluster()
     if cluster.controller is None:
         problems.append(Problem("no-controller", None, None, "no broker is the controller"))
-    for name, topic in sorted((await run.admin.describe_topics()).items()):
+    topics = await run.admin.describe_topics()
+    if (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
+        problems.append(Problem("nothing-visible", None, None, reason))
+    for name, topic in sorted(topics.items()):
         if isinstance(topic, AdminError):
             problems.append(Problem("topic-error", name, None, topic.text))
             continue

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.client.admin import ConfigChange
-from kwire.verbs.changes import Change, InvalidArgument, changes, parse_configs
+from kwire.verbs.changes import InvalidArgument, parse_configs
+from kwire.verbs.config_changes import ConfigsChanged, change_configs
 from kwire.verbs.resources import parse_resource
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
@@ -25,10 +26,12 @@ async def set_(
     subtract: Annotated[
         list[str], Option("Remove from a list. Can be given several times.", "KEY=VALUE", "configs")
     ] = [],
-) -> Rows[Change]:
+    force: Annotated[
+        bool, Option("Set configs of brokers that the brokers do not report, such as those of a plugin.")
+    ] = False,
+) -> Rows[ConfigsChanged]:
     """Set configs of a resource. Its other configs stay as they are."""
     change = ConfigChange(set=parse_configs(values), append=parse_configs(append), subtract=parse_configs(subtract))
     if change == ConfigChange():
         raise InvalidArgument("nothing to set: give KEY=VALUE, --append, or --subtract")
-    outcomes = await run.admin.alter_configs({parse_resource(resource): change}, validate_only=run.dry_run)
-    return changes(outcomes, "set", dry_run=run.dry_run)
+    return await change_configs(run, parse_resource(resource), change, "set", force=force)

@@ -11,6 +11,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.DESTROYS,
+    waits=True,
     examples=("features downgrade group.version=0 --yes", "features downgrade metadata.version=20 --unsafe --dry-run"),
 )
 async def downgrade(

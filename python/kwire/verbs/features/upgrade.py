@@ -9,7 +9,7 @@ from kwire.verbs.feature_levels import parse_levels, set_levels
 from kwire.verbs.verb import Argument, Danger, Rows, Run, verb
 
 
-@verb(Danger.CHANGES, examples=("features upgrade metadata.version=25 --dry-run",))
+@verb(Danger.CHANGES, waits=True, examples=("features upgrade metadata.version=25 --dry-run",))
 async def upgrade(
     run: Run, features: Annotated[list[str], Argument("Features with their new levels.", "NAME=LEVEL")]
 ) -> Rows[Change]:

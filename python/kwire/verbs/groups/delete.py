@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import AdminError, Outcomes
-from kwire.verbs.changes import Change, InvalidArgument, changes
+from kwire.client.admin import Outcomes
+from kwire.verbs.changes import Change, InvalidArgument, carry_out, changes
+from kwire.verbs.group_offsets import error_if_active
 from kwire.verbs.verb import Argument, Danger, Rows, Run, verb
 
 
@@ -16,9 +17,8 @@ async def delete(
     """Delete groups with their committed offsets."""
     if not groups:
         raise InvalidArgument("name at least one group")
-    if run.dry_run:
-        described = await run.admin.describe_groups(groups)
-        found = {name: group if isinstance(group, AdminError) else None for name, group in described.items()}
-        return changes(Outcomes(found), "deleted", dry_run=True)
-    run.confirm(f"Delete {', '.join(groups)} and all committed offsets?")
-    return changes(await run.admin.delete_groups(groups), "deleted", dry_run=False)
+    described = await run.admin.describe_groups(groups)
+    checked = Outcomes({name: error_if_active(group) for name, group in described.items()})
+    question = f"Delete {', '.join(groups)} and all committed offsets?"
+    outcomes = await carry_out(run, checked, question, run.admin.delete_groups)
+    return changes(outcomes, "deleted", dry_run=run.dry_run)

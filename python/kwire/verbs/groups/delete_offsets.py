@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import AdminError, Outcomes
-from kwire.verbs.changes import Change, InvalidArgument, changes
-from kwire.verbs.group_offsets import is_share_group, list_offsets
+from kwire.client.admin import AdminError, GroupDescription, Outcomes, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.verbs.changes import Change, InvalidArgument, carry_out, changes
+from kwire.verbs.group_offsets import error_if_active, is_share_group, list_offsets
 from kwire.verbs.topic_partitions import partitions_of
 from kwire.verbs.verb import Argument, Danger, Failure, Rows, Run, verb
 
@@ -32,15 +33,36 @@ async def delete_offsets(
     found = await list_offsets(run.admin, group)
     if isinstance(found, AdminError):
         return [Failure(group, found)]
-    with_offsets = {each.topic for each in found}
+    topics_with_offsets = {each.topic for each in found}
     partitions = [] if shared else await partitions_of(run.admin, [each for each in topics if ":" in each])
     partitions += [each for each in sorted(found) if not shared and each.topic in topics and each not in partitions]
-    items = [each for each in topics if each in with_offsets] if shared else [str(each) for each in partitions]
-    if not items:
-        raise InvalidArgument(f"group {group} has no committed offsets of {', '.join(topics)}")
-    if run.dry_run:
-        return changes(Outcomes(dict.fromkeys(items)), "deleted", dry_run=True)
-    run.confirm(f"Delete the offsets of {group} for {', '.join(topics)}?")
+    missing = [each for each in topics if ":" not in each and each not in topics_with_offsets]
+    missing += [str(each) for each in partitions if each not in found]
+    if missing:
+        raise InvalidArgument(f"group {group} has no committed offsets of {', '.join(missing)}")
+    described = (await run.admin.describe_groups([group]))[group]
     if shared:
-        return changes(await run.admin.delete_share_group_offsets(group, items), "deleted", dry_run=False)
-    return changes(await run.admin.delete_group_offsets(group, partitions), "deleted", dry_run=False)
+        active = error_if_active(described)
+        checked = Outcomes(dict.fromkeys(topics, active))
+    else:
+        checked = Outcomes({str(each): _error_if_subscribed(described, each) for each in partitions})
+
+    async def send(accepted: list[str]) -> Outcomes:
+        if shared:
+            return await run.admin.delete_share_group_offsets(group, accepted)
+        return await run.admin.delete_group_offsets(group, [each for each in partitions if str(each) in accepted])
+
+    outcomes = await carry_out(run, checked, f"Delete the offsets of {group} for {', '.join(topics)}?", send)
+    return changes(outcomes, "deleted", dry_run=run.dry_run)
+
+
+def _error_if_subscribed(group: GroupDescription | AdminError, partition: TopicPartition) -> AdminError | None:
+    """Return the error of deleting an offset: the members of a group must not be subscribed to the topic.
+
+    All partitions of a topic are assigned while members are subscribed to it.
+    """
+    if isinstance(group, AdminError):
+        return group
+    if any(partition.topic in (each.assignment or {}) for each in group.members):
+        return AdminError.of_kafka(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, str(partition))
+    return None

@@ -8,6 +8,7 @@ from typing import Annotated
 from kwire.client.admin import AdminError, GroupLag
 from kwire.verbs import similar
 from kwire.verbs.verb import Argument, Failure, Option, Rows, Run, verb
+from kwire.verbs.visibility import explain_if_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ async def lag(
     """Show how many messages groups are behind, without joining them."""
     rows: Rows[Lag] = []
     lags = await run.admin.group_lags(groups or None)
+    if not groups and (reason := await explain_if_hidden(run, len(lags), "groups")) is not None:
+        run.warn(f"{reason}.")
     found = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
     for each in topic:
         if each not in found:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kwire.client.admin import (
-    AdminError,
-    CommittedOffset,
-    TopicPartition,
-)
+from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.group_offsets import alter_offsets, list_offsets
+from kwire.verbs.group_offsets import alter_offsets, error_if_active, list_offsets
 from kwire.verbs.positions import offsets_at, parse_position
 from kwire.verbs.topic_partitions import partitions_of
 from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
@@ -63,6 +60,10 @@ async def reset_offsets(
     before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
+    described = (await run.admin.describe_groups([group]))[group]
+    is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
+    if not is_new and (error := error_if_active(described)) is not None:
+        return [Failure(group, error)]
     partitions = await _partitions(run, before, topic)
     if not partitions:
         raise InvalidArgument(f"group {group} has no committed offsets: name the topics with --topic")

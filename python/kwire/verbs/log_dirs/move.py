@@ -22,7 +22,7 @@ class Move:
         broker: the broker.
         before: the directory that it leaves; None if the broker has no replica of the partition yet.
         after: the directory that it moves to.
-        status: `moving`, `moved` if it has arrived or was there before, or `would be moved` in a dry run.
+        status: `moving`; `moved` if it has arrived; `unchanged` if it was there before; `would be moved` in a dry run.
     """
 
     topic: str
@@ -35,6 +35,7 @@ class Move:
 
 @verb(
     Danger.CHANGES,
+    waits=True,
     dialects=("kafka",),
     examples=(
         "log-dirs move orders:0 --broker 1 --to /var/lib/kafka/b --dry-run",
@@ -62,14 +63,22 @@ async def move(
         for replica in each.replicas
         if not replica.is_future
     }
-    if run.dry_run:
-        return [_row(each, broker, before, to, "would be moved") for each in wanted]
-    outcomes = await run.admin.alter_replica_log_dirs(broker, dict.fromkeys(wanted, to))
-    accepted = [each for each in wanted if _is_accepted(outcomes[str(each)])]
+    existing = set(await partitions_of(run.admin, sorted({each.topic for each in wanted})))
+    rows: Rows[Move] = [
+        Failure(str(each), AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(each)))
+        for each in wanted
+        if each not in existing
+    ]
+    rows += [_row(each, broker, before, to, "unchanged") for each in wanted if before.get(each) == to]
+    moving = [each for each in wanted if each in existing and before.get(each) != to]
+    if run.dry_run or not moving:
+        return [*rows, *(_row(each, broker, before, to, "would be moved") for each in moving)]
+    outcomes = await run.admin.alter_replica_log_dirs(broker, dict.fromkeys(moving, to))
+    accepted = [each for each in moving if _is_accepted(outcomes[str(each)])]
     arrived: set[TopicPartition] = set()
     if accepted and run.wait:
         arrived = await run.admin.wait_for_log_dirs(broker, dict.fromkeys(accepted, to), timeout=run.wait)
-    rows: Rows[Move] = [Failure(item, error) for item, error in outcomes.errors.items() if not _is_accepted(error)]
+    rows += [Failure(item, error) for item, error in outcomes.errors.items() if not _is_accepted(error)]
     rows += [_row(each, broker, before, to, "moved" if each in arrived else "moving") for each in accepted]
     return rows
 

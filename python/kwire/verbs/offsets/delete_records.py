@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kwire.client.admin import EARLIEST, AdminError, TopicPartition
+from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.positions import offsets_at, parse_position
 from kwire.verbs.topic_partitions import partitions_of
@@ -21,7 +22,7 @@ class Deletion:
         partition: the partition.
         before: the first offset of the log before.
         after: the first offset of the log afterwards.
-        status: `deleted`, or `would be deleted` in a dry run.
+        status: `deleted`, or `would be deleted` in a dry run; `unchanged` if the log begins there already.
     """
 
     topic: str
@@ -54,8 +55,11 @@ async def delete_records(
         raise InvalidArgument("name at least one topic or partition")
     rows: Rows[Deletion] = []
     starts: dict[TopicPartition, int] = {}
+    refused = await _refused(run, {each.topic for each in wanted})
     for each, found in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
-        if isinstance(found, AdminError):
+        if each.topic in refused:
+            rows.append(Failure(str(each), refused[each.topic]))
+        elif isinstance(found, AdminError):
             rows.append(Failure(str(each), found))
         else:
             starts[each] = found.offset or 0
@@ -64,7 +68,9 @@ async def delete_records(
         if isinstance(offset, AdminError):
             rows.append(Failure(str(each), offset))
         else:
-            after[each] = max(offset, starts[each])
+            after[each] = offset
+    rows += [Deletion(*each, starts[each], starts[each], "unchanged") for each in after if after[each] <= starts[each]]
+    after = {each: offset for each, offset in after.items() if offset > starts[each]}
     if run.dry_run or not after:
         return [*rows, *(Deletion(*each, starts[each], offset, "would be deleted") for each, offset in after.items())]
     count = sum(offset - starts[each] for each, offset in after.items())
@@ -75,3 +81,19 @@ async def delete_records(
         else:
             rows.append(Deletion(*each, starts[each], result, "deleted"))
     return rows
+
+
+async def _refused(run: Run, topics: set[str]) -> dict[str, AdminError]:
+    """Return the errors of topics with records that brokers do not delete: internal and compacted topics."""
+    refused: dict[str, AdminError] = {}
+    for name, topic in (await run.admin.describe_topics(sorted(topics), configs=True)).items():
+        if not isinstance(topic, TopicDescription):
+            continue  # its partitions have the error
+        policy = (topic.configs or {}).get("cleanup.policy", "delete")
+        if topic.is_internal:
+            reason = f"Cannot delete records of internal topic {name}."
+            refused[name] = AdminError.of_kafka(ErrorCode.INVALID_TOPIC_EXCEPTION, name, reason)
+        elif "delete" not in policy:
+            reason = f"records of a topic with cleanup.policy={policy} are not deleted"
+            refused[name] = AdminError.of_kafka(ErrorCode.POLICY_VIOLATION, name, reason)
+    return refused

@@ -9,7 +9,7 @@ from kwire.verbs.changes import Change, InvalidArgument, changes
 from kwire.verbs.verb import Argument, Danger, Failure, Option, Rows, Run, verb
 
 
-@verb(Danger.CHANGES, examples=("partitions add orders --to 24", "partitions add orders --by 12"))
+@verb(Danger.CHANGES, waits=True, examples=("partitions add orders --to 24", "partitions add orders --by 12"))
 async def add(
     run: Run,
     topic: Annotated[str, Argument("Name of the topic.", "TOPIC", "topics")],

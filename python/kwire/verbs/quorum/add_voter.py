@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.verbs.changes import Change, InvalidArgument
-from kwire.verbs.raft_voters import directory_of, parse_directory_id, parse_listeners
+from kwire.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id, parse_listeners
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 
@@ -24,10 +24,11 @@ async def add_voter(
     listeners = parse_listeners(listener)
     if not listeners:
         raise InvalidArgument("give the address of the controller with --listener")
-    id = parse_directory_id(directory) if directory else None
-    if id is None:
-        quorum = await run.admin.describe_quorum()
-        id = directory_of(node, quorum.observers, "observer")
+    quorum = await run.admin.describe_quorum()
+    if node in {each.id for each in quorum.voters}:
+        raise InvalidArgument(f"node {node} is a voter already")
+    id = parse_directory_id(directory) if directory else directory_of(node, quorum.observers, "observer")
+    await check_dynamic(run.admin)
     if not run.dry_run:
         await run.admin.add_raft_voter(node, id, listeners)
     return [Change(str(node), "would be added" if run.dry_run else "added", 1)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.verbs.changes import Change
-from kwire.verbs.raft_voters import directory_of, parse_directory_id
+from kwire.verbs.changes import Change, InvalidArgument
+from kwire.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 
@@ -18,10 +18,14 @@ async def remove_voter(
     ] = None,
 ) -> Rows[Change]:
     """Remove a controller from the voters of the KRaft quorum (KIP-853)."""
-    id = parse_directory_id(directory) if directory else None
-    if id is None:
-        quorum = await run.admin.describe_quorum()
-        id = directory_of(node, quorum.voters, "voter")
+    voters = (await run.admin.describe_quorum()).voters
+    named = parse_directory_id(directory) if directory else None
+    if named is not None and (node, named) not in {(each.id, each.directory_id) for each in voters}:
+        raise InvalidArgument(f"the quorum has no voter {node} with the directory {directory}")
+    id = named or directory_of(node, voters, "voter")
+    await check_dynamic(run.admin)
+    if len(voters) == 1:
+        raise InvalidArgument(f"node {node} is the only voter")
     if not run.dry_run:
         run.confirm(f"Remove node {node} from the voters?")
         await run.admin.remove_raft_voter(node, id)

@@ -11,6 +11,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.DESTROYS,
+    waits=True,
     dialects=("kafka",),
     examples=("quotas delete producer_byte_rate --user alice", "quotas delete --client-id '<default>' --yes"),
 )

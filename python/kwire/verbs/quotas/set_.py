@@ -10,6 +10,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.CHANGES,
+    waits=True,
     dialects=("kafka",),
     examples=(
         "quotas set producer_byte_rate=1000000 consumer_byte_rate=2000000 --user alice",

@@ -6,11 +6,11 @@ from kwire.client.reassignment import RunFolder
 from kwire.client.reassignment.run_folder import is_over, read_run
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution_options import JournalFolder
-from kwire.verbs.reassignments import RunSummary, executor, explain, newest_run_of, summary
+from kwire.verbs.reassignments import RunSummary, check_not_running, executor, explain, newest_run_of, summary
 from kwire.verbs.verb import Danger, Rows, Run, verb
 
 
-@verb(Danger.CHANGES, examples=("reassign-partitions cancel",))
+@verb(Danger.DESTROYS, examples=("reassign-partitions cancel",))
 async def cancel(
     run: Run,
     journal: JournalFolder = None,
@@ -22,9 +22,11 @@ async def cancel(
     path, state = await newest_run_of(run, journal)
     if is_over(state):
         raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to cancel")
+    check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))
         return [summary(path, state)]
+    run.confirm(f"Cancel run {path.name}?")
     with RunFolder.take_over(path, run.note) as taken:
         await executor(run, taken).cancel()
         return [summary(path, read_run(path))]

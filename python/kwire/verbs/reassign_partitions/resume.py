@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kwire.client.reassignment import RunFolder
-from kwire.client.reassignment.run_folder import is_over, read_run
+from kwire.client.reassignment.run_folder import is_over
 from kwire.reassign.journal import EventKind, Phase
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution_options import JournalFolder
-from kwire.verbs.reassignments import RunSummary, explain, follow, newest_run_of, summary
+from kwire.verbs.reassignments import RunSummary, check_not_running, explain, finished, follow, newest_run_of, summary
 from kwire.verbs.verb import Danger, Rows, Run, verb
 
 
@@ -22,6 +22,7 @@ async def resume(
         raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to do")
     if state.phase is Phase.CANCELLING:
         raise InvalidArgument(f"run {path.name} was being cancelled: continue with `cancel`")
+    check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))
         return [summary(path, state)]
@@ -29,4 +30,4 @@ async def resume(
         if not taken.state.phase.is_final:
             taken.record(EventKind.TAKEN_OVER)
         await follow(run, taken)
-        return [summary(path, read_run(path))]
+        return finished(path)

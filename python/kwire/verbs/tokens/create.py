@@ -29,8 +29,9 @@ async def create(
 ) -> Rows[TokenChange]:
     """Create a delegation token. Its id and secret are user name and password of a login with SCRAM."""
     parse_principals([*renewer, *([] if owner is None else [owner])])
+    await run.admin.describe_delegation_tokens()  # fails as a creation does if the cluster has no tokens
+    run.files.check_new(hmac_file)
     if run.dry_run:
-        run.files.check_new(hmac_file)
         return [TokenChange("-", "would be created", None)]
     with run.files.create(hmac_file) as stream:  # before the token is created, so that its secret cannot be lost
         token = await run.admin.create_delegation_token(owner=owner, renewers=renewer, max_lifetime_ms=max_lifetime_ms)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from kwire.client.admin import AdminError
 from kwire.tools import BrokenTool, Environment, Tool, find_tool, run_tool_words, tool_names
-from kwire.tools.command_line import danger_of_words, needs_given_cluster
+from kwire.tools.command_line import check_words, danger_of_words, needs_given_cluster
 from kwire.tools.runner import TIMED_OUT, USAGE
 from kwire.verbs import similar
 from kwire.verbs.changes import InvalidArgument
@@ -44,9 +44,18 @@ def _connects(arguments: Mapping[str, Any]) -> bool:
     return found is None or needs_given_cluster(found, arguments["arguments"])
 
 
+def _danger(arguments: Mapping[str, Any]) -> Danger:
+    """Return what a run does. A node can have another tool of the same name."""
+    found = _find(arguments["tool"])
+    if found is None or arguments["broker"] is not None:
+        return Danger.DESTROYS
+    return danger_of_words(found, arguments["arguments"])
+
+
 @verb(
     Danger.DESTROYS,
     connects=_connects,
+    danger_of=_danger,
     ends_options=True,
     examples=(
         "tools run get-offset-shell --topic orders",
@@ -69,16 +78,20 @@ async def run(
     """
     found = _find(tool)
     node = None if broker is None else parse_node(broker)
-    if run.dry_run:
-        return [ToolOutput(tool, node, None, "")]
-    if found is not None and danger_of_words(found, arguments) is Danger.DESTROYS:
-        run.confirm(f"Run {' '.join((tool, *arguments))}, which destroys something?")
-    if broker is None and found is not None and run.here:
-        return await _run_here(run, found, arguments)
+    here = broker is None and found is not None and run.here
     if found is None and broker is None and not (run.has_cluster and run.admin.dialect == "kip4"):
         hint = similar(tool, tuple(tool_names()))
         suggested = f"did you mean {' or '.join(hint)}?" if hint else f"there are {', '.join(tool_names())}"
         raise InvalidArgument(f"tool {tool} is not installed here: {suggested}")
+    if found is not None and here:
+        check_words(found, arguments)
+    if run.dry_run:
+        where = "here" if here else "on a node, if it has the tool" if node is None else f"on node {node}, if it has it"
+        return [ToolOutput(tool, node, None, f"{' '.join((tool, *arguments))} would be run {where}\n")]
+    if found is not None and danger_of_words(found, arguments) is Danger.DESTROYS:
+        run.confirm(f"Run {' '.join((tool, *arguments))}?{f' {found.warning}' if found.warning else ''}")
+    if found is not None and here:
+        return await _run_here(run, found, arguments)
     return await _run_on_node(run, tool, arguments, node)
 
 

@@ -11,6 +11,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.CHANGES,
+    waits=True,
     examples=(
         "topics create orders --partitions 12 --replication-factor 3 --config retention.ms=86400000",
         "topics create audit --replica-assignment 1:2,2:3",

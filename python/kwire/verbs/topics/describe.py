@@ -11,6 +11,7 @@ from uuid import UUID
 from kwire.client.admin import AdminError, PartitionDescription, TopicDescription
 from kwire.verbs.rows import column
 from kwire.verbs.verb import Argument, Failure, Option, Rows, Run, verb
+from kwire.verbs.visibility import explain_if_hidden
 
 
 class PartitionFilter(StrEnum):
@@ -66,7 +67,10 @@ async def describe(
 ) -> Rows[TopicDetails]:
     """Describe topics with their partitions and configs."""
     rows: Rows[TopicDetails] = []
-    for name, topic in sorted((await run.admin.describe_topics(names, configs=True)).items()):
+    topics = await run.admin.describe_topics(names, configs=True)
+    if only and not names and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
+        run.warn(f"{reason}.")
+    for name, topic in sorted(topics.items()):
         if isinstance(topic, AdminError):
             rows.append(Failure(name, topic))
             continue

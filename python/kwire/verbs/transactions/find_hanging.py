@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from kwire.client.admin import TopicDescription, TopicPartition
 from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire.verbs.topic_partitions import partitions_of
 from kwire.verbs.verb import Argument, Option, Rows, Run, verb
+from kwire.verbs.visibility import explain_if_hidden
+
+OlderThan: TypeAlias = Annotated[
+    int,
+    Option("Seconds without a write, at least the transaction.max.timeout.ms of brokers [default: 900].", "SECONDS"),
+]
+"""The minimum age of the last write of a hanging transaction, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +54,14 @@ async def find_hanging(
         list[str], Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics")
     ],
     broker: Annotated[int | None, Option("Only partitions with a replica on this broker.", "ID", "brokers")] = None,
-    older_than: Annotated[
-        int,
-        Option(
-            "Seconds without a write, at least the transaction.max.timeout.ms of brokers [default: 900].", "SECONDS"
-        ),
-    ] = MAX_TRANSACTION_TIMEOUT_MS // 1000,
+    older_than: OlderThan = MAX_TRANSACTION_TIMEOUT_MS // 1000,
 ) -> Rows[Hanging]:
     """Find open transactions of partitions that no coordinator knows, so that they would stay open forever."""
     wanted = await partitions_of(run.admin, partitions) if partitions else None
     if wanted is None or broker is not None:
         topics = await run.admin.describe_topics({each.topic for each in wanted or ()})
+        if wanted is None and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
+            run.warn(f"{reason}.")
         described = {
             TopicPartition(topic.name, each.partition): each.replicas
             for topic in topics.values()

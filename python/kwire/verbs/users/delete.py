@@ -29,6 +29,7 @@ class CredentialChange:
 
 @verb(
     Danger.DESTROYS,
+    waits=True,
     examples=("users delete alice", "users delete alice bob --mechanism SCRAM-SHA-256 --yes"),
 )
 async def delete(

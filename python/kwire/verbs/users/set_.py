@@ -12,6 +12,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 
 @verb(
     Danger.CHANGES,
+    waits=True,
     examples=(
         "users set alice",
         "users set alice --mechanism SCRAM-SHA-256 --iterations 8192 --password-file alice.password",
@@ -36,12 +37,12 @@ async def set_(
         )
     except ValueError as error:
         raise InvalidArgument(str(error)) from None
+    done = "changed" if name in await run.admin.describe_user_scram_credentials() else "created"
     if run.dry_run:
-        exists = name in await run.admin.describe_user_scram_credentials()
-        return [Change(name, "would be changed" if exists else "would be created", 1)]
+        return [Change(name, f"would be {done}", 1)]
     outcomes = await run.admin.alter_user_scram_credentials([credential])
     if run.wait and not outcomes.errors:
         await run.admin.wait_until_user_scram_credentials(
             {name: {mechanism: iterations}}, timeout=run.wait, on_progress=run.on_progress
         )
-    return changes(outcomes, "set", dry_run=False)
+    return changes(outcomes, done, dry_run=False)
