@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.client.admin import AdminClient
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync
+from tests.verbs.dry_runs import ACCEPTED, LAST, REFUSED, cases_of, check_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +117,7 @@ def test_configs_of_topics_are_set_one_by_one(operator: Operator) -> None:
     assert (changed["name"], changed["status"]) == ("topic configured", "set")
     found = {each["name"]: each["value"] for each in operator.json("configs", "get", "topic/configured")}
     assert found == {"retention.ms": "7", "segment.ms": "60000"}
-    operator.json("configs", "delete", "topic/configured", "segment.ms")
+    operator.json("configs", "delete", "topic/configured", "segment.ms", "--yes")
     assert [each["name"] for each in operator.json("configs", "get", "topic/configured")] == ["retention.ms"]
     misspelled = operator.run("configs", "get", "topic/configurd")
     assert (misspelled.code, "did you mean configured" in misspelled.err) == (1, True)
@@ -147,7 +149,7 @@ def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
     assert json.loads(status["output"])["id"] == 2
     assert "help\tlist the tools" in operator.run("tools", "run", "help").out
     [dry] = operator.json("tools", "run", "--dry-run", "status")
-    assert (dry["exit_status"], dry["output"]) == (None, "")
+    assert (dry["exit_status"], dry["output"]) == (None, "status would be run on a node, if it has the tool\n")
 
 
 def test_tool_that_fails_exits_with_1(operator: Operator) -> None:
@@ -172,7 +174,13 @@ def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tm
     [changed] = operator.json("configs", "set", "broker/default", "max.connections=500")
     assert (changed["name"], changed["status"]) == ("broker default", "set")
     operator.json("configs", "set", "broker/2", "max.connections=400", "num.partitions=2")
-    operator.json("configs", "delete", "broker/2", "num.partitions")
+    operator.json("configs", "delete", "broker/2", "num.partitions", "--yes")
+    shadow = {"node": 2, "name": "max.connections", "value": "400", "source": "broker", "error": None}
+    for words in (("--dry-run",), ()):
+        [changed] = operator.json("configs", "set", "broker/default", "max.connections=500", *words)
+        assert changed["shadowed_by"] == [shadow], words
+    table = operator.run("configs", "set", "broker/default", "max.connections=500").out
+    assert "node 2: max.connections=400 (broker)" in table
     found = {each["name"]: each for each in operator.json("configs", "get", "broker/2", "max.connections")}
     assert (found["max.connections"]["value"], found["max.connections"]["source"]) == ("400", "broker")
     exported = operator.json("configs", "export")
@@ -198,3 +206,27 @@ def test_invalid_setting_of_a_broker_is_one_sentence(operator: Operator) -> None
     assert "max.connection: unknown setting: did you mean max.connections" in refused["error"]["message"]
     [checked] = operator.json("configs", "set", "broker/default", "max.connections=5", "--dry-run")
     assert checked["status"] == "would be set"
+
+
+async def test_dry_run_says_what_the_real_run_does(cluster: LocalCluster, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("correct horse", encoding="utf-8")
+    (tmp_path / "configs.json").write_text("[]", encoding="utf-8")
+    invalid = [{"resource": "broker/default", "name": "nosuch", "value": "1"}]
+    (tmp_path / "invalid.json").write_text(json.dumps(invalid), encoding="utf-8")
+    for name, replica in (("same", 1), ("unknown", 99)):
+        partitions = [{"topic": "dry", "partition": 0, "replicas": [replica]}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"version": 1, "partitions": partitions}), encoding="utf-8")
+    values: dict[str, object] = {
+        "folder": tmp_path,
+        "setting": "config.change.retention.ms",
+        "directory": "",
+        "live": 0,
+    }
+    values |= {"feature": "group_coordinator", "level": 2, "next_level": 3, "token": ""}
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        for case in cases_of(ACCEPTED, "kip4"):
+            assert not (await check_case(admin, case, values)).is_refused, case
+        for case in cases_of(REFUSED, "kip4"):
+            assert (await check_case(admin, case, values)).is_refused, case
+        for case in LAST:
+            assert not (await check_case(admin, case, values)).is_refused, case

@@ -60,7 +60,7 @@ async def test_killed_run_is_cancelled(nodes: LocalCluster, tmp_path: Path) -> N
     with operator.launch("execute", plan, "--moves-per-broker", "1", "--yes") as running:
         wait_for_audit(operator, "started batch 2")
         end(running, signal.SIGKILL)
-    [cancelled] = operator.rows("reassign-partitions", "cancel")
+    [cancelled] = operator.rows("reassign-partitions", "cancel", "--yes")
     assert (cancelled["phase"], cancelled["throttled"]) == ("cancelled", [])
     assert operator.rows("reassign-partitions", "status") == []
     operator.rows("reassign-partitions", "rollback", "--yes")

@@ -71,6 +71,12 @@ kafka-consumer-groups --describe --group g --members
 kafka-consumer-groups --describe --group nosuch
 kafka-consumer-groups --describe --all-groups
 kafka-consumer-groups --reset-offsets --group g --topic orders --to-latest
+kafka-consumer-groups --reset-offsets --group g --topic orders --to-current --dry-run --export
+kafka-consumer-groups --reset-offsets --group g --topic orders --shift-by 1 --dry-run
+kafka-consumer-groups --reset-offsets --group new --topic orders --shift-by 1 --dry-run
+kafka-consumer-groups --list --type
+kafka-consumer-groups --list --type classic --state
+kafka-consumer-groups --list --type nosuch
 kafka-consumer-groups --delete-offsets --group g --topic orders:0
 kafka-consumer-groups --delete --group g
 kafka-consumer-groups --delete --group nosuch
@@ -125,6 +131,7 @@ kafka-metadata-quorum remove-controller -i 9 -d AAAAAAAAAAAAAAAAAAAACQ
 kafka-metadata-quorum remove-controller -i 9 -d rubbish
 kafka-acls --list
 kafka-acls
+kafka-acls --remove --topic orders --principal User:alice --force
 """.strip().splitlines()
 """Command lines without `--bootstrap-server`."""
 

@@ -44,15 +44,22 @@ def test_command_adds_lists_and_deletes_acls(
     alice = Operator(secured.bootstrap, security.write_properties(tmp_path / "alice.properties", "PLAIN", user="alice"))
     operator.json("topics", "create", "acl-orders", "-p", "1", "-r", "1")
     assert alice.json("topics", "list", "acl-*") == []
+    [blind] = alice.json("cluster", "health", code=6)
+    assert (blind["problem"], blind["name"]) == ("nothing-visible", None)
+    assert operator.run("cluster", "health").code == 0
 
     add = ("acls", "add", "topic:acl-orders", "group:acl-billing", "--principal", "User:alice", "--operation", "read")
     expected = [read_of_alice(), read_of_alice(resource_type="GROUP", resource_name="acl-billing")]
     assert operator.json(*add, "--dry-run") == [{**each, "status": "would be added"} for each in expected]
     assert operator.json("acls", "list", "topic", "group") == []
     assert operator.json(*add) == [{**each, "status": "added"} for each in expected]
-    assert operator.json(*add) == [{**each, "status": "added"} for each in expected], "a repetition is a success"
+    assert operator.json(*add) == [{**each, "status": "exists"} for each in expected], "a repetition is a success"
     assert [each["status"] for each in operator.json(*add, "--dry-run")] == ["exists", "exists"]
     assert [each["name"] for each in alice.json("topics", "list", "acl-*")] == ["acl-orders"]
+    partial = alice.run("cluster", "health")
+    assert (partial.code, "only the 1 topics that this user may describe are checked" in partial.err) == (0, True)
+    for noun in (("topics", "describe", "--only", "under-replicated"), ("transactions", "find-hanging")):
+        assert "that this user may describe are checked" in alice.run(*noun).err, noun
 
     operator.json("acls", "add", "topic:acl-", "--prefixed", "--deny", "--principal", "User:bob", "--operation", "ALL")
     denied = read_of_alice(
@@ -85,7 +92,8 @@ def test_command_adds_lists_and_deletes_acls(
         (["add", "topics:x", "--principal", "User:a", "--operation", "READ"], "'topics:x' is not a resource"),
         (["add", "topic", "--principal", "User:a", "--operation", "READ"], "'topic' has no name: write topic:NAME"),
         (["add", "topic:x", "--principal", "alice", "--operation", "READ"], "'alice' is not a principal"),
-        (["add", "topic:x", "--principal", "User:a", "--operation", "ANY"], "ANY is not an operation of an ACL"),
+        (["add", "topic:x", "--principal", "User:a", "--operation", "ANY"], "'ANY' is not one of 'all', 'read'"),
+        (["add", "topic:x", "--principal", "User:a", "--operation", "create_tokens"], "cannot have the operation"),
         (["delete", "--yes"], "--all deletes all ACLs of the cluster"),
     ],
 )

@@ -319,3 +319,23 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator) -> 
     assert orders.json("groups", "reset-offsets", group, "--to", "4", "--topic", "group-orders:0", "--yes")
     assert orders.json("groups", "delete", group, "--yes")[0]["status"] == "deleted"
     assert orders.run("groups", "delete", group, "--yes").code == 1
+
+
+def test_group_without_members_is_shown_and_hostile_names_are_escaped(orders: Operator) -> None:
+    hostile = "evil\x1b]0;pwned\x07"
+    reset = ("groups", "reset-offsets", hostile, "--to", "0", "--topic", "orders:0", "--yes")
+    assert orders.run(*reset).code == 0
+    for command in (("groups", "list"), ("groups", "describe", hostile), ("groups", "lag", hostile)):
+        run = orders.run(*command)
+        assert (run.code, r"evil\x1b]0;pwned\x07" in run.out, "\x1b" in run.out) == (0, True, False), command
+    unknown = orders.run("groups", "describe", f"{hostile}er")
+    assert (unknown.code, "\x1b" in unknown.err) == (1, False)
+    orders.json("groups", "delete", hostile, "--yes")
+
+
+def test_config_of_brokers_that_no_broker_reports_needs_force(orders: Operator) -> None:
+    change = ("configs", "set", "broker/default", "my.plugin.size=1")
+    refused = orders.run(*change)
+    assert (refused.code, "brokers report no config 'my.plugin.size'" in refused.err) == (2, True)
+    assert orders.json(*change, "--force")[0]["shadowed_by"] == []
+    assert orders.json("configs", "delete", "broker/default", "my.plugin.size", "--yes")[0]["status"] == "deleted"

@@ -34,7 +34,7 @@ def operator(cluster: Cluster) -> Iterator[Operator]:
     operator.json("topics", "create", "hanging", "-p", "1", "-r", "1", "--config", "retention.ms=-1")
     operator.json("configs", "set", "broker/default", f"{verification}=false")
     yield operator
-    operator.json("configs", "delete", "broker/default", verification)
+    operator.json("configs", "delete", "broker/default", verification, "--yes")
     operator.json("topics", "delete", "hanging", "--yes")
 
 

@@ -42,6 +42,7 @@ def operator(cluster: Cluster) -> Iterator[Operator]:
         (["configs", "get", "topic/shipments", "retenton.ms"], 2, "did you mean retention.ms"),
         (["configs", "set", "topic/shipment", "retention.ms=7"], 1, "did you mean shipments?"),
         (["configs", "set", "topic/shipments", "retenton.ms=7"], 1, "did you mean retention.ms"),
+        (["configs", "set", "broker/default", "log.retention.mss=7"], 2, "did you mean log.retention.ms"),
         (
             ["topics", "create", "new", "-p", "1", "-r", "1", "--config", "retenton.ms=7"],
             1,

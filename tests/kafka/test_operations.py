@@ -48,7 +48,7 @@ def test_configs_are_set_one_by_one(operator: Operator) -> None:
     assert found["retention.ms"] == ("-1", "topic"), "other configs stay as they are"
     assert found["segment.ms"] == ("60000", "topic")
     assert found["cleanup.policy"] == ("delete,compact", "topic")
-    operator.json("configs", "delete", "topic/operated", "segment.ms", "cleanup.policy")
+    operator.json("configs", "delete", "topic/operated", "segment.ms", "cleanup.policy", "--yes")
     [only] = operator.json("configs", "get", "topic/operated", "segment.ms")
     assert only["source"] == "default"
 
@@ -68,7 +68,7 @@ def test_configs_of_a_broker_come_from_the_broker(operator: Operator) -> None:
         return (found["value"], found["source"]) == ("77777", "cluster-default")
 
     eventually_sync(inherited, "the broker uses the default of the cluster")
-    operator.json("configs", "delete", "broker/default", "log.retention.ms")
+    operator.json("configs", "delete", "broker/default", "log.retention.ms", "--yes")
     unknown = operator.run("configs", "get", "broker/9")
     assert (unknown.code, "no live broker has the id 9" in unknown.err) == (1, True)
 

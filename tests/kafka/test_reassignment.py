@@ -182,7 +182,7 @@ async def test_cancelled_run_is_undone(three_brokers: Cluster, operator: Reassig
         assert all(each["total"] > 0 and each["progress"].endswith("%") for each in moving)
         assert all(each["seconds_left"] is not None for each in moving), "at the throttle if nothing has just arrived"
         end(running, signal.SIGKILL)
-    [cancelled] = operator.rows("reassign-partitions", "cancel")
+    [cancelled] = operator.rows("reassign-partitions", "cancel", "--yes")
     assert (cancelled["phase"], cancelled["throttled"]) == ("cancelled", [])
     assert operator.rows("reassign-partitions", "status") == []
 

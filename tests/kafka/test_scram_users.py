@@ -91,7 +91,7 @@ async def test_password_of_the_command_authenticates(
     set_dora = ("users", "set", "dora", "--password-file")
 
     assert operator.json(*set_dora, file, "--dry-run")[0]["status"] == "would be created"
-    assert operator.json(*set_dora, file) == [{"name": "dora", "status": "set", "attempts": 1}]
+    assert operator.json(*set_dora, file) == [{"name": "dora", "status": "created", "attempts": 1}]
     await wait_authenticates(secured, security, PASSWORD)
     assert not await authenticates(secured, security, "another one")
     operator.json(*set_dora, "-", "--mechanism", "scram-sha-256", "--iterations", "8192", stdin="from stdin")

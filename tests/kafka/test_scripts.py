@@ -11,6 +11,7 @@ import pytest
 
 from kwire.compat import run_script
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 from tests.kafka.kafka_scripts import kafkas_own
 from tests.kafka.script_cases import CASES, Outcome, words, write_files
@@ -130,3 +131,20 @@ def test_acls_are_printed_as_kafka_prints_them(
     assert run_script("kafka-acls", [*cluster, "--remove", *topic, "--force"]) == 0
     assert run_script("kafka-acls", [*cluster, "--remove", "--topic", "acl-topic", "--operation", "Fly"]) == 1
     assert "Fly" in capsys.readouterr().err
+
+
+def test_zookeeper_never_means_groups_of_brokers(kafka39: Kafka39, capsys: pytest.CaptureFixture[str]) -> None:
+    """Kafka 0.9 and 0.10: `--zookeeper` means groups in ZooKeeper, and `--bootstrap-server` those of brokers."""
+    operator = Operator(kafka39.bootstrap)
+    operator.json("topics", "create", "shared", "-p", "1", "-r", "1")
+    operator.json("groups", "reset-offsets", "same", "--to", "0", "--topic", "shared", "--yes")
+    zookeeper = ["--zookeeper", kafka39.zookeeper]
+
+    assert run_script("kafka-consumer-groups", [*zookeeper, "--list"]) == 0
+    assert "same" not in capsys.readouterr().out.split()
+    assert run_script("kafka-consumer-groups", [*zookeeper, "--describe", "--group", "same"]) == 1
+    assert "the consumer group 'same' does not exist" in capsys.readouterr().err
+    assert run_script("kafka-consumer-groups", [*zookeeper, "--delete", "--group", "same"]) == 1
+    assert capsys.readouterr().out == "Error: Delete for group 'same' failed because group does not exist.\n"
+    [lag] = operator.json("groups", "lag", "same", "--partitions")
+    assert lag["committed"] == 0

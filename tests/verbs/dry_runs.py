@@ -179,7 +179,9 @@ def verb_of(case: str) -> tuple[str, str]:
 
 def cases_of(cases: Iterable[str], dialect: str) -> list[str]:
     """Return the cases with verbs that clusters of a dialect have."""
-    return [case for case in cases if dialect in _find(case).dialects]
+    # The client does not know the tools of nodes, and the dry run says so.
+    undecided = {"tools run nosuch"} if dialect == "kip4" else set()
+    return [case for case in cases if dialect in _find(case).dialects and case not in undecided]
 
 
 def _find(case: str) -> Verb[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +28,8 @@ __all__ = [
 ]
 
 
-class ShadowedConfig(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ShadowedConfig:
     """A setting of a node that is stronger than the one that was stored.
 
     Attributes:

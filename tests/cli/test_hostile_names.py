@@ -1,0 +1,122 @@
+"""Names and errors from the network cannot command a terminal or forge lines, whatever prints them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from io import StringIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.cli.cluster_choice import ClusterChoice
+from kwire.cli.colors import Paint
+from kwire.cli.commands.replay import _line
+from kwire.cli.row_output import FORMATS, print_rows
+from kwire.cli.shell.error_position import StatementErrors
+from kwire.cli.shell.lag_history import LagTrend
+from kwire.cli.shell.lag_picture import lag_lines
+from kwire.cli.tables import TableColumn, plain_lines, print_table
+from kwire.cli.verb_run import VerbRun
+from kwire.cli.verb_session import VerbSession
+from kwire.compat.options import Values
+from kwire.compat.script import ScriptRun
+from kwire.parameters import InvalidArgument
+from kwire.readable import printable, printable_lines
+from kwire.verbs import find_verb
+from kwire.verbs.changes import Change
+from kwire.verbs.tools.run import ToolOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOSTILE = "evil\x1b]0;pwned\x07\x9b31m\u202e\x7f\r"
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+OWN = re.compile(r"\r?\x1b\[(?:K|[0-9;]*m)")
+"""Codes that the command itself prints: colors, and the deletion of a line."""
+
+
+class Terminal(StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def verb_run() -> Any:
+    verb = find_verb("topics", "list")
+    assert verb is not None
+    session = VerbSession()
+    return VerbRun(verb, session, ClusterChoice(HOSTILE, ""), {}, {"dry_run": False})._new_run()
+
+
+def confirm() -> None:
+    with pytest.raises(InvalidArgument) as question:
+        verb_run().confirm(f"Delete {HOSTILE}?")
+    VerbSession().report(str(question.value))
+
+
+def lag() -> None:
+    trend = LagTrend(HOSTILE, HOSTILE, 0, "brokers", 1, 2, 1, None, None, None, (1,))
+    sys.stdout.write("\n".join(lag_lines([trend], " x")))
+
+
+def poll_event() -> None:
+    from datetime import UTC, datetime
+
+    event: Any = SimpleNamespace(at=datetime.now(UTC), broker_id=1, text=HOSTILE, kind="topic-created")
+    sys.stdout.write(_line(event, Paint(on=False)))
+
+
+PRINTED_FOR_PEOPLE: dict[str, Callable[[], object]] = {
+    "table": lambda: print_rows("table", Change, [Change(HOSTILE, HOSTILE, 1)], Paint(on=False)),
+    "CSV": lambda: print_rows("csv", Change, [Change(HOSTILE, HOSTILE, 1)], Paint(on=False)),
+    "output of a tool": lambda: print_rows("table", ToolOutput, [ToolOutput("t", None, 0, HOSTILE)], Paint(on=False)),
+    "error": lambda: VerbSession().report(HOSTILE),
+    "error in the shell": lambda: StatementErrors().report(HOSTILE),
+    "warning": lambda: verb_run().warn(HOSTILE),
+    "note": lambda: verb_run().note(HOSTILE),
+    "progress": lambda: verb_run().show(HOSTILE),
+    "question": confirm,
+    "lag": lag,
+    "event": poll_event,
+    "line of a script": lambda: ScriptRun(Values()).print(HOSTILE),
+    "warning of a script": lambda: ScriptRun(Values()).warn(HOSTILE),
+}
+
+
+@pytest.mark.parametrize("what", PRINTED_FOR_PEOPLE)
+def test_terminal_shows_hostile_name_escaped(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    PRINTED_FOR_PEOPLE[what]()
+    shown = OWN.sub("", terminal.getvalue())
+    assert "evil" in shown, "otherwise the test shows nothing"
+    assert UNSAFE.search(shown) is None
+    assert r"evil\x1b]0;pwned\x07\x9b31m\u202e\x7f\r" in shown
+
+
+def test_pipe_has_escaped_tables_and_errors_and_exact_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    columns, rows = [TableColumn("NAME")], [["one\nforged"]]
+    assert list(plain_lines(columns, rows)) == ["NAME", r"one\nforged"]
+    print_table(columns, rows, Paint(on=False))
+    VerbSession().report(HOSTILE)
+    printed = capsys.readouterr()
+    assert UNSAFE.search(printed.out + printed.err) is None
+    # Programs read these, so nothing is changed in them but by the rules of their format.
+    for output in ("json", "jsonl", "yaml"):
+        FORMATS[output](Change, [Change(HOSTILE, "x", 1)], Paint(on=False))
+        assert "\x1b" not in capsys.readouterr().out
+    print_rows("csv", Change, [Change(HOSTILE, "x", 1)], Paint(on=False))
+    assert HOSTILE in capsys.readouterr().out.replace('"', "")
+    ScriptRun(Values()).print(HOSTILE)
+    assert capsys.readouterr().out == f"{HOSTILE}\n"
+
+
+def test_text_without_control_characters_stays_as_it_is() -> None:
+    for text in ("", "orders", "Grüße 注文 🦀 a b"):
+        assert printable(text) == printable_lines(text) == text
+    assert printable("a\tb\nc") == r"a\tb\nc"
+    assert printable_lines("a\tb\nc\x1b") == "a\tb\nc\\x1b"
