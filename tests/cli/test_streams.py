@@ -142,7 +142,7 @@ def test_full_disk_is_a_one_line_error(arguments: tuple[str, ...]) -> None:
 
     assert (done.returncode, done.stderr) == (
         1,
-        f"Error: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}\n".encode(),
+        f"Error: cannot write the output: {os.strerror(errno.ENOSPC)}\n".encode(),
     )
 
 

@@ -18,6 +18,7 @@ from kwire.parameters import InvalidArgument
 from kwire.secret import Secret
 from kwire.verbs.rows import json_value
 from kwire.verbs.verb import Danger, Failure, Run, Unhealthy, Verb
+from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -246,4 +247,10 @@ async def check_case(admin: AdminClient, case: str, values: dict[str, object]) -
         assert dry._replace(token=None) == real._replace(token=None), case
     if real.token is not None:
         values["token"] = real.token
+
+        async def listed() -> bool:
+            return any(each.token_id == real.token for each in await admin.describe_delegation_tokens())
+
+        if verb_of(case)[1] == "create":
+            await eventually(listed, "the broker lists the token")
     return real

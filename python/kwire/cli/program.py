@@ -6,6 +6,7 @@ command. `kwire --help` reads the docstrings from the files and imports none of 
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 EXIT_INVALID_INPUT = 1
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors of writes: no space, or the end of a quota or of the size of a file."""
 
 
 FOLDER = Path(__file__).with_name("commands")
@@ -135,7 +138,10 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        print(f"Error: {printable(str(error))}", file=sys.stderr)
+        # Such an error of a file has its name; that of a stream has none.
+        is_output = error.filename is None and error.errno in FULL
+        what = f"cannot write the output: {error.strerror}" if is_output else str(error)
+        print(f"Error: {printable(what)}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # stdout itself caused the error

@@ -76,15 +76,15 @@ async def _partitions(store: Store, group: str, topics: Sequence[str]) -> list[P
     """Return all partitions of the topics that the group has offsets for, or has consumed."""
     from kwire.client.admin import TopicPartition
 
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     for topic in sorted({*topics, *await child_names(store, f"{ROOT}/{group}/owners")}):
         path = TopicRegistration.path(topic)
         try:
             assignment = TopicRegistration.decode((await store.get(path)).data, path)
         except NoNode:
             continue  # the topic was deleted
-        found += [TopicPartition(topic, index) for index in sorted(assignment.partitions)]
-    return found
+        partitions += [TopicPartition(topic, index) for index in sorted(assignment.partitions)]
+    return partitions
 
 
 def _text(number: int | None) -> str:

@@ -1,18 +1,19 @@
 """What can be done to a cluster, one file for each verb: `topics/create.py` is `kafka topics create`.
 
 The command line, the shell, and the documentation find verbs by their files; adding a file adds a verb. The names and
-the first lines of docstrings are read without importing anything.
+the first lines of docstrings are read without importing a verb.
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from kwire.verbs.verb import Verb
 
 __all__ = [
@@ -67,9 +68,7 @@ def find_verb(noun: str, name: str) -> Verb[Any] | None:
 @cache
 def aliases(noun: str) -> tuple[str, ...]:
     """Return the other names of a noun: its singular, and the tuple ALIASES of its package."""
-    source = (_folder(noun) / "__init__.py").read_text(encoding="utf-8")
-    declared = re.search(r"^ALIASES = \((.*)\)$", source, re.MULTILINE)
-    listed = tuple(re.findall(r'"([^"]+)"', declared[1])) if declared is not None else ()
+    listed: tuple[str, ...] = getattr(_package(noun), "ALIASES", ())
     singular = noun.removesuffix("s")
     return listed if singular == noun else (singular, *listed)
 
@@ -77,7 +76,7 @@ def aliases(noun: str) -> tuple[str, ...]:
 @cache
 def noun_help(noun: str) -> str:
     """Return the first line of the docstring of a noun's package."""
-    return first_line(_folder(noun) / "__init__.py")
+    return (_package(noun).__doc__ or "").partition("\n")[0]
 
 
 @cache
@@ -106,6 +105,11 @@ def _module(noun: str, name: str) -> str:
     stem = name.replace("-", "_")
     found = next(path.stem for path in _folder(noun).glob("*.py") if path.stem.strip("_") == stem)
     return f"{__name__}.{noun.replace('-', '_')}.{found}"
+
+
+def _package(noun: str) -> ModuleType:
+    """Import the package of a noun, which imports none of its verbs."""
+    return import_module(f"{__name__}.{noun.replace('-', '_')}")
 
 
 def _folder(noun: str) -> Path:

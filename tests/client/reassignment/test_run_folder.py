@@ -11,6 +11,8 @@ from kwire.client.reassignment.run_folder import AUDIT, JOURNAL, PLAN, running_p
 from kwire.folder_lock import FolderInUse
 from kwire.reassign import InvalidJournal, Move, PartitionKey, ReassignError
 from kwire.reassign.journal import EventKind, Phase, started_details
+from kwire.verbs.reassignments import check_not_running, finished
+from kwire.verbs.verb import Failed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,3 +92,19 @@ def test_clusters_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.
     assert cluster_folder(None, "a/b") == tmp_path / "kwire" / "reassign" / "a_b"
     assert cluster_folder(tmp_path, None) == tmp_path / "without-id"
     assert newest_run(tmp_path / "nosuch") is None
+
+
+def test_run_with_failed_moves_is_a_failure(tmp_path: Path) -> None:
+    with create(tmp_path) as run:
+        run.record(EventKind.MOVE_FAILED, partition=["orders", 0], reason="the topic does not exist")
+        run.record(EventKind.COMPLETED)
+    with pytest.raises(Failed, match="1 of 1 partitions could not be moved") as failure:
+        finished(run.path)
+    [row] = failure.value.rows
+    assert (row.failed, row.phase) == (1, "completed")
+
+
+def test_dry_run_of_a_run_in_progress_names_its_process(tmp_path: Path) -> None:
+    with create(tmp_path) as run, pytest.raises(FolderInUse):
+        check_not_running(run.path)
+    check_not_running(run.path)

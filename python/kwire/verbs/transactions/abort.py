@@ -34,11 +34,11 @@ async def abort(
     """
     named = parse_partition(partition)
     hanging = await run.admin.find_hanging_transactions([named], older_than_ms=older_than * 1000)
-    found = next((each for each in hanging if each.producer.transaction_start_offset == start_offset), None)
-    if found is None:
+    match = next((each for each in hanging if each.producer.transaction_start_offset == start_offset), None)
+    if match is None:
         raise InvalidArgument(await _why_not(run, named, start_offset, older_than))
-    producer = found.producer
-    if found.transactional_id is None:  # brokers leave out ids that the user may not describe
+    producer = match.producer
+    if match.transactional_id is None:  # brokers leave out ids that the user may not describe
         run.warn(
             f"no coordinator reports a transactional id of producer {producer.producer_id}: it has expired, or this "
             "user may not describe it, and then the transaction can be alive."
