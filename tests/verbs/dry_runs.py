@@ -248,7 +248,7 @@ async def check_case(admin: AdminClient, case: str, values: dict[str, object]) -
     if real.token is not None:
         values["token"] = real.token
 
-        async def listed() -> bool:
+        async def listed() -> Any:
             return any(each.token_id == real.token for each in await admin.describe_delegation_tokens())
 
         if verb_of(case)[1] == "create":
