@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.client import Endpoint
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
@@ -52,11 +54,12 @@ async def check_dynamic(admin: AdminClient) -> None:
     """Check that the voters of the quorum can change: `kraft.version` is at least 1.
 
     Raises:
-        InvalidArgument: the quorum is static.
+        AdminError: 35 the quorum is static.
     """
     level = (await admin.describe_features()).finalized_features.get("kraft.version")
     if level is None or level.max_version_level < 1:
-        raise InvalidArgument("the quorum is static: its voters cannot change before kraft.version is 1")
+        reason = "the quorum is static: its voters cannot change before kraft.version is 1"
+        raise AdminError.of_kafka(ErrorCode.UNSUPPORTED_VERSION, "quorum", reason)
 
 
 def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUID:

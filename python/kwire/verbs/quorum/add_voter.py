@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs.changes import Change, InvalidArgument
 from kwire.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id, parse_listeners
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
@@ -25,10 +27,10 @@ async def add_voter(
     if not listeners:
         raise InvalidArgument("give the address of the controller with --listener")
     quorum = await run.admin.describe_quorum()
-    if node in {each.id for each in quorum.voters}:
-        raise InvalidArgument(f"node {node} is a voter already")
     id = parse_directory_id(directory) if directory else directory_of(node, quorum.observers, "observer")
     await check_dynamic(run.admin)
+    if node in {each.id for each in quorum.voters}:
+        raise AdminError.of_kafka(ErrorCode.DUPLICATE_VOTER, f"voter {node}")
     if not run.dry_run:
         await run.admin.add_raft_voter(node, id, listeners)
     return [Change(str(node), "would be added" if run.dry_run else "added", 1)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.verbs.changes import Change, InvalidArgument
 from kwire.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id
 from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
@@ -19,11 +21,10 @@ async def remove_voter(
 ) -> Rows[Change]:
     """Remove a controller from the voters of the KRaft quorum (KIP-853)."""
     voters = (await run.admin.describe_quorum()).voters
-    named = parse_directory_id(directory) if directory else None
-    if named is not None and (node, named) not in {(each.id, each.directory_id) for each in voters}:
-        raise InvalidArgument(f"the quorum has no voter {node} with the directory {directory}")
-    id = named or directory_of(node, voters, "voter")
+    id = parse_directory_id(directory) if directory else directory_of(node, voters, "voter")
     await check_dynamic(run.admin)
+    if (node, id) not in {(each.id, each.directory_id) for each in voters}:
+        raise AdminError.of_kafka(ErrorCode.VOTER_NOT_FOUND, f"voter {node}")
     if len(voters) == 1:
         raise InvalidArgument(f"node {node} is the only voter")
     if not run.dry_run:
