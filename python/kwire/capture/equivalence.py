@@ -140,7 +140,7 @@ class FullResponse:
 
 
 def is_same_poll(row: Row, other: Row) -> bool:
-    """Return whether two rows record one poll: the same broker, time, and request, and equivalent responses.
+    """Return whether two rows record one poll: the same poller, broker, time, and request, and equivalent responses.
 
     Correlation ids are ignored: a carried row has none of its own, and tables of other programs may number requests
     differently. A 'same' row has no content, so any response of that time is its response. A request that a table
@@ -148,7 +148,7 @@ def is_same_poll(row: Row, other: Row) -> bool:
     """
     if row.polled_at != other.polled_at or row.api_key != other.api_key or row.broker_id != other.broker_id:
         return False
-    if row.broker_id < 0 and row.endpoint != other.endpoint:
+    if row.poller_id != other.poller_id or (row.broker_id < 0 and row.endpoint != other.endpoint):
         return False
     if row.request is not None and other.request is not None and row.request_key[-1] != other.request_key[-1]:
         return False

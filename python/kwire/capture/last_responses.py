@@ -131,7 +131,7 @@ class LastResponses:
         for key, state in self._requests.items():
             self._requests[key] = state._replace(latest_full=state.full.polled_at, latest_same=None)
             frame = state.response.build_frame(0, state.full.controller_id)
-            yield state.full._replace(kind=RowKind.CARRIED, frame=frame)
+            yield state.full._replace(kind=RowKind.CARRIED, frame=frame, clock_step_us=None)
 
     def load(self, rows: Iterable[Row]) -> None:
         """Restore the state from the rows of a segment."""

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from kwire.capture.errors import NoFullFrame, NotACapture, UnreadableCapture
 from kwire.capture.folder import Segment, segments
-from kwire.capture.rows import SCHEMA, RowKind, request_key, to_rows
+from kwire.capture.rows import SCHEMA, RowKind, is_capture, request_key, to_rows, with_all_columns
 from kwire.capture.tail import TailReader
 from kwire.folder_lock import LOCK_FILE
 from kwire.storage.location import Location
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 4096
 
-_KEY_COLUMNS = ["cluster_id", "broker_id", "endpoint", "api_key", "api_version", "request"]
+_KEY_COLUMNS = ["cluster_id", "broker_id", "endpoint", "api_key", "api_version", "poller_id", "request"]
 
 
 def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
@@ -45,10 +45,10 @@ def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
         return
     try:
         with pq.ParquetFile(segment.open()) as parquet:
-            if parquet.schema_arrow != SCHEMA:
+            if not is_capture(parquet.schema_arrow):
                 raise UnreadableCapture(segment.path, "its columns are not those of a capture")
-            for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=SCHEMA.names):
-                yield batch.replace_schema_metadata(None)
+            for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
+                yield with_all_columns(batch)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:

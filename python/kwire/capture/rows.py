@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -40,11 +41,16 @@ SCHEMA = pa.schema(
         pa.field("frame", pa.binary()),
         pa.field("request", pa.binary()),
         pa.field("error", pa.string()),
+        pa.field("poller_id", pa.string()),
+        pa.field("clock_step_us", pa.int64()),
     ]
 )
 """The Arrow schema of a capture (docs/capture.md). In imported tables any column may contain nulls."""
 
-RequestKey: TypeAlias = tuple[str | None, int | None, str | None, int | None, int | None, bytes | None]
+FORMER_COLUMNS = 13
+"""Number of columns of captures before version 0.2: those before `poller_id`."""
+
+RequestKey: TypeAlias = tuple[str | None, int | None, str | None, int | None, int | None, str | None, bytes | None]
 
 _ROW_KINDS = {kind.value: kind for kind in RowKind}
 
@@ -66,6 +72,8 @@ class Row(NamedTuple):
         dialect: `kafka` or `kip4`.
         controller_id: the controller that the response names.
         kind: None to let the writer decide.
+        poller_id: the poller that made the poll; None if unknown.
+        clock_step_us: microseconds by which the poller's clock was set since its poll before; None if it was not.
     """
 
     polled_at: datetime
@@ -81,11 +89,14 @@ class Row(NamedTuple):
     dialect: str = "kafka"
     controller_id: int | None = None
     kind: RowKind | None = None
+    poller_id: str | None = None
+    clock_step_us: int | None = None
 
     @property
     def request_key(self) -> RequestKey:
         """What identifies the request. Only responses with equal keys are compared with each other."""
-        return request_key(self.cluster_id, self.broker_id, self.endpoint, self.api_key, self.api_version, self.request)
+        broker = self.cluster_id, self.broker_id, self.endpoint
+        return request_key(*broker, self.api_key, self.api_version, self.poller_id, self.request)
 
 
 def request_key(
@@ -94,12 +105,32 @@ def request_key(
     endpoint: str | None,
     api_key: int | None,
     api_version: int | None,
+    poller_id: str | None,
     request: bytes | None,
 ) -> RequestKey:
     """Return `Row.request_key` for the values of those columns."""
     if request is not None:
         request = request[:4] + request[8:]  # the correlation id differs in every request
-    return cluster_id, broker_id, endpoint, api_key, api_version, request
+    return cluster_id, broker_id, endpoint, api_key, api_version, poller_id, request
+
+
+def check_poller_id(poller_id: str | None) -> None:
+    """Raise ValueError for an id of a poller that has other characters than a name, or more than 64."""
+    if poller_id is not None and not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", poller_id):
+        raise ValueError(f"poller_id is {poller_id!r}: expected 1 to 64 letters, digits, '.', '_', or '-'")
+
+
+def is_capture(schema: pa.Schema) -> bool:
+    """Return whether these are the columns of a capture, of this version or of an earlier one."""
+    fields = list(SCHEMA)
+    return list(schema.remove_metadata()) in (fields, fields[:FORMER_COLUMNS])
+
+
+def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch of a capture with the columns of `SCHEMA`; those that it lacks are null."""
+    arrays = batch.columns
+    arrays += [pa.nulls(batch.num_rows, field.type) for field in list(SCHEMA)[len(arrays) :]]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:

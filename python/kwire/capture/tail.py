@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from kwire.capture.rows import SCHEMA
+from kwire.capture.rows import SCHEMA, is_capture, with_all_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,10 +154,11 @@ class TailReader:
             complete = 0
             try:
                 messages = pa.ipc.MessageReader.open_stream(file)
-                with_checksums = _has_checksums(pa.ipc.read_schema(messages.read_next_message()))
+                schema = pa.ipc.read_schema(messages.read_next_message())
+                with_checksums = _has_checksums(schema)
                 complete = file.tell()
                 while True:
-                    yield _read_batch(messages.read_next_message(), with_checksums=with_checksums)
+                    yield _read_batch(messages.read_next_message(), schema, with_checksums=with_checksums)
                     complete = file.tell()
             except StopIteration:
                 pass
@@ -171,7 +172,7 @@ class TailReader:
 
 
 def _has_checksums(schema: pa.Schema) -> bool:
-    if schema != SCHEMA or schema.metadata not in (None, _SCHEMA.metadata):
+    if not is_capture(schema) or schema.metadata not in (None, _SCHEMA.metadata):
         raise ValueError("the schema is not that of a tail")
     return schema.metadata is not None
 
@@ -186,8 +187,8 @@ def _with_checksum(message: pa.Buffer) -> bytes:
     return b"".join((plain[:4], size, metadata, checksum, body))
 
 
-def _read_batch(message: pa.Message, *, with_checksums: bool) -> pa.RecordBatch:
-    """Return the batch of a message.
+def _read_batch(message: pa.Message, schema: pa.Schema, *, with_checksums: bool) -> pa.RecordBatch:
+    """Return the batch of a message with the columns of `SCHEMA`.
 
     Raises:
         ValueError: the checksum does not match, or Arrow finds an invalid value.
@@ -197,6 +198,6 @@ def _read_batch(message: pa.Message, *, with_checksums: bool) -> pa.RecordBatch:
         found = int.from_bytes(metadata[-_CHECKSUM:], "little")
         if found != crc32(message.body, crc32(metadata[:-_CHECKSUM])):
             raise ValueError("checksum mismatch")
-    batch = pa.ipc.read_record_batch(message, SCHEMA)
+    batch = pa.ipc.read_record_batch(message, schema.remove_metadata())
     batch.validate(full=True)
-    return batch
+    return with_all_columns(batch)

@@ -13,13 +13,14 @@ from datetime import UTC, date
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Self
+from uuid import uuid4
 
 from kwire.capture.background_flusher import BackgroundFlusher
 from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, SegmentRollError
 from kwire.capture.folder import PARTIAL_SUFFIX, check_writable, segments, sync_directory, tail_path, tails
 from kwire.capture.last_responses import LastResponses, Snapshot, check_row
 from kwire.capture.reader import read_segment
-from kwire.capture.rows import Row, to_batch, to_rows
+from kwire.capture.rows import Row, check_poller_id, to_batch, to_rows
 from kwire.capture.segment_roll import closed_row_count, roll_segment
 from kwire.capture.tail import RecoveredTail, TailWriter
 from kwire.folder_lock import FolderInUse, FolderLock
@@ -65,15 +66,18 @@ class Capture:
         roll_seconds: the first append after this time starts a new segment, as does the first of a new day (UTC).
         roll_bytes: the first append after this many bytes, without carried rows, starts a new segment.
         sync_seconds: how often the tail is synced to disk; 0 syncs every append.
+        poller_id: the id of the poller that writes; by default, that of the last row in the folder, or a random one.
 
     Attributes:
         folder: the capture.
+        poller_id: the id of the poller that writes. `Poller` records it in every row; other callers of `append` decide.
         recovered: tails that the previous writer left open.
 
     Raises:
         CaptureInUse: another process is writing the capture.
         NotACapture: the folder contains something else.
         SegmentRollError: a tail of the previous writer cannot be rolled.
+        ValueError: `poller_id` has other characters than letters, digits, `.`, `_`, and `-`, or more than 64.
     """
 
     def __init__(
@@ -83,7 +87,9 @@ class Capture:
         roll_seconds: float = ROLL_SECONDS,
         roll_bytes: int = ROLL_BYTES,
         sync_seconds: float = SYNC_SECONDS,
+        poller_id: str | None = None,
     ) -> None:
+        check_poller_id(poller_id)
         self.folder = Path(folder)
         self._roll_seconds = roll_seconds
         self._roll_bytes = roll_bytes
@@ -96,12 +102,13 @@ class Capture:
             raise CaptureInUse(self.folder, error.process_id) from error
         try:
             self.recovered: tuple[RecoveredTail, ...] = tuple(_recover(self.folder))
-            next_row, self._responses = _load_state(self.folder)
+            next_row, self._responses, last_poller = _load_state(self.folder)
             self._next_row = max(next_row, self._lock.saved_number)
             self._lock.save_number(self._next_row)
         except BaseException:
             self._lock.release()
             raise
+        self.poller_id = poller_id or last_poller or uuid4().hex[:12]
         self._open: list[_OpenSegment] = []
         self._savepoint: _Savepoint | None = None
         self._append_lock = threading.Lock()
@@ -286,12 +293,14 @@ def _recover(folder: Path) -> Iterator[RecoveredTail]:
         yield recovered
 
 
-def _load_state(folder: Path) -> tuple[int, LastResponses]:
-    """Return the number of the next row and the last response to each request."""
+def _load_state(folder: Path) -> tuple[int, LastResponses, str | None]:
+    """Return the number of the next row, the last response to each request, and the last poller."""
     responses = LastResponses()
     closed = segments(folder)
     if not closed:
-        return 0, responses
+        return 0, responses, None
     last = closed[-1]
-    responses.load(row for batch in read_segment(last) for row in to_rows(batch))
-    return last.first_row + closed_row_count(last), responses
+    rows = [row for batch in read_segment(last) for row in to_rows(batch)]
+    responses.load(rows)
+    poller_id = next((row.poller_id for row in reversed(rows) if row.poller_id is not None), None)
+    return last.first_row + closed_row_count(last), responses, poller_id

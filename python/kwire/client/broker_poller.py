@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from random import Random
 from time import monotonic, perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kwire.client.connection_pool import PooledConnection
-from kwire.client.poll import Poll, Statistics
+from kwire.client.poll import Poll, PollClock, Statistics
 from kwire.client.polled_requests import HIGHEST_VERSIONS, as_sequence
 from kwire.declare.introspect import fields
 from kwire.errors import DecodeError, EncodeError
@@ -52,6 +51,7 @@ class PollerContext:
         deliver: takes every poll.
         sends_for_all: returns whether the broker with this id gets the requests that one broker suffices for.
         cluster_id: the cluster id of the last response that has one.
+        clock: the time of polls.
     """
 
     options: PollerOptions
@@ -60,6 +60,7 @@ class PollerContext:
     cluster_id: str | None
     statistics: Statistics = field(default_factory=Statistics)
     random: Random = field(default_factory=Random)
+    clock: PollClock = field(default_factory=PollClock)
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter."""
@@ -275,11 +276,12 @@ class BrokerPoller:
         if payload is None:
             for each in self._trackers:
                 each.no_response(api_key)
+        polled_at, clock_step_us = self._context.clock.read()
         return Poll(
             cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
             endpoint=str(attempt.endpoint),
-            polled_at=datetime.now(UTC),
+            polled_at=polled_at,
             duration_us=(perf_counter_ns() - attempt.started) // 1000,
             error=error,
             payload=payload,
@@ -287,6 +289,7 @@ class BrokerPoller:
             api_key=api_key,
             api_version=attempt.version,
             request=request_payload,
+            clock_step_us=clock_step_us,
         )
 
     def _successful_poll(
@@ -294,24 +297,26 @@ class BrokerPoller:
     ) -> Poll[Any]:
         response, negotiated = timed.response, connection.negotiated
         sent = response.sent
+        polled_at, clock_step_us = self._context.clock.read(timed.at)
         poll: Poll[Any] = Poll(
             cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
             endpoint=str(connection.endpoint),
-            polled_at=timed.at,
+            polled_at=polled_at,
             duration_us=timed.duration_us,
             payload=response.payload,
             dialect=negotiated.dialect,
             api_key=sent.request.api_key,
             api_version=sent.version,
             request=sent.payload,
+            clock_step_us=clock_step_us,
         )
         try:
             tracked = tracker.apply(
                 sent.response,
                 response.body,
                 version=sent.version,
-                at=timed.at,
+                at=polled_at,
                 kraft=negotiated.kraft,
                 all_topics=requests_all_topics(sent.request, sent.version),
             )

@@ -74,6 +74,8 @@ class CaptureThread:
             cluster_id=poll.cluster_id,
             dialect=poll.dialect,
             controller_id=poll.controller_id,
+            poller_id=self._capture.poller_id,
+            clock_step_us=poll.clock_step_us,
         )
         self._capture.append(row, poll.message)
 

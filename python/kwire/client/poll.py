@@ -1,20 +1,22 @@
-"""The result of one poll, and the counters of a poller."""
+"""The result of one poll, and the clock and the counters of a poller."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from kwire.declare.representation import short_value
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Callable
 
     from kwire.decoder import Changes
     from kwire.errors import KwireError
     from kwire.metadata.events import MetadataEvent
 
-__all__ = ["Poll", "Statistics"]
+__all__ = ["Poll", "PollClock", "Statistics"]
 
 M = TypeVar("M")
 
@@ -40,6 +42,8 @@ class Poll(NamedTuple, Generic[M]):
         api_version: the version of the request; -1 if none was negotiated.
         request: the bytes of the request from the API key on.
         controller_id: the controller that the response names; None if it names none.
+        clock_step_us: microseconds by which the system's clock was set since the poller's poll before; None if it was
+            not. `polled_at` does not go back: see `PollClock`.
     """
 
     cluster_id: str | None
@@ -59,10 +63,53 @@ class Poll(NamedTuple, Generic[M]):
     api_version: int = -1
     request: bytes | None = None
     controller_id: int | None = None
+    clock_step_us: int | None = None
 
     def __repr__(self) -> str:
         """Return the fields with shortened messages, events, and bytes."""
         return short_value(self)
+
+
+SMALLEST_STEP = timedelta(seconds=0.5)
+"""Smallest change of the system's clock that counts as a step.
+
+ntpd steps from 0.128 s and chrony from 1 s on; below that, they slew. A reading of both clocks can be interrupted for
+some 10 ms on a busy machine. Chosen, not measured.
+"""
+
+
+class PollClock:
+    """Times of polls that never go back, and the steps of the system's clock.
+
+    If the system's clock is set back, polls that follow would seem to precede polls that have been made, and a broker
+    would seem to return to its old state. So the time of polls then advances at half the speed until the system's clock
+    has caught up, as `adjtime` does. A clock that is set forward is followed at once: that is a gap between two polls.
+
+    Args:
+        wall: returns the time of the system's clock.
+        steady: returns seconds of a clock that is never set.
+    """
+
+    def __init__(
+        self, wall: Callable[[], datetime] = lambda: datetime.now(UTC), steady: Callable[[], float] = monotonic
+    ) -> None:
+        self._wall_clock, self._steady_clock = wall, steady
+        self._wall, self._steady = wall(), steady()
+        self._time = self._wall
+
+    def read(self, at: datetime | None = None) -> tuple[datetime, int | None]:
+        """Return the time, and the microseconds by which the system's clock was set since the last call, or None.
+
+        Args:
+            at: a recent time of the system's clock, of which to return the time; None is now.
+        """
+        wall, steady = self._wall_clock(), self._steady_clock()
+        elapsed = timedelta(seconds=steady - self._steady)
+        step = wall - self._wall - elapsed
+        self._wall, self._steady = wall, steady
+        self._time = max(wall, self._time + elapsed / 2)
+        time = self._time if at is None else self._time - (wall - at)
+        return time, step // timedelta(microseconds=1) if abs(step) >= SMALLEST_STEP else None
 
 
 @dataclass(slots=True)

@@ -51,6 +51,8 @@ class PollRow(Protocol):
     def dialect(self) -> str: ...
     @property
     def kind(self) -> str | None: ...
+    @property
+    def poller_id(self) -> str | None: ...
 
 
 class PollEventKind(StrEnum):
@@ -99,7 +101,7 @@ class EventStream:
 
     def __init__(self) -> None:
         self.polls = self.same = self.failed = 0
-        self._trackers: dict[tuple[str, int, str, int, bytes | None], ResponseTracker] = {}
+        self._trackers: dict[tuple[str, int, str, str | None, int, bytes | None], ResponseTracker] = {}
         self._unreachable: set[tuple[int, str]] = set()
 
     def events(self, row: PollRow) -> Iterator[PollEvent]:
@@ -115,8 +117,8 @@ class EventStream:
         broker = row.broker_id, row.endpoint
         if row.frame is None:
             self.failed += 1
-            for (cluster_id, broker_id, endpoint, *_), tracker in self._trackers.items():
-                if (cluster_id, broker_id, endpoint) == reporter_of(row):
+            for (*reporter, _, _), tracker in self._trackers.items():
+                if tuple(reporter) == reporter_of(row):
                     tracker.no_response(row.api_key)
             if broker not in self._unreachable:
                 self._unreachable.add(broker)
@@ -155,12 +157,13 @@ _SINGLE_REQUESTS = {3, 60, 1000}
 """Metadata, DescribeCluster, and ClusterMetadata: requests for everything are one request, whatever their bytes."""
 
 
-def reporter_of(row: PollRow) -> tuple[str, int, str]:
-    """Return the cluster, broker id, and endpoint that identify the reporting broker of a row.
+def reporter_of(row: PollRow) -> tuple[str, int, str, str | None]:
+    """Return the cluster, broker id, endpoint, and poller that identify the reporting broker of a row.
 
-    The endpoint counts only while the broker id is unknown: a broker may move to another endpoint.
+    The endpoint counts only while the broker id is unknown: a broker may move to another endpoint. The reports of
+    pollers are kept apart, since their clocks may differ and each compares with its own last response.
     """
-    return row.cluster_id or "", row.broker_id, "" if row.broker_id >= 0 else row.endpoint
+    return row.cluster_id or "", row.broker_id, "" if row.broker_id >= 0 else row.endpoint, row.poller_id
 
 
 def _response(row: PollRow) -> tuple[type[Any], memoryview]:

@@ -47,9 +47,9 @@ class BrokerState:
         rows: the list of rows of each table.
     """
 
-    def __init__(self, reporter: tuple[str, int, str], rows: dict[str, list[SilverRow]]) -> None:
+    def __init__(self, reporter: tuple[str, int, str, str | None], rows: dict[str, list[SilverRow]]) -> None:
         self.reporter = reporter
-        self.cluster_id, self.broker_id, _ = reporter
+        self.cluster_id, self.broker_id, _, self.poller_id = reporter
         self.rows = rows
         self.configs: dict[tuple[str, str], Mapping[str, ConfigFields]] = {}
         """Configs by resource type and name."""
@@ -70,7 +70,7 @@ class BrokerState:
                 state.apply(at, message)
 
     def _add(self, table: str, at: int, *values: Any) -> None:
-        self.rows[table].append((self.cluster_id, at, self.broker_id, *values))
+        self.rows[table].append((self.cluster_id, at, self.broker_id, *values, self.poller_id))
 
     # Metadata, and TopicMetadata of KIP-4
 

@@ -44,6 +44,8 @@ COLUMNS = {
     "frame": "binary",
     "request": "binary",
     "error": "string",
+    "poller_id": "string",
+    "clock_step_us": "bigint",
 }
 """`kwire.capture.SCHEMA` with Spark's type names."""
 
@@ -54,7 +56,8 @@ def normalize(frames: DataFrame) -> DataFrame:
     """Return the columns of bronze; other columns are dropped.
 
     `request_hex`, a string, is accepted as `request`. A null `kind` becomes 'full' if there is a frame and else
-    'error', a null `dialect` 'kafka', and a null `broker_id`, `api_key`, or `api_version` -1.
+    'error', a null `dialect` 'kafka', and a null `broker_id`, `api_key`, or `api_version` -1. An empty `poller_id`
+    becomes null.
 
     Raises:
         MissingPollTime: there is no column `polled_at`.
@@ -69,16 +72,18 @@ def normalize(frames: DataFrame) -> DataFrame:
     for unknown in ("broker_id", "api_key", "api_version"):
         columns[unknown] = f.coalesce(columns[unknown], f.lit(-1))
     columns["endpoint"] = f.coalesce(columns["endpoint"], f.lit(""))
+    columns["poller_id"] = f.nullif(columns["poller_id"].cast("string"), f.lit(""))
     return frames.select(*(columns[name].cast(type).alias(name) for name, type in COLUMNS.items()))
 
 
 def partition_by_broker(rows: DataFrame, *then: str) -> DataFrame:
-    """Return the rows partitioned by broker and sorted by time, then by the columns `then`.
+    """Return the rows partitioned by broker and poller and sorted by time, then by the columns `then`.
 
     While the cluster or the broker is not known, the endpoint identifies the broker.
     """
     unknown = f.col("cluster_id").isNull() | (f.col("broker_id") < 0)
-    key = [f.col("cluster_id"), f.col("broker_id"), f.when(unknown, f.col("endpoint")).otherwise("")]
+    endpoint = f.when(unknown, f.col("endpoint")).otherwise("")
+    key = [f.col("cluster_id"), f.col("broker_id"), endpoint, f.col("poller_id")]
     return rows.repartition(*key).sortWithinPartitions(*key, "polled_at", *then)
 
 

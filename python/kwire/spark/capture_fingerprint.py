@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kwire.capture.folder import Segment
 
-REPORTER_COLUMNS = ["cluster_id", "broker_id", "endpoint"]
+REPORTER_COLUMNS = ["cluster_id", "broker_id", "endpoint", "poller_id"]
 
 
 def fingerprint_of(found: Sequence[Segment]) -> str:

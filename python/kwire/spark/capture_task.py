@@ -88,9 +88,9 @@ class CaptureTask(NamedTuple):
                         return True
         return False
 
-    def _last_reported(self, cluster_id: str | None, broker_id: int, endpoint: str) -> int:
+    def _last_reported(self, cluster_id: str | None, broker_id: int, endpoint: str, poller_id: str | None) -> int:
         cluster = cluster_id or self.task.clusters.get(f"{broker_id}/{endpoint}", "")
-        known = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint))
+        known = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint, poller_id))
         return -(2**63) if known is None else int(known["last"])
 
 

@@ -445,7 +445,7 @@ def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
 
 def _update_in_force(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
     """Add the full responses among the rows as carried ones; they replace older responses to the same request."""
-    names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "request")
+    names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "poller_id", "request")
     keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
     place_of_kind = SCHEMA.get_field_index("kind")
     field = SCHEMA.field(place_of_kind)

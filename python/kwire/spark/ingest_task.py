@@ -15,7 +15,8 @@ from uuid import uuid4
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
-from kwire.capture.rows import SCHEMA, Row, to_rows
+from kwire.capture.rows import SCHEMA, Row, to_rows, with_all_columns
+from kwire.spark.poll_order import OrderedPoll, PollOrder
 from kwire.spark.record import STATE, reporter_key
 from kwire.spark.session import require_engine
 from kwire.spark.silver_tables import SILVER_SCHEMAS
@@ -67,7 +68,7 @@ class IngestTask(NamedTuple):
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
         with _Files(self) as output:
-            for (cluster_id, broker_id, _), rows in groupby(_rows(output.drop_untimed(batches)), broker_of):
+            for (cluster_id, broker_id, *_), rows in groupby(_rows(output.drop_untimed(batches)), broker_of):
                 output.ingest(self, cluster_id, broker_id, rows)
         yield manifest(output.entries)
 
@@ -146,15 +147,15 @@ class _Files:
     def ingest(self, task: IngestTask, cluster_id: str | None, broker_id: int, rows: Iterator[Row]) -> None:
         """Ingest the rows of one broker, in order of time."""
         first = next(rows)
-        endpoint = first.endpoint
+        endpoint, poller_id = first.endpoint, first.poller_id
         cluster = cluster_id or task.clusters.get(f"{broker_id}/{endpoint}", "")
         # Failed polls that were ingested before the cluster was known are stored without it.
-        last_unattributed = task.reporters.get(reporter_key("", broker_id, endpoint), {}).get("last", NEVER)
+        last_unattributed = task.reporters.get(reporter_key("", broker_id, endpoint, poller_id), {}).get("last", NEVER)
         last = NEVER
         reporter: _ReporterIngest | None = None
         before: list[Row] = []
         for given, known_cluster in _with_cluster(chain([first], rows), cluster):
-            key = reporter_key(known_cluster, broker_id, endpoint)
+            key = reporter_key(known_cluster, broker_id, endpoint, poller_id)
             if reporter is None or reporter.key != key:
                 if reporter is not None:
                     self._end(reporter)
@@ -170,9 +171,7 @@ class _Files:
             elif at <= last:
                 self._late.add(row)
             elif not _is_repeated(row, before):
-                kept = reporter.apply(row)
-                assert self._bronze is not None
-                self._bronze.add(kept)
+                reporter.apply(row, to_bronze=True)
             before = [*(other for other in before if other.polled_at == row.polled_at), row]
         assert reporter is not None
         self._end(reporter)
@@ -196,7 +195,7 @@ class _Files:
                             rows.append((row, False))
                         number += 1
             for row, carried in sorted(rows, key=lambda each: each[0].polled_at):
-                key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint)
+                key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
                 reporter = reporters.get(key)
                 if reporter is None:
                     reporter = reporters[key] = _ReporterIngest(key, task.reporters.get(key, {}), self)
@@ -230,13 +229,10 @@ class _Files:
             self._end(reporter)
 
     def _apply_again(self, task: IngestTask, reporters: dict[str, _ReporterIngest], row: Row, late: bool) -> None:
-        key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint)
+        key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
         if key not in reporters:
             reporters[key] = _ReporterIngest(key, task.reporters.get(key, {}) | {"last": NEVER}, self)
-        kept = reporters[key].apply(row)
-        if late:
-            assert self._bronze is not None
-            self._bronze.add(kept)
+        reporters[key].apply(row, to_bronze=late)
 
     def drop_untimed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows with a poll time; the manifest has the number of the others."""
@@ -244,6 +240,11 @@ class _Files:
             times = batch.column("polled_at")
             self._untimed += times.null_count
             yield batch.filter(times.is_valid()) if times.null_count else batch
+
+    def add_to_bronze(self, row: Row) -> None:
+        """Store a row in bronze."""
+        assert self._bronze is not None
+        self._bronze.add(row)
 
     def write_silver(self, builder: StateBuilder) -> None:
         """Take the rows of silver so far."""
@@ -263,9 +264,10 @@ class _Files:
         import pyarrow.parquet as pq
 
         table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
-        return [row for batch in table.cast(SCHEMA).to_batches() for row in to_rows(batch)]
+        return [row for batch in table.to_batches() for row in to_rows(with_all_columns(batch))]
 
     def _end(self, reporter: _ReporterIngest) -> None:
+        reporter.finish()
         if reporter.applied:
             self.entries.append(reporter.end())
 
@@ -289,14 +291,41 @@ class _ReporterIngest:
         self._cluster = ("", "")
         self._responded = False
         self._failed_polls = 0
+        self._order = PollOrder()
         self.applied = 0
 
     def has_response(self, carried: Row) -> bool:
         """Return whether the carried response is known already."""
-        return self.applied > 0 or carried.request_key in self._initial_requests
+        return self.applied > 0 or self._order.has_rows or carried.request_key in self._initial_requests
 
-    def apply(self, row: Row) -> Row:
-        """Apply a row to the state, and return the row as bronze keeps it."""
+    def apply(self, row: Row, *, to_bronze: bool = False) -> None:
+        """Apply a row to the state, in the order of requests (`poll_order`).
+
+        Args:
+            row: the row; rows come in the order of their times.
+            to_bronze: whether bronze gets it, as it was recorded.
+        """
+        if row.kind == "carried":
+            self._apply(row)
+            return
+        for ordered in self._order.add(row, to_bronze=to_bronze):
+            self._apply_ordered(ordered)
+
+    def finish(self) -> None:
+        """Apply the rows that wait for others."""
+        for ordered in self._order.finish():
+            self._apply_ordered(ordered)
+
+    def _apply_ordered(self, ordered: OrderedPoll) -> None:
+        kept = self._apply(ordered.row)
+        if ordered.to_bronze:
+            recorded = ordered.recorded
+            self._output.add_to_bronze(
+                kept._replace(polled_at=recorded.polled_at, clock_step_us=recorded.clock_step_us)
+            )
+
+    def _apply(self, row: Row) -> Row:
+        """Apply a row to the state, and return it with its cluster and kind."""
         at = microseconds(row.polled_at)
         date = date_of(at)
         if row.kind != "carried":
@@ -334,9 +363,10 @@ class _ReporterIngest:
         return self._state
 
 
-def broker_of(row: Row) -> tuple[str | None, int, str]:
-    """Return the broker of a row as `bronze.partition_by_broker` identifies it."""
-    return row.cluster_id, row.broker_id, row.endpoint if row.cluster_id is None or row.broker_id < 0 else ""
+def broker_of(row: Row) -> tuple[str | None, int, str, str | None]:
+    """Return the broker and poller of a row as `bronze.partition_by_broker` identifies them."""
+    endpoint = row.endpoint if row.cluster_id is None or row.broker_id < 0 else ""
+    return row.cluster_id, row.broker_id, endpoint, row.poller_id
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:

@@ -33,7 +33,7 @@ from kwire.spark.manifest_changes import (
     to_change,
     to_report,
 )
-from kwire.spark.record import LATE, REOPENING, Change, DataFile, Record, reporter_key
+from kwire.spark.record import LATE, POLLER, REOPENING, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_queries
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import PipelineSnapshot, Snapshot, read_files
@@ -436,11 +436,12 @@ def _largest_day(snapshot: Snapshot) -> int:
 
 
 def _reporters_of(reporters: Iterable[str], cluster: str, broker_id: int) -> list[str]:
-    """Return the key of a broker; for unknown brokers, the keys of all their endpoints."""
+    """Return the keys of a broker, one for each poller; for unknown brokers, those of all their endpoints."""
+    name = reporter_key(cluster, broker_id, "", None)
+    brokers = {key: key.partition(POLLER)[0] for key in reporters}
     if broker_id >= 0:
-        return [reporter_key(cluster, broker_id, "")]
-    prefix = reporter_key(cluster, broker_id, "")
-    return [key for key in reporters if key.startswith(prefix) and not key.removeprefix(prefix).isdigit()]
+        return [key for key, broker in brokers.items() if broker == name]
+    return [key for key, broker in brokers.items() if broker.startswith(name) and not broker[len(name) :].isdigit()]
 
 
 def _first_day(known: dict[str, Any], day: str) -> str:

@@ -24,9 +24,14 @@ INGESTS, RECORDS, STATE, LATE = "ingests", "_commits", "_state", "_late"
 """Folders of a store (`kwire.spark.store`)."""
 
 
-def reporter_key(cluster_id: str, broker_id: int, endpoint: str) -> str:
-    """Return the key of a reporting broker: its id, or its endpoint while the id is not known."""
-    return f"{cluster_id}/{broker_id}" if broker_id >= 0 else f"{cluster_id}/{endpoint}"
+POLLER = "\0"
+"""Separates the poller in a `reporter_key`; no cluster id or endpoint contains it."""
+
+
+def reporter_key(cluster_id: str, broker_id: int, endpoint: str, poller_id: str | None) -> str:
+    """Return the key of a broker as one poller sees it: its id, or its endpoint while the id is not known."""
+    broker = f"{cluster_id}/{broker_id}" if broker_id >= 0 else f"{cluster_id}/{endpoint}"
+    return broker if poller_id is None else f"{broker}{POLLER}{poller_id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,3 +14,5 @@ CHANGE = Column(
 )
 TOPIC = Column("topic", "string", "the topic's name")
 PARTITION = Column("partition", "int", "the partition's number, from 0")
+POLLER_ID = Column("poller_id", "string", "the poller that asked; null if unknown")
+"""The last column of every table of silver."""

@@ -6,8 +6,10 @@ Layout: `OUT/silver/<table>/date=YYYY-MM-DD/*.parquet`, where the date is that o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kwire.spark.inputs import INPUTS
-from kwire.spark.reported_columns import CHANGE, PARTITION, REPORTED, TOPIC
+from kwire.spark.reported_columns import CHANGE, PARTITION, POLLER_ID, REPORTED, TOPIC
 from kwire.spark.tables import Column, Table
 
 _TOPIC_ID = Column(
@@ -161,6 +163,12 @@ _TABLES = (
                 "boolean",
                 "whether the response lists no topics or no brokers and is not confirmed yet: it changes nothing",
             ),
+            Column(
+                "clock_step_us",
+                "bigint",
+                "by how much the poller's clock was set since its poll before; null if it was not",
+                "microseconds",
+            ),
         ),
         time="polled_at",
     ),
@@ -187,5 +195,7 @@ _TABLES = (
     ),
 )
 
-SILVER_SCHEMAS: dict[str, Table] = {table.name: table for table in _TABLES}
+SILVER_SCHEMAS: dict[str, Table] = {
+    table.name: replace(table, columns=(*table.columns, POLLER_ID)) for table in _TABLES
+}
 """The tables by name."""

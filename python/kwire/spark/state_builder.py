@@ -105,13 +105,13 @@ class StateBuilder:
 
     def __init__(self) -> None:
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in SILVER_SCHEMAS}
-        self._states: dict[tuple[str, int, str], BrokerState] = {}
+        self._states: dict[tuple[str, int, str, str | None], BrokerState] = {}
         self._last: dict[RequestKey, _LastResponse] = {}
-        self._in_force: dict[tuple[str, int, str, object], Message] = {}
-        self._empty_responses: dict[tuple[str, int, str, int], _EmptyResponses] = {}
-        self._input_requests: dict[tuple[str, int, str, int], dict[RequestKey, None]] = {}
+        self._in_force: dict[tuple[str, int, str, str | None, object], Message] = {}
+        self._empty_responses: dict[tuple[str, int, str, str | None, int], _EmptyResponses] = {}
+        self._input_requests: dict[tuple[str, int, str, str | None, int], dict[RequestKey, None]] = {}
         self._clusters: dict[tuple[int, str], str] = {}
-        self._decoders: dict[tuple[str, str, int], Decoder[Any]] = {}
+        self._decoders: dict[tuple[str, str | None, str, int], Decoder[Any]] = {}
 
     def take(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return the rows so far and forget them."""
@@ -214,7 +214,7 @@ class StateBuilder:
             if row.api_key != METADATA:
                 return decode(cls, body, version=version)
             # Frequent and large: what did not change since this broker's last response is the same objects.
-            key = row.endpoint, row.dialect, version
+            key = row.endpoint, row.poller_id, row.dialect, version
             if key not in self._decoders:
                 self._decoders[key] = Decoder(cls, version=version)
             return self._decoders[key].decode(body)
@@ -365,6 +365,8 @@ class StateBuilder:
                 error,
                 None if failed else controller_id if row.controller_id is None else row.controller_id,
                 suspect,
+                row.clock_step_us,
+                row.poller_id,
             )
         )
 
@@ -372,8 +374,9 @@ class StateBuilder:
         if row.kind == RowKind.CARRIED:
             return
         at = microseconds(row.polled_at)
+        position = kind, offset, path, around
         self.rows["bad_frames"].append(
-            (row.cluster_id, at, row.broker_id, row.api_key, row.api_version, kind, offset, path, around)
+            (row.cluster_id, at, row.broker_id, row.api_key, row.api_version, *position, row.poller_id)
         )
         where = "" if offset is None else f" at byte {offset}"
         self._add_poll(row, error=f"unreadable answer: {kind}{where}")
@@ -429,6 +432,7 @@ def _configs_row(state: BrokerState, rows: list[Row]) -> Row:
         frame=bytes(5) + body,
         request=None,
         error=CURRENT_CONFIGS,
+        clock_step_us=None,
     )
 
 

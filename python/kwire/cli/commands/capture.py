@@ -42,6 +42,9 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 @click.option(
     "--upload", metavar="URI", help="Copy closed segments to this place, such as s3://bucket/capture, every minute."
 )
+@click.option(
+    "--poller-id", metavar="NAME", help="Name this poller in the capture  [default: as before in OUT, or random]"
+)
 @polled_input_options
 def capture(
     out: str,
@@ -50,6 +53,7 @@ def capture(
     dialect: Dialect | None,
     one: bool,
     upload: str | None,
+    poller_id: str | None,
     **chosen: Any,
 ) -> int:
     """Poll a cluster's metadata into a folder.
@@ -74,7 +78,7 @@ def capture(
     _check_bootstrap(cluster.bootstrap)
     outages = Outages()
     try:
-        with _uploading(folder_path, upload), _open_capture(folder_path) as folder:
+        with _uploading(folder_path, upload), _open_capture(folder_path, poller_id) as folder:
             for found in folder.recovered:
                 print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
             statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, intervals=intervals)
@@ -91,7 +95,7 @@ def capture(
 
 
 class Outages:
-    """Prints when a broker stops answering, and why, and when it answers again.
+    """Prints when a broker stops answering, and why, and when it answers again; and when the clock is set.
 
     Attributes:
         last: the last error; None if every poll had a response.
@@ -102,7 +106,10 @@ class Outages:
         self._reasons: dict[str, str] = {}
 
     def report(self, poll: Poll[Any]) -> None:
-        """Print a line if the state of the polled broker has changed."""
+        """Print a line if the state of the polled broker has changed, and if the clock was set."""
+        if poll.clock_step_us is not None:
+            way = "forward" if poll.clock_step_us > 0 else "back"
+            print(f"the clock of this machine was set {way} by {abs(poll.clock_step_us) / 1e6:.1f} s", file=sys.stderr)
         before = self._reasons.get(poll.endpoint)
         if poll.error is not None:
             self.last = poll.error
@@ -128,13 +135,15 @@ def _local_folder(out: str) -> Path:
     return Path(place.native)
 
 
-def _open_capture(out: Path) -> Capture:
+def _open_capture(out: Path, poller_id: str | None) -> Capture:
     from kwire.capture import Capture, CaptureError
 
     try:
-        return Capture(out)
+        return Capture(out, poller_id=poller_id)
     except CaptureError:
         raise
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--poller-id") from None
     except OSError as error:
         raise click.ClickException(f"cannot write to {out}: {error.strerror}") from None
 

@@ -28,6 +28,7 @@ from kwire.spark.gold import (
     intervals,
     isr_events,
     leader_moves,
+    pollers,
     propagation,
     signals,
     state,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.spark.gold.clock_skew import Broker
+    from kwire.spark.gold.clock_skew import PollerClock
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.record import Record
     from kwire.spark.store import Store
@@ -170,18 +171,18 @@ def _windows(since: datetime | None, oldest: datetime, end: datetime) -> list[tu
 
 
 def _clocks(
-    build: GoldBuild, skew: Mapping[Broker, int], start: datetime | None, stop: datetime, bound: timedelta
+    build: GoldBuild, skew: Mapping[PollerClock, int], start: datetime | None, stop: datetime, bound: timedelta
 ) -> Clocks:
     """Return the clocks of a window: the skew before it, and what the changes of the window say about it."""
-    build.clocks = Clocks()
+    build.clocks, build.leaders = Clocks(), None
     files = build.files("silver/partitions")
     changes = [file for file in files if start is None or (file.last is not None and file.last >= state.micros(start))]
     now = skew
     if changes:
         partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
         polls = days.between(build.silver("polls", start, stop), "polled_at", start, stop)
-        found = clock_skew.differences(partitions, polls).collect()
-        now = clock_skew.settle((clock_skew.Difference(*row) for row in found), skew)
+        measured = clock_skew.differences(partitions, polls).collect()
+        now = clock_skew.corrections((clock_skew.Difference.of(row) for row in measured), skew)
     return Clocks(now, skew, start, bound)
 
 
@@ -206,11 +207,17 @@ def _build_window(
     """
     if as_of is not None and start is not None and as_of <= start:
         as_of = None
-    brokers = build.silver("brokers")
     since = start and start - LOOK_BACK
     later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
     polls = days.between(later_polls, "polled_at", since, stop)
-    metadata = metadata_polls(attribute_unanswered(polls, later_polls, brokers))
+    attributed = attribute_unanswered(polls, later_polls, build.silver("brokers"))
+    if build.shared_clusters:
+        of_shared_clusters = attributed.where(f.col("cluster_id").isin(*sorted(build.shared_clusters)))
+        build.leaders = pollers.leaders(of_shared_clusters).persist(StorageLevel.MEMORY_AND_DISK)
+        build.keep_until_written(build.leaders)
+    attributed, polls = build.of_leaders(attributed, "polls"), build.of_leaders(polls, "polls")
+    brokers = build.silver("brokers")
+    metadata = metadata_polls(attributed)
     metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
     periods = voting_periods(metadata, start).persist(StorageLevel.MEMORY_AND_DISK)
     configs = build.silver("configs") if build.files("silver/configs") else None

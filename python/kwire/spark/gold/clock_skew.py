@@ -1,13 +1,26 @@
-"""Clock skew between pollers: estimated from changes that several brokers reported, and corrected while gold is built.
+"""Clock skew between pollers: measured by changes that several of them saw, and corrected while gold is built.
 
 Silver has the times of the clock that polled each broker. If one poller's clock is three minutes ahead, every change
-that its brokers report seems to happen three minutes later than at the other brokers. Gold therefore compares when two
-brokers reported the same state of a partition, and subtracts the difference that most changes have in common.
+that it sees seems to happen three minutes later than for the other pollers.
 
-- A difference that poll intervals and propagation explain is not a skew.
-- Differences say nothing about the right time: the clock of most brokers of a cluster is taken as right.
-- An estimate holds until a later one contradicts it, so an hour without changes needs none.
-- A skew beyond a bound is not corrected but logged: that far apart, equal states may be different events.
+1. *Clocks.* Polls of one poller have one clock (`PollerClock`). Where the poller is unknown, as in captures of earlier
+   versions and most tables of others, each broker may have been polled with another clock, so each broker has one.
+2. *Differences.* A change of a partition is one event: two clocks that saw it at different times differ by that time.
+   A response shows a change half a poll interval late on average, which is subtracted, and brokers learn of a change at
+   different times (`PROPAGATION`). The median of many changes is the difference, if most of them agree with it within
+   that uncertainty. A response after a failed poll is not used: the change may have happened long before.
+3. *The right clock.* Differences do not say which clock is right. Of the clocks that were compared, that one is right
+   - by which the fewest clocks change their skew: an estimate holds until a later one contradicts it, so an hour
+     without changes needs none, and the times of incidents do not jump;
+   - if that is undecided, by which most clocks are right: equal clocks are rarely wrong by the same time;
+   - if that is undecided, too, the clock nearest the median. Of three clocks at +300, 0, and -300 seconds it is the
+     middle one; no clock is right by a majority of one;
+   - and of two clocks, the one of which the poller polls more often.
+4. *Correction.* Gold subtracts the skew from all times. A skew beyond a bound is logged but not corrected: that far
+   apart, equal states may be different events.
+
+A clock that is set while polling is not a skew: the poller and the ingest keep the order of its polls (`PollClock` and
+`poll_order`).
 """
 
 from __future__ import annotations
@@ -17,8 +30,10 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import pairwise
+from math import log2
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pyspark.sql import functions as f
 
@@ -36,49 +51,90 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_SKEW = timedelta(minutes=10)
-"""Up to which skew clocks are corrected by default."""
+"""Default maximum clock skew corrected. Chosen, not measured: hosts without NTP drift by seconds a day."""
 
 PROPAGATION = 2_000_000
-"""How much later a broker may report a change than another one, in microseconds, without a skew."""
+"""Maximum normal propagation delay between brokers, in microseconds: on the recordings, 1.8 seconds."""
 
-FEWEST_CHANGES = 3
-"""How many changes at different times an estimate needs."""
+MIN_CHANGES = 3
+"""Minimum number of changes, at different times, for an estimate: with two, none has a majority."""
 
 SAMPLE = 20
-"""How many partitions of one response are compared."""
+"""Maximum number of partitions compared for each response. They all have one time, so more say nothing new."""
+
+SQUEEZE = 1000
+"""Factor by which times are squeezed between the edge of a window and the first row with its own corrected time."""
+
+NO_BROKER = -1
 
 TABLE = GoldTable(
     "clock_skew",
-    "Brokers that are polled with another clock than most brokers of their cluster.",
+    "Pollers with another clock than most pollers of their cluster.",
     (
         Column("cluster_id", "string", "the cluster"),
-        Column("broker_id", "int", "the broker that is polled"),
+        Column("broker_id", "int", "the broker that is polled with this clock; null for all brokers of a known poller"),
         Column("at", "timestamp", "until when gold was built with it", "UTC"),
-        Column("skew_ms", "bigint", "how far its poller's clock is ahead of that of most brokers", "ms"),
+        Column("skew_ms", "bigint", "how far the clock is ahead of that of most pollers", "ms"),
         Column("corrected", "boolean", "whether gold corrects it; false beyond the bound"),
+        Column("poller_id", "string", "the poller; null if unknown"),
     ),
 )
 
-DIFFERENCES = "cluster_id string, reference int, broker_id int, skew bigint, uncertainty bigint, changes int"
-"""Differences between two brokers: how far `broker_id` is ahead of `reference`, in microseconds."""
+DIFFERENCES = (
+    "cluster_id string, reference_poller string, reference_broker int, poller_id string, broker_id int, skew bigint,"
+    " uncertainty bigint, changes int"
+)
+"""Rows of `Difference`."""
 
-Broker = tuple[str, int]
-"""A cluster and a broker."""
+
+class PollerClock(NamedTuple):
+    """The clock of a poller, with `NO_BROKER`, or of the unknown poller of a broker, with None as `poller_id`."""
+
+    cluster_id: str
+    poller_id: str | None
+    broker_id: int
+
+    @classmethod
+    def of(cls, cluster_id: str, poller_id: str | None, broker_id: int) -> PollerClock:
+        """Return the clock with which a poller polled a broker."""
+        return cls(cluster_id, poller_id, broker_id if poller_id is None else NO_BROKER)
+
+    def __str__(self) -> str:
+        if self.poller_id is None:
+            return f"the clock that polls broker {self.broker_id} of cluster {self.cluster_id!r}"
+        return f"the clock of poller {self.poller_id!r} of cluster {self.cluster_id!r}"
 
 
 class Difference(NamedTuple):
-    """A row of `DIFFERENCES`."""
+    """The microseconds by which `clock` is ahead of `reference`, which polls at least as often."""
 
-    cluster_id: str
-    reference: int
-    broker_id: int
+    reference: PollerClock
+    clock: PollerClock
     skew: int
     uncertainty: int
     changes: int
 
+    @classmethod
+    def of(cls, row: Iterable[object]) -> Difference:
+        """Return a row of `DIFFERENCES` as a difference."""
+        cluster_id, reference_poller, reference_broker, poller_id, broker_id, *estimate = row
+        reference = PollerClock._make((cluster_id, reference_poller, reference_broker))
+        return cls._make((reference, PollerClock._make((cluster_id, poller_id, broker_id)), *estimate))
+
+    def to_row(self) -> tuple[object, ...]:
+        """Return the values of `DIFFERENCES`."""
+        return (*self.reference, *self.clock[1:], *self[2:])
+
+
+Reporter: TypeAlias = tuple[str | None, int]
+"""A poller and a broker that it polls."""
+
+
+# 2. Differences
+
 
 def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
-    """Return how far the clocks of brokers are apart (`DIFFERENCES`).
+    """Return the differences between the clocks of each cluster (`DIFFERENCES`).
 
     Args:
         partitions: rows of silver's `partitions`.
@@ -88,12 +144,12 @@ def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
     sized = [part for values in lists for part in (f.size(values), values)]
     # Topic ids are left out: old versions of Metadata do not report them.
     state = f.xxhash64("topic", "partition", "leader", "leader_epoch", "error_code", *sized)
+    reporter = ["cluster_id", "broker_id", "poller_id"]
     changes = partitions.where(f.col("change") == "set").select(
-        "cluster_id", "broker_id", f.unix_micros("at").alias("at"), state.alias("state"), f.lit(False).alias("failed")
+        *reporter, f.unix_micros("at").alias("at"), state.alias("state"), f.lit(False).alias("failed")
     )
     metadata = polls.where((f.col("api_key") == METADATA) & (f.col("cluster_id") != "")).select(
-        "cluster_id",
-        "broker_id",
+        *reporter,
         f.unix_micros("polled_at").alias("at"),
         f.lit(None).cast("bigint").alias("state"),
         (f.col("kind") == "error").alias("failed"),
@@ -105,163 +161,201 @@ def _differences_of_cluster(rows: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from kwire.spark.tables import ddl_schema
+
     is_poll = pc.is_null(rows["state"])
     polls, changes = rows.filter(is_poll), rows.filter(pc.invert(is_poll))
-    found: list[Difference] = []
+    measured: list[Difference] = []
     if changes.num_rows:
-        responses = Responses(zip(*(polls[name].to_pylist() for name in ("broker_id", "at", "failed")), strict=True))
-        found = compare(rows["cluster_id"][0].as_py(), _sample(changes), responses)
-    types = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.int32()]
-    columns = list(zip(*found, strict=True)) or [()] * len(types)
-    arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
-    return pa.table(arrays, names=list(Difference._fields))
+        columns = (polls[name].to_pylist() for name in ("poller_id", "broker_id", "at", "failed"))
+        measured = compare(rows["cluster_id"][0].as_py(), _sample(changes), PollTimes(zip(*columns, strict=True)))
+    schema = ddl_schema(DIFFERENCES)
+    values = [dict(zip(schema.names, each.to_row(), strict=True)) for each in measured]
+    return pa.Table.from_pylist(values, schema)
 
 
-def _sample(changes: pa.Table) -> dict[int, dict[int, int]]:
-    """Return when brokers reported states: `{state: {broker: at}}`.
+def _sample(changes: pa.Table) -> dict[int, dict[Reporter, int]]:
+    """Return when states were reported: `{state: {reporter: at}}`.
 
     A state that a broker reported several times cannot be assigned to those of other brokers. Of each response, the
     states with the smallest hashes are kept, which are the same ones at all brokers.
     """
     import pyarrow as pa
 
-    once = changes.group_by(["state", "broker_id"]).aggregate([("at", "min"), ("at", "count")])
-    ordered = once.filter(pa.compute.equal(once["at_count"], 1)).sort_by("state")
-    kept: Counter[tuple[int, int]] = Counter()
-    states: dict[int, dict[int, int]] = defaultdict(dict)
-    columns = (ordered[name].to_pylist() for name in ("state", "broker_id", "at_min"))
-    for state, broker, at in zip(*columns, strict=True):
-        kept[broker, at] += 1
-        if kept[broker, at] <= SAMPLE:
-            states[state][broker] = at
+    by_reporter = changes.group_by(["state", "poller_id", "broker_id"]).aggregate([("at", "min"), ("at", "count")])
+    once = by_reporter.filter(pa.compute.equal(by_reporter["at_count"], 1)).sort_by("state")
+    sizes: Counter[tuple[str | None, int, int]] = Counter()
+    states: dict[int, dict[Reporter, int]] = defaultdict(dict)
+    columns = (once[name].to_pylist() for name in ("state", "poller_id", "broker_id", "at_min"))
+    for state, poller_id, broker_id, at in zip(*columns, strict=True):
+        sizes[poller_id, broker_id, at] += 1
+        if sizes[poller_id, broker_id, at] <= SAMPLE:
+            states[state][poller_id, broker_id] = at
     return states
 
 
-class Responses:
-    """When brokers responded to Metadata polls, and when they had responded before."""
+class PollTimes:
+    """The times of Metadata polls by poller and broker.
 
-    def __init__(self, polls: Iterable[tuple[int, int, bool]]) -> None:
-        self._times: dict[int, list[int]] = defaultdict(list)
-        self._failed: dict[int, list[bool]] = defaultdict(list)
-        for broker, at, failed in sorted(polls):
-            self._times[broker].append(at)
-            self._failed[broker].append(failed)
+    Args:
+        polls: poller, broker, time in microseconds, and whether the poll failed, in any order.
+    """
 
-    def interval(self, broker: int, at: int) -> int | None:
-        """Return the time since the poll before; None if that one failed or does not exist.
+    def __init__(self, polls: Iterable[tuple[str | None, int, int, bool]]) -> None:
+        self._times: dict[Reporter, list[int]] = defaultdict(list)
+        self._failed: dict[Reporter, list[bool]] = defaultdict(list)
+        for poller_id, broker_id, at, failed in sorted(polls, key=lambda poll: poll[2]):
+            self._times[poller_id, broker_id].append(at)
+            self._failed[poller_id, broker_id].append(failed)
+
+    def interval(self, reporter: Reporter, at: int) -> int | None:
+        """Return the microseconds since the poll before; None if that one failed or does not exist.
 
         Such a response reports how things are, which may have changed long before.
         """
-        times = self._times.get(broker, [])
-        place = bisect_left(times, at)
-        if place == 0 or place == len(times) or times[place] != at or self._failed[broker][place - 1]:
+        times = self._times.get(reporter, [])
+        position = bisect_left(times, at)
+        if position == 0 or position == len(times) or times[position] != at or self._failed[reporter][position - 1]:
             return None
-        return at - times[place - 1]
+        return at - times[position - 1]
+
+    def usual_interval(self, reporter: Reporter) -> int:
+        """Return the logarithm of the usual interval between polls, so that jitter does not decide between clocks."""
+        gaps = [later - earlier for earlier, later in pairwise(self._times.get(reporter, [])) if later > earlier]
+        return round(log2(median(gaps))) if gaps else 0
 
 
-def compare(cluster_id: str, states: Mapping[int, Mapping[int, int]], responses: Responses) -> list[Difference]:
-    """Return the differences between brokers that reported the same changes."""
-    pairs: dict[tuple[int, int], dict[tuple[int, int], tuple[float, int]]] = defaultdict(dict)
+def compare(cluster_id: str, states: Mapping[int, Mapping[Reporter, int]], polls: PollTimes) -> list[Difference]:
+    """Return the differences between clocks that saw the same changes."""
+    clocks = {reporter: PollerClock.of(cluster_id, *reporter) for reports in states.values() for reporter in reports}
+    rank: dict[PollerClock, tuple[int, str, int]] = {}
+    for reporter, clock in clocks.items():
+        own = polls.usual_interval(reporter), clock.poller_id or "", clock.broker_id
+        rank[clock] = min(own, rank.get(clock, own))
+    pairs: dict[tuple[PollerClock, PollerClock], dict[tuple[int, int], tuple[float, int]]] = defaultdict(dict)
     for reports in states.values():
-        brokers = sorted(reports)
-        for broker in brokers[1:]:
-            reference = brokers[0]
-            times = reports[reference], reports[broker]
-            intervals = responses.interval(reference, times[0]), responses.interval(broker, times[1])
+        # A poller saw the change with the first broker that reported it.
+        first: dict[PollerClock, tuple[int, Reporter]] = {}
+        for reporter, at in reports.items():
+            clock = clocks[reporter]
+            if clock not in first or at < first[clock][0]:
+                first[clock] = at, reporter
+        reference, *others = sorted(first, key=lambda clock: rank[clock])
+        for clock in others:
+            times = first[reference][0], first[clock][0]
+            intervals = polls.interval(first[reference][1], times[0]), polls.interval(first[clock][1], times[1])
             if intervals[0] is not None and intervals[1] is not None:
                 # A change happened between two polls: half an interval before the response on average.
                 middle = times[1] - times[0] + (intervals[0] - intervals[1]) / 2
-                pairs[reference, broker][times] = middle, (intervals[0] + intervals[1]) // 2
-    found = []
-    for (reference, broker), samples in pairs.items():
-        if len(samples) < FEWEST_CHANGES:
+                pairs[reference, clock][times] = middle, (intervals[0] + intervals[1]) // 2
+    measured = []
+    for (reference, clock), samples in pairs.items():
+        if len(samples) < MIN_CHANGES:
             continue
         skew = round(median(middle for middle, _ in samples.values()))
         uncertainty = round(median(width for _, width in samples.values())) + PROPAGATION
         agreeing = sum(abs(middle - skew) <= uncertainty for middle, _ in samples.values())
         if 2 * agreeing > len(samples):
-            found.append(Difference(cluster_id, reference, broker, skew, uncertainty, len(samples)))
-    return found
+            measured.append(Difference(reference, clock, skew, uncertainty, len(samples)))
+    return measured
 
 
-def settle(found: Iterable[Difference], known: Mapping[Broker, int]) -> dict[Broker, int]:
-    """Return the skew of brokers in microseconds, without those that have none.
+# 3. The right clock
+
+
+def corrections(measured: Iterable[Difference], previous: Mapping[PollerClock, int]) -> dict[PollerClock, int]:
+    """Return the skew of clocks in microseconds, without those that are right.
 
     Args:
-        found: differences between pairs of brokers.
-        known: the skew so far. It is kept for brokers without a difference, and where a difference does not contradict.
+        measured: differences between pairs of clocks.
+        previous: the skew so far. It is kept for clocks without a difference, and where a difference does not
+            contradict it.
     """
     by_cluster: dict[str, list[Difference]] = defaultdict(list)
-    for difference in found:
-        by_cluster[difference.cluster_id].append(difference)
-    settled = {broker: skew for broker, skew in known.items() if broker[0] not in by_cluster}
-    for cluster_id, its in by_cluster.items():
-        before = {broker: skew for (cluster, broker), skew in known.items() if cluster == cluster_id}
-        now = dict(before)
-        for connected in _connected(its):
-            now |= _anchored(connected, before)
-        settled |= {(cluster_id, broker): skew for broker, skew in now.items() if skew}
-    return settled
+    for difference in measured:
+        by_cluster[difference.clock.cluster_id].append(difference)
+    skews = dict(previous)
+    for cluster_differences in by_cluster.values():
+        for offsets in _connected(cluster_differences):
+            skews |= _skews(offsets, previous)
+    return {clock: skew for clock, skew in skews.items() if skew}
 
 
-def _connected(found: list[Difference]) -> list[dict[int, tuple[int, int]]]:
-    """Return groups of brokers: how far each is ahead of the first one of its group, and the uncertainty of that."""
-    groups: list[dict[int, tuple[int, int]]] = []
-    left = sorted(found, key=lambda each: -each.changes)
-    while left:
-        group = {left[0].reference: (0, PROPAGATION)}
-        grown = True
-        while grown:
-            grown = False
-            for each in left:
-                if each.reference in group and each.broker_id not in group:
-                    group[each.broker_id] = group[each.reference][0] + each.skew, each.uncertainty
-                    grown = True
-                elif each.broker_id in group and each.reference not in group:
-                    group[each.reference] = group[each.broker_id][0] - each.skew, each.uncertainty
-                    grown = True
-        left = [each for each in left if each.reference not in group]
+class _Offset(NamedTuple):
+    """The microseconds by which a clock is ahead of the first clock of its group, and their uncertainty."""
+
+    ahead: int
+    uncertainty: int
+
+
+def _connected(measured: list[Difference]) -> list[dict[PollerClock, _Offset]]:
+    """Return the groups of clocks that are connected by differences, those that poll most often first."""
+    groups: list[dict[PollerClock, _Offset]] = []
+    # Differences of many changes first: a clock that has several is connected by the best one.
+    remaining = sorted(measured, key=lambda difference: -difference.changes)
+    while remaining:
+        group = {remaining[0].reference: _Offset(0, PROPAGATION)}
+        size = 0
+        while size < len(group):
+            size = len(group)
+            for reference, clock, skew, uncertainty, _ in remaining:
+                if reference in group and clock not in group:
+                    group[clock] = _Offset(group[reference].ahead + skew, uncertainty)
+                elif clock in group and reference not in group:
+                    group[reference] = _Offset(group[clock].ahead - skew, uncertainty)
+        remaining = [difference for difference in remaining if difference.reference not in group]
         groups.append(group)
     return groups
 
 
-def _anchored(group: Mapping[int, tuple[int, int]], before: Mapping[int, int]) -> dict[int, int]:
-    """Return the skew of each broker of a group, with the zero that changes and skews the fewest."""
+def _skews(offsets: Mapping[PollerClock, _Offset], previous: Mapping[PollerClock, int]) -> dict[PollerClock, int]:
+    """Return the skew of each clock of a group, by the rules for the right clock."""
 
-    def settled(broker: int, zero: int) -> int:
-        ahead, uncertainty = group[broker]
-        known = before.get(broker, 0)
-        return next((each for each in (known, 0) if abs(ahead - zero - each) <= uncertainty), ahead - zero)
+    def skew_of(clock: PollerClock, right: int) -> int:
+        """Return the skew if the right clock is ahead by `right`: the previous one or none if they are plausible."""
+        ahead, uncertainty = offsets[clock]
+        plausible = (previous.get(clock, 0), 0)
+        return next((skew for skew in plausible if abs(ahead - right - skew) <= uncertainty), ahead - right)
 
-    def plausibility(zero: int) -> tuple[int, int]:
-        skews = {broker: settled(broker, zero) for broker in group}
-        unchanged = sum(skew == before.get(broker, 0) for broker, skew in skews.items())
-        return unchanged, sum(skew == 0 for skew in skews.values())
+    # Candidates whose distance is within the uncertainty are equally near.
+    resolution = max(offset.uncertainty for offset in offsets.values())
+    middle = median(offset.ahead - previous.get(clock, 0) for clock, offset in offsets.items())
 
-    zeros = [group[broker][0] - before.get(broker, 0) for broker in sorted(group)]
-    zero = max(zeros, key=plausibility)
-    return {broker: settled(broker, zero) for broker in group}
+    def preference(candidate: PollerClock) -> tuple[int, int, float]:
+        right = offsets[candidate].ahead - previous.get(candidate, 0)
+        skews = {clock: skew_of(clock, right) for clock in offsets}
+        unchanged = sum(skew == previous.get(clock, 0) for clock, skew in skews.items())
+        distance = max(0, abs(right - middle) - resolution)
+        return unchanged, sum(skew == 0 for skew in skews.values()), -distance
+
+    # Of equally good candidates, `max` takes the first, which polls at least as often as the others.
+    best = max(offsets, key=preference)
+    right = offsets[best].ahead - previous.get(best, 0)
+    return {clock: skew_of(clock, right) for clock in offsets}
+
+
+# 4. Correction
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """The skew of brokers in a window, and before it.
+    """The skew of clocks in a window, and before it.
 
     Attributes:
-        skew: in microseconds, by cluster and broker.
+        skew: in microseconds.
         before: the same for the rows before the window, which are in the state that the window continues.
         start: the beginning of the window; None is the beginning of the history.
         bound: a larger skew is not corrected.
     """
 
-    skew: Mapping[Broker, int] = field(default_factory=dict)
-    before: Mapping[Broker, int] = field(default_factory=dict)
+    skew: Mapping[PollerClock, int] = field(default_factory=dict)
+    before: Mapping[PollerClock, int] = field(default_factory=dict)
     start: datetime | None = None
     bound: timedelta = MAX_SKEW
 
     @property
     def is_skewed(self) -> bool:
-        """Whether any time is corrected."""
+        """True if any time is corrected."""
         return any(self._is_corrected(skew) for skew in (*self.skew.values(), *self.before.values()))
 
     def days_of(self, start: datetime | None, stop: datetime | None) -> tuple[datetime | None, datetime | None]:
@@ -273,21 +367,32 @@ class Clocks:
         """Return rows of silver with the times of the right clock, and the dates of these times.
 
         Every row stays on the side of `start` on which it was when the state at `start` was built, whatever the skew
-        was then: no change is lost between two windows, or counted in both.
+        was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are squeezed
+        beside it, so that they keep their order.
         """
         if not self.is_skewed:
             return rows
-        brokers = sorted({*self.skew, *self.before})
-        known = [(*broker, self._applied(self.skew, broker), self._applied(self.before, broker)) for broker in brokers]
-        clocks = spark.createDataFrame(known, "cluster_id string, broker_id int, skew bigint, skew_before bigint")
+        skews = [
+            (*clock, self._applied(self.skew, clock), self._applied(self.before, clock))
+            for clock in sorted({*self.skew, *self.before}, key=_sort_key)
+        ]
+        # Known pollers are found by poller, and unknown ones by broker.
+        columns = "clock_cluster string, clock_poller string, clock_broker int, skew bigint, skew_before bigint"
+        clocks = spark.createDataFrame(skews, columns)
+        polled_broker = f.when(f.col("poller_id").isNull(), f.col("broker_id")).otherwise(NO_BROKER)
+        is_clock_of = (
+            (f.col("cluster_id") == f.col("clock_cluster"))
+            & f.col("poller_id").eqNullSafe(f.col("clock_poller"))
+            & (polled_broker == f.col("clock_broker"))
+        )
         at = f.unix_micros(time)
-        now = at - f.coalesce("skew", f.lit(0))
+        corrected = at - f.coalesce("skew", f.lit(0))
         if self.start is not None and self.skew != self.before:
             edge = f.lit(round(self.start.timestamp() * 1_000_000))
-            is_after = at - f.coalesce("skew_before", f.lit(0)) >= edge
-            now = f.when(is_after, f.greatest(now, edge)).otherwise(f.least(now, edge - 1))
-        joined = rows.join(f.broadcast(clocks), ["cluster_id", "broker_id"], "left")
-        timed = joined.withColumn(time, f.timestamp_micros(now))
+            from_edge = at - f.coalesce("skew_before", f.lit(0)) - edge
+            squeezed = edge + f.floor(from_edge / SQUEEZE)  # of a row before the edge, at least 1 us before it
+            corrected = f.when(from_edge >= 0, f.greatest(corrected, squeezed)).otherwise(f.least(corrected, squeezed))
+        timed = rows.join(f.broadcast(clocks), is_clock_of, "left").withColumn(time, f.timestamp_micros(corrected))
         return timed.withColumn("date", f.date_format(time, "yyyy-MM-dd")).select(*rows.columns)
 
     def range_of(self, first: datetime, last: datetime) -> tuple[datetime, datetime]:
@@ -296,21 +401,28 @@ class Clocks:
         zero = timedelta(0)
         return first - max([*corrected, zero]), last - min([*corrected, zero])
 
-    def rows(self, at: datetime) -> list[tuple[str, int, datetime, int, bool]]:
+    def rows(self, at: datetime) -> list[tuple[str, int | None, datetime, int, bool, str | None]]:
         """Return the rows of `TABLE`."""
         return [
-            (*broker, at, round(skew / 1000), self._is_corrected(skew)) for broker, skew in sorted(self.skew.items())
+            (
+                clock.cluster_id,
+                clock.broker_id if clock.poller_id is None else None,
+                at,
+                round(skew / 1000),
+                self._is_corrected(skew),
+                clock.poller_id,
+            )
+            for clock, skew in sorted(self.skew.items(), key=lambda item: _sort_key(item[0]))
         ]
 
     def warn(self) -> None:
         """Log every skew that is too large to be corrected."""
-        for (cluster_id, broker_id), skew in sorted(self.skew.items()):
+        for clock, skew in sorted(self.skew.items(), key=lambda item: _sort_key(item[0])):
             if not self._is_corrected(skew):
                 log.warning(
-                    "the clock that polls broker %d of cluster %r is %.0f s %s that of most brokers, and at most %.0f s"
-                    " are corrected: its changes have wrong times, and incidents may be wrong",
-                    broker_id,
-                    cluster_id,
+                    "%s is %.0f s %s that of most pollers, and at most %.0f s are corrected: the changes that it times"
+                    " have wrong times, and incidents may be wrong",
+                    clock,
                     abs(skew) / 1e6,
                     "ahead of" if skew > 0 else "behind",
                     self.bound.total_seconds(),
@@ -319,6 +431,24 @@ class Clocks:
     def _is_corrected(self, skew: int) -> bool:
         return abs(skew) <= self.bound // timedelta(microseconds=1)
 
-    def _applied(self, skews: Mapping[Broker, int], broker: Broker) -> int:
-        skew = skews.get(broker, 0)
+    def _applied(self, skews: Mapping[PollerClock, int], clock: PollerClock) -> int:
+        skew = skews.get(clock, 0)
         return skew if self._is_corrected(skew) else 0
+
+
+def clocks_of_rows(rows: Iterable[Mapping[str, object]]) -> Clocks:
+    """Return the clocks of the rows of `TABLE` that were corrected."""
+    skews: dict[PollerClock, int] = {}
+    for row in rows:
+        if row["corrected"]:
+            skew_ms, broker_id = row["skew_ms"], row["broker_id"]
+            assert isinstance(skew_ms, int)
+            clock = PollerClock._make(
+                (row["cluster_id"], row.get("poller_id"), NO_BROKER if broker_id is None else broker_id)
+            )
+            skews[clock] = skew_ms * 1000
+    return Clocks(skews)
+
+
+def _sort_key(clock: PollerClock) -> tuple[str, str, int]:
+    return clock.cluster_id, clock.poller_id or "", clock.broker_id

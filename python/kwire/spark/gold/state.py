@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kwire.spark.gold import broker_load, config_changes, transitions
+from kwire.spark.gold.clock_skew import PollerClock
 from kwire.spark.gold.view import STAMP
 
 if TYPE_CHECKING:
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kwire.spark.gold.clock_skew import Broker
     from kwire.spark.gold.view import GoldBuild
     from kwire.spark.record import Record
 
-LAYOUT = 2
+LAYOUT = 3
 """The version of the layout of the state; a state with another one is not read, so gold is built again."""
 
 EACH_HOUR = timedelta(days=2)
@@ -86,23 +86,25 @@ def incidents_by_hour(gold: dict[str, Any]) -> dict[datetime, datetime]:
     return {_parse(hour): _parse(since) for hour, since in gold.get("incidents", {}).items()}
 
 
-def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[Broker, int]]:
+def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[PollerClock, int]]:
     """Return the hours with a state, and the clock skew with which each was built."""
+    if gold.get("layout") != LAYOUT:
+        return {}
     return {
-        _parse(hour): {(cluster, broker): skew for cluster, broker, skew in skews}
+        _parse(hour): {PollerClock._make(clock): skew for *clock, skew in skews}
         for hour, skews in gold.get("skew", {}).items()
     }
 
 
 def to_progress(
-    record: Record, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[Broker, int]]
+    record: Record, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[PollerClock, int]]
 ) -> dict[str, Any]:
     """Return `Progress.gold` after a build that continues a record; the skew of other hours is dropped."""
     return {
         "commit": record.number,
         "incidents": {hour.strftime(STAMP): since.strftime(STAMP) for hour, since in sorted(incidents.items())},
         "skew": {
-            hour.strftime(STAMP): [[*broker, micros] for broker, micros in skew.get(hour, {}).items()]
+            hour.strftime(STAMP): [[*clock, micros] for clock, micros in skew.get(hour, {}).items()]
             for hour in sorted(incidents)
         },
         "configs": record.progress.versions.get("silver/configs"),

@@ -18,8 +18,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kwire.spark.delta_table import open_table
-from kwire.spark.gold import clock_skew, days, transitions
-from kwire.spark.gold.clock_skew import Clocks
+from kwire.spark.gold import clock_skew, days, pollers, transitions
+from kwire.spark.gold.clock_skew import Clocks, clocks_of_rows
 from kwire.spark.gold.open_rows import OpenRowsTask
 from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.record import Change, DataFile, Layout, Record
@@ -151,10 +151,16 @@ class GoldBuild(GoldView):
     """A build that continues a record.
 
     `replace` and `keep_state` plan what is written, `write` writes it in one job, and `commit` makes it visible.
+
+    Attributes:
+        leaders: who leads each broker of `shared_clusters` in the current window (`pollers`); None counts all rows.
+        shared_clusters: the clusters that several pollers poll.
     """
 
     def __init__(self, spark: SparkSession, store: Store, record: Record) -> None:
         super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions), Clocks())
+        self.leaders: DataFrame | None = None
+        self.shared_clusters = pollers.shared_clusters(record.progress.reporters)
         self._store = store
         self._current: dict[str, list[DataFile]] = {}
         self._planned: list[_Planned] = []
@@ -163,6 +169,16 @@ class GoldBuild(GoldView):
     def files(self, table: str) -> list[DataFile]:
         """Return the files of a table as the build has changed it."""
         return self._current.get(table, self.snapshot.files(table))
+
+    def silver(self, name: str, start: datetime | None = None, stop: datetime | None = None) -> DataFrame:
+        """Read a table of silver as `GoldView.silver` does, without the rows that do not count (`leaders`)."""
+        return self.of_leaders(super().silver(name, start, stop), name)
+
+    def of_leaders(self, rows: DataFrame, name: str) -> DataFrame:
+        """Return the rows of a table of silver that count (`leaders`)."""
+        if self.leaders is None:
+            return rows
+        return pollers.of_leaders(rows, name, self.leaders, self.shared_clusters)
 
     def replace(self, table: GoldTable, rows: DataFrame, since: datetime | None) -> None:
         """Replace everything from the hour `since` on (None: everything), and the rows without an end, by `rows`.
@@ -289,8 +305,7 @@ def _union(parts: Sequence[DataFrame]) -> DataFrame:
 def _last_clocks(snapshot: Snapshot) -> Clocks:
     """Return the skew with which gold was built."""
     dataset = snapshot.dataset(clock_skew.TABLE.folder)
-    rows = [] if dataset is None else dataset.to_table().to_pylist()
-    return Clocks({(row["cluster_id"], row["broker_id"]): row["skew_ms"] * 1000 for row in rows if row["corrected"]})
+    return clocks_of_rows([] if dataset is None else dataset.to_table().to_pylist())
 
 
 STATE_FOLDERS = (

@@ -1,0 +1,92 @@
+"""The poller of rows, and captures of versions that did not record it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kwire.capture import SCHEMA, Capture, read_segment, replay, segments
+from kwire.capture.rows import FORMER_COLUMNS, to_rows
+from tests.capture.sample_rows import decoded, error_row, metadata, response_row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMER = pa.schema(list(SCHEMA)[:FORMER_COLUMNS])
+
+
+def test_capture_has_random_poller_that_is_kept_when_it_is_continued(tmp_path: Path) -> None:
+    with Capture(tmp_path / "one") as capture:
+        first = capture.poller_id
+        capture.append(error_row(1)._replace(poller_id=first))
+    with Capture(tmp_path / "one") as capture:
+        assert capture.poller_id == first
+    with Capture(tmp_path / "two") as capture:
+        assert capture.poller_id != first
+    with Capture(tmp_path / "one", poller_id="dc-2") as capture:
+        assert capture.poller_id == "dc-2"
+
+
+@pytest.mark.parametrize("poller_id", ["", "a b", "/etc/passwd", "user:secret@host", "a" * 65, "a\n"])
+def test_invalid_poller_id_is_rejected(poller_id: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected 1 to 64 letters"):
+        Capture(tmp_path / "out", poller_id=poller_id)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_equal_responses_of_two_pollers_are_both_full(tmp_path: Path) -> None:
+    with Capture(tmp_path) as capture:
+        stored = [
+            capture.append(response_row(second, metadata(1))._replace(poller_id=poller, clock_step_us=step))
+            for second, poller, step in ((1, "a", None), (2, "b", -7), (3, "a", 5), (4, "b", None))
+        ]
+
+    assert [row.kind for row in stored] == ["full", "full", "same", "same"]
+    rows = [row for segment in segments(tmp_path) for batch in read_segment(segment) for row in to_rows(batch)]
+    assert [(row.poller_id, row.clock_step_us) for row in rows] == [("a", None), ("b", -7), ("a", 5), ("b", None)]
+
+
+def test_step_is_not_repeated_by_carried_row(tmp_path: Path) -> None:
+    with Capture(tmp_path, roll_bytes=1) as capture:
+        for second in (1, 2):
+            capture.append(response_row(second, metadata(second))._replace(clock_step_us=5))
+
+    rows = [row for batch in read_segment(segments(tmp_path)[1]) for row in to_rows(batch)]
+    assert [(row.kind, row.clock_step_us) for row in rows] == [("carried", None), ("full", 5)]
+
+
+def test_capture_of_earlier_version_is_read_and_continued(tmp_path: Path) -> None:
+    with Capture(tmp_path) as capture:
+        for second in (1, 2):
+            capture.append(response_row(second, metadata(1)))
+    [segment] = segments(tmp_path)
+    with pq.ParquetFile(segment.path) as file:
+        rows, footer = file.read(columns=FORMER.names), file.metadata.metadata
+    counts = {key: value for key, value in footer.items() if key != b"ARROW:schema"}
+    with pq.ParquetWriter(segment.path, FORMER) as writer:
+        writer.write_table(rows.cast(FORMER))
+        writer.add_key_value_metadata(counts)
+
+    with Capture(tmp_path) as capture:
+        assert capture.append(response_row(3, metadata(1))).kind == "same"
+        assert capture.append(response_row(4, metadata(2))._replace(poller_id=capture.poller_id)).kind == "full"
+
+    replayed = list(replay(tmp_path))
+    assert [row.poller_id is None for row in replayed] == [True, True, True, False]
+    assert [decoded(row).topics[0].partitions[0].leader_id for row in replayed] == [1, 1, 1, 2]
+
+
+def test_tail_of_earlier_version_is_recovered(tmp_path: Path) -> None:
+    tmp_path.joinpath("_lock").touch()
+    with pa.OSFile(str(tmp_path / "_tail-000000000000.arrows"), "wb") as file, pa.ipc.new_stream(file, FORMER) as tail:
+        values = [{name: getattr(error_row(1)._replace(kind="error", cluster_id=""), name) for name in FORMER.names}]
+        tail.write_table(pa.Table.from_pylist(values, FORMER))
+
+    with Capture(tmp_path) as capture:
+        assert [tail.rows for tail in capture.recovered] == [1]
+
+    assert [row.poller_id for row in replay(tmp_path)] == [None]
