@@ -24,10 +24,10 @@ import pyarrow.parquet as pq
 
 from kwire import frame
 from kwire.capture.equivalence import decode_row
-from kwire.capture.rows import Row, to_rows
+from kwire.capture.rows import Row, RowKind, to_rows
 from kwire.capture.table_import import from_table
 from kwire.messages.kafka.metadata import MetadataResponse
-from kwire.spark.record import Change, Record
+from kwire.spark.record import Change, Record, reporter_key
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import PipelineSnapshot
 from kwire.spark.state_builder import silver_rows
@@ -79,6 +79,7 @@ def versions() -> list[Row]:
     of broker 2 are 400 ms late. `NAME lossy` lacks one of eight polls, and in `NAME mixed` broker 3 and half of the
     polls of broker 1 use version 9 of Metadata, which has no topic ids. In `NAME skewed`, one broker is polled with a
     clock that is three minutes off (`SKEW`). In `NAME cut`, one of twenty frames of Metadata ends in its middle.
+    `NAME watched` has three pollers (`_watched`).
     """
     rows: list[Row] = []
     for name in NAMES:
@@ -94,6 +95,7 @@ def versions() -> list[Row]:
         ]
         rows += [row._replace(cluster_id=f"{name} mixed") for row in _mixed_versions(polls)]
         rows += [row._replace(cluster_id=f"{name} cut") for row in _cut(polls, chance)]
+        rows += _watched(polls, f"{name} watched")
     return rows
 
 
@@ -121,6 +123,23 @@ def _skewed(polls: Iterable[Row], name: str, broker: int, skew: timedelta) -> li
     """Return the polls as recorded if the clock that polls one broker is ahead by `skew`."""
     rows = [row._replace(cluster_id=name) for row in polls]
     rows = [row._replace(polled_at=row.polled_at + skew) if row.broker_id == broker else row for row in rows]
+    return sorted(rows, key=lambda row: row.polled_at)
+
+
+def _watched(polls: Iterable[Row], name: str) -> list[Row]:
+    """Return the polls of three pollers: the recorded one, one that reaches no broker, and one that reaches two.
+
+    The others poll every five seconds, the last one with a clock that is 10 seconds ahead.
+    """
+    rows = [row._replace(cluster_id=name, poller_id="recorded") for row in polls]
+    later = _thinned(polls, name, 10)
+    brokers_reached: dict[str, tuple[int, ...]] = {"cut-off": (), "ahead": (1, 3)}
+    for poller_id, delay in (("cut-off", 0.11), ("ahead", 10.0)):
+        for row in later:
+            copy = row._replace(polled_at=row.polled_at + timedelta(seconds=delay), poller_id=poller_id)
+            if row.frame is not None and row.broker_id not in brokers_reached[poller_id]:
+                copy = copy._replace(frame=None, kind=RowKind.ERROR, error="connect: timed out")
+            rows.append(copy)
     return sorted(rows, key=lambda row: row.polled_at)
 
 
@@ -200,6 +219,14 @@ def commit_silver(tables: dict[str, pa.Table], out: Path) -> None:
                 file = TableFile(output, FileKind.SILVER, folder, {"date": day}, table.arrow, table.time)
                 file.write(rows.filter(pc.equal(days, day)))
                 change.added.setdefault(folder, []).append(file.close().data_file)
+        # Gold finds the clusters that several pollers poll by their reporters.
+        polls = (
+            tables["polls"]
+            .select(["cluster_id", "broker_id", "endpoint", "poller_id"])
+            .group_by(["cluster_id", "broker_id", "endpoint", "poller_id"])
+        )
+        for reporter in polls.aggregate([]).to_pylist():
+            change.reporters[reporter_key(*reporter.values())] = {"last": 0, "state": "", "days": {}}
         firsts = [file.first for file in change.added.get("silver/polls", ()) if file.first is not None]
         change.oldest = min(firsts, default=None)
         store.commit(change)

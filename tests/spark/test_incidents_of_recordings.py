@@ -153,7 +153,7 @@ def kinds(incidents: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize("name", recorded.NAMES)
-@pytest.mark.parametrize("poller", ["every 2 s", "2 late", "lossy", "mixed", "skewed", "cut"])
+@pytest.mark.parametrize("poller", ["every 2 s", "2 late", "lossy", "mixed", "skewed", "cut", "watched"])
 def test_worse_poller_gives_same_incidents(name: str, poller: str, incidents: dict[str, list[dict[str, Any]]]) -> None:
     assert kinds(incidents[f"{name} {poller}"]) == kinds(incidents[name])
 
