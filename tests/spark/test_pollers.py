@@ -70,11 +70,11 @@ def test_outage_that_all_pollers_see_does_not_change_the_leader() -> None:
             assert periods(a=polls(FAST, failing=outage), b=polls(SLOW, start=0.2, failing=outage)) == alone("a")
 
 
-def test_outage_between_two_polls_of_another_poller_is_no_contradiction() -> None:
+def test_outage_between_two_polls_of_another_poller_is_not_contradicted() -> None:
     assert periods(a=polls(FAST, failing=((61, 76),)), b=polls(30.0)) == alone("a")
 
 
-def test_response_while_broker_shuts_down_is_no_contradiction() -> None:
+def test_response_while_broker_shuts_down_contradicts_nothing() -> None:
     """One connection is closed at 60.0, another one still has a response at 60.3."""
     outage = ((60.0, 80.0),)
     other = polls(SLOW, start=0.3, failing=((60.4, 80.0),))

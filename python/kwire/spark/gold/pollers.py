@@ -8,7 +8,7 @@ of request (API key), and only its polls and reports count. The others are follo
    broker before and after another one has received a response was wrong in between. All its polls from its first
    failure to its next response are then void: they say something about its network or its permissions. "After" means a
    request that was sent after that response; "before" means at least `CLOSING` before it, because the connections of a
-   broker that shuts down do not end all at once. So a single failure beside a response is no contradiction, and no
+   broker that shuts down do not end all at once. So a single failure beside a response contradicts nothing, and no
    failed poll of a real outage is void: as long as it lasts, no poller gets a response.
 2. *A poller is present* from a poll to the next one, unless polls are void or `PATIENCE` has passed without one.
 3. *The leader* is the present poller that polls the broker most often, since its times are the finest; of equals, the
