@@ -81,8 +81,9 @@ def test_expected_cluster_id_is_not_bypassed_by_options_of_a_tool(server: socket
 
 def test_read_only_cluster_allows_dry_runs_and_tools_that_read(server: socket.socket) -> None:
     cluster = ClusterChoice("prod", address(server), read_only=True)
-    arguments = {"tool": "topics", "arguments": ["--list", "--zookeeper", "nosuch.invalid:1"], "broker": None}
+    listing = ["--list", "--zookeeper", "nosuch.invalid:1"]
+    arguments = {"tool": "topics", "arguments": listing, "broker": None}
     run("tools", "run", cluster, arguments, dry_run=True)
     with pytest.raises(Exception, match=r"topics: ") as failure:
-        run("tools", "run", cluster, {**arguments, "arguments": [*arguments["arguments"], "--time-limit", "0.1"]})
+        run("tools", "run", cluster, {**arguments, "arguments": [*listing, "--time-limit", "0.1"]})
     assert "read-only" not in str(failure.value)
