@@ -12,8 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kwire.capture import SCHEMA, Capture, Row, RowKind, SegmentRollError, read, replay, segments
-from kwire.capture.rows import to_batch
+from kwire.capture import Capture, Row, SegmentRollError, read, replay, segments
 from tests.capture.sample_rows import at, error_row, metadata, response_row
 
 ROOT = Path(__file__).parent.parent.parent
@@ -188,19 +187,6 @@ def test_tail_with_another_schema_is_torn_entirely(tmp_path: Path) -> None:
         [found] = capture.recovered
 
     assert (found.rows, found.torn_bytes) == (0, size)
-
-
-def test_tail_without_checksums_is_read(tmp_path: Path) -> None:
-    rows = [
-        response_row(0, metadata(1))._replace(kind=RowKind.FULL, cluster_id="cluster-one"),
-        error_row(1)._replace(kind=RowKind.ERROR),
-    ]
-    tail = tmp_path / "_tail-000000000000.arrows"
-    with pa.OSFile(str(tail), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as stream:
-        for row in rows:
-            stream.write_batch(to_batch([row]))
-
-    assert list(replay(tmp_path)) == rows
 
 
 def test_tail_is_an_arrow_stream(tmp_path: Path) -> None:

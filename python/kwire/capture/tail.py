@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _SCHEMA = SCHEMA.with_metadata({"kwire.checksum": "crc32"})
-"""The schema of a tail. Tails without checksums, which older versions wrote, lack the metadata."""
+"""The schema of a tail."""
 
 _PREFIX = 8
 """Bytes of an IPC message before its metadata: a marker and the size of the metadata."""
@@ -154,11 +154,10 @@ class TailReader:
             complete = 0
             try:
                 messages = pa.ipc.MessageReader.open_stream(file)
-                schema = pa.ipc.read_schema(messages.read_next_message())
-                with_checksums = _has_checksums(schema)
+                _check_schema(pa.ipc.read_schema(messages.read_next_message()))
                 complete = file.tell()
                 while True:
-                    yield _read_batch(messages.read_next_message(), schema, with_checksums=with_checksums)
+                    yield _read_batch(messages.read_next_message())
                     complete = file.tell()
             except StopIteration:
                 pass
@@ -171,10 +170,9 @@ class TailReader:
             self.torn_bytes = file.size() - complete
 
 
-def _has_checksums(schema: pa.Schema) -> bool:
-    if not is_capture(schema) or schema.metadata not in (None, _SCHEMA.metadata):
+def _check_schema(schema: pa.Schema) -> None:
+    if not schema.equals(_SCHEMA, check_metadata=True):
         raise ValueError("the schema is not that of a tail")
-    return schema.metadata is not None
 
 
 def _with_checksum(message: pa.Buffer) -> bytes:
@@ -187,17 +185,16 @@ def _with_checksum(message: pa.Buffer) -> bytes:
     return b"".join((plain[:4], size, metadata, checksum, body))
 
 
-def _read_batch(message: pa.Message, schema: pa.Schema, *, with_checksums: bool) -> pa.RecordBatch:
-    """Return the batch of a message with the columns of `SCHEMA`.
+def _read_batch(message: pa.Message) -> pa.RecordBatch:
+    """Return the batch of a message.
 
     Raises:
         ValueError: the checksum does not match, or Arrow finds an invalid value.
     """
-    if with_checksums:
-        metadata = memoryview(message.metadata)
-        found = int.from_bytes(metadata[-_CHECKSUM:], "little")
-        if found != crc32(message.body, crc32(metadata[:-_CHECKSUM])):
-            raise ValueError("checksum mismatch")
-    batch = pa.ipc.read_record_batch(message, schema.remove_metadata())
+    metadata = memoryview(message.metadata)
+    found = int.from_bytes(metadata[-_CHECKSUM:], "little")
+    if found != crc32(message.body, crc32(metadata[:-_CHECKSUM])):
+        raise ValueError("checksum mismatch")
+    batch = pa.ipc.read_record_batch(message, SCHEMA)
     batch.validate(full=True)
-    return with_all_columns(batch)
+    return batch
