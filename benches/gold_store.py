@@ -178,11 +178,10 @@ class MeasuredStore:
                 hour = self.first + number * HOUR
                 for cluster in self.clusters:
                     for name, rows in cluster.silver(hour, first=number == 0).items():
-                        time = "polled_at" if name == "polls" else "at"
                         folder, partition = f"silver/{name}", {"date": f"{hour:%Y-%m-%d}"}
-                        file = TableFile(output, FileKind.SILVER, folder, partition, rows.schema, time)
+                        file = TableFile(output, FileKind.SILVER, folder, partition, rows.schema)
                         file.write(rows)
-                        change.added.setdefault(folder, []).append(file.close().data_file)
+                        change.added.setdefault(folder, []).append(file.close().file)
             firsts = [file.first for file in change.added["silver/polls"] if file.first is not None]
             change.oldest = min(firsts)
             self.store.commit(change)

@@ -66,10 +66,9 @@ def _add_batch(store: Store, cluster: Cluster, number: int) -> None:
         change = Change("ingest", record.number, streams={"stream": number})
         output = Output(store.location)
         for folder, rows in tables.items():
-            time = "at" if "at" in rows.column_names else "polled_at"
-            file = TableFile(output, FileKind.SILVER, folder, {"date": f"{at:%Y-%m-%d}"}, rows.schema, time)
+            file = TableFile(output, FileKind.SILVER, folder, {"date": f"{at:%Y-%m-%d}"}, rows.schema)
             file.write(rows)
-            change.added[folder] = [file.close().data_file]
+            change.added[folder] = [file.close().file]
         store.commit(change)
 
     store.transact(commit)

@@ -31,20 +31,9 @@ def s3_server(environment: pytest.MonkeyPatch) -> Iterator[str]:
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def answers() -> bool:
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", port)) == 0
-
     try:
-        eventually_sync(answers, "the S3 server", within=120)
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-            "AWS_ALLOW_HTTP": "true",
-            "AWS_ACCESS_KEY_ID": "id",
-            "AWS_SECRET_ACCESS_KEY": "key",
-            "AWS_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }.items():
+        eventually_sync(lambda: accepts_connections(port), "the S3 server", within=120)
+        for name, value in client_environment(port).items():
             environment.setenv(name, value)
         endpoint = pyarrow.fs.S3FileSystem(
             endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True, region="us-east-1"
@@ -54,3 +43,21 @@ def s3_server(environment: pytest.MonkeyPatch) -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
+
+
+def accepts_connections(port: int) -> bool:
+    """Return whether a server listens at a port of this machine."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def client_environment(port: int) -> dict[str, str]:
+    """Return the environment variables of the clients of a server."""
+    return {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "id",
+        "AWS_SECRET_ACCESS_KEY": "key",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }

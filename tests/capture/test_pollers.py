@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.capture import SCHEMA, Capture, read_segment, replay, segments
-from kwire.capture.rows import FORMER_COLUMNS, RowKind, to_rows
+from kwire.capture.rows import FORMER_COLUMNS, to_rows
 from tests.capture.sample_rows import decoded, error_row, metadata, response_row
 
 if TYPE_CHECKING:
@@ -78,17 +78,3 @@ def test_capture_of_earlier_version_is_read_and_continued(tmp_path: Path) -> Non
     replayed = list(replay(tmp_path))
     assert [row.poller_id is None for row in replayed] == [True, True, True, False]
     assert [decoded(row).topics[0].partitions[0].leader_id for row in replayed] == [1, 1, 1, 2]
-
-
-def test_tail_of_earlier_version_is_recovered(tmp_path: Path) -> None:
-    tmp_path.joinpath("_lock").touch()
-    with pa.OSFile(str(tmp_path / "_tail-000000000000.arrows"), "wb") as file, pa.ipc.new_stream(file, FORMER) as tail:
-        values = [
-            {name: getattr(error_row(1)._replace(kind=RowKind.ERROR, cluster_id=""), name) for name in FORMER.names}
-        ]
-        tail.write_table(pa.Table.from_pylist(values, FORMER))
-
-    with Capture(tmp_path) as capture:
-        assert [tail.rows for tail in capture.recovered] == [1]
-
-    assert [row.poller_id for row in replay(tmp_path)] == [None]

@@ -216,9 +216,9 @@ def commit_silver(tables: dict[str, pa.Table], out: Path) -> None:
             days = pc.strftime(rows.column(table.time), format="%Y-%m-%d")
             for day in sorted(set(days.to_pylist())):
                 folder = f"silver/{name}"
-                file = TableFile(output, FileKind.SILVER, folder, {"date": day}, table.arrow, table.time)
+                file = TableFile(output, FileKind.SILVER, folder, {"date": day}, table.arrow)
                 file.write(rows.filter(pc.equal(days, day)))
-                change.added.setdefault(folder, []).append(file.close().data_file)
+                change.added.setdefault(folder, []).append(file.close().file)
         # Gold finds the clusters that several pollers poll by their reporters.
         polls = (
             tables["polls"]

@@ -1,23 +1,17 @@
-"""Merging files, deleting unused ones, expiring days, and migrating the layout before Delta tables."""
+"""Merging files, deleting unused ones, and expiring days."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kwire.cli.program import run
 from kwire.spark import maintenance
-from kwire.spark.migration import NothingToMigrate, migrate
 from kwire.spark.record import DataFile, Record
-from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import NotAStore, Store
-from tests.spark import recorded
-from tests.spark.test_store import TABLES, clusters, commit, everywhere, ingest
+from kwire.spark.store import Store
+from tests.spark.test_store import TABLES, clusters, commit, everywhere, ingest, make_older
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,11 +59,30 @@ def test_vacuum_deletes_files_that_no_table_has(tmp_path: Path) -> None:
 
     assert maintenance.vacuum(store, timedelta(hours=1)) == 0
     assert maintenance.vacuum(store, timedelta(minutes=20)) == 0
-    assert maintenance.vacuum(store, NOTHING) == 2 * len(TABLES) + 2
+    assert maintenance.vacuum(store, NOTHING) == 2 * len(TABLES)
+    make_older(tmp_path / "_state", maintenance.KEPT)
+    make_older(tmp_path / TABLES[0], maintenance.KEPT)
+    assert maintenance.vacuum(store, NOTHING) == 2
 
     assert clusters(Store(str(tmp_path))) == everywhere("a", "b")
     commit(store, "c")
     assert clusters(store) == everywhere("a", "b", "c")
+
+
+@pytest.mark.parametrize("keep", [NOTHING, timedelta(hours=1)])
+def test_vacuum_keeps_files_of_ingest_in_progress(tmp_path: Path, keep: timedelta) -> None:
+    store, other = Store(str(tmp_path)), Store(str(tmp_path))
+    commit(store, "a")
+
+    def run(record: Record) -> None:
+        change = ingest(store, record, "b")
+        make_older(tmp_path / "silver", maintenance.KEPT - timedelta(hours=1))
+        assert maintenance.vacuum(other, keep) == 0
+        store.commit(change)
+
+    store.transact(run)
+
+    assert clusters(store) == everywhere("a", "b")
 
 
 def test_expire_removes_old_days_of_samples_only(tmp_path: Path) -> None:
@@ -119,46 +132,6 @@ def test_command_maintains_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
         ["optimize", *out, "--keep", "1d"],
         ["vacuum", *out, "--gold"],
         ["vacuum", "--out", str(tmp_path / "none")],
-        ["migrate", *out],
+        ["repair", *out, "--keep", "1d"],
     ):
         assert run(["pipeline", *arguments]) == 2
-
-
-def test_store_of_old_layout_is_migrated(tmp_path: Path) -> None:
-    rows = recorded.silver(recorded.bronze("zk39-public"))
-    moves = write_old_layout(tmp_path, rows)
-    with pytest.raises(NotAStore, match="kwire pipeline migrate"):
-        Store(str(tmp_path))
-
-    store = migrate(str(tmp_path))
-
-    snapshot = store.snapshot()
-    for name, table in rows.items():
-        dataset = snapshot.dataset(f"silver/{name}")
-        assert dataset is not None
-        assert dataset.to_table().drop(["date"]).num_rows == table.num_rows
-    assert store.newest().progress.reporters == {"c/1": {"state": "", "last": 5, "days": {}}}
-    assert store.oldest_poll_since(0, 1) == min(rows["polls"]["polled_at"].to_pylist())
-    assert (tmp_path / moves[0][1]).exists()
-    assert not any((tmp_path / name).exists() for name in ("_log", "_staging", "gold"))
-    with pytest.raises(NothingToMigrate):
-        migrate(str(tmp_path))
-
-
-def write_old_layout(root: Path, tables: dict[str, pa.Table]) -> list[tuple[str, str]]:
-    """Write a store as kwire wrote it before Delta tables, after a crash during the moves of a commit."""
-    moves = []
-    for name in SILVER_SCHEMAS:
-        place = f"silver/{name}/date=2026-11-21/000000000001-a.parquet"
-        staged = f"_staging/x/{place}" if name == "polls" else place
-        empty = f"silver/{name}/date=1970-01-01/empty.parquet"
-        for path, rows in ((staged, tables[name]), (empty, tables[name].slice(0, 0))):
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(rows, root / path)
-        if staged != place:
-            moves.append((staged, place))
-    (root / "gold/_state").mkdir(parents=True)
-    (root / "_log").mkdir()
-    record = {"number": 1, "reporters": {"c/1": {"state": "", "last": 5, "days": {}}}, "moves": moves, "removed": []}
-    (root / "_log/000000000001.json").write_text(json.dumps(record))
-    return moves

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from kwire.capture.rows import Row
 
-COMMAND = [sys.executable, "-m", "kwire", "pipeline"]
-MODULE = [sys.executable, "-m", "kwire.spark.pipeline"]
+COMMAND = [sys.executable, "-m", "kwire", "pipeline", "ingest"]
+MODULE = [sys.executable, "-m", "kwire.spark.pipeline", "ingest"]
 ROWS = bronze(RECORDING)[:700]
 STATE = [name for name in TABLES if name != "polls"]  # a capture has 'same' rows where a recording repeats frames
 
@@ -84,6 +84,7 @@ def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: di
             "--conf",
             "spark.executor.memory=600m",
             str(kwire.spark.pipeline.__file__),
+            "ingest",
             "--recording",
             str(recording),
             "--out",
@@ -221,7 +222,7 @@ def test_invalid_options_are_rejected_before_spark_starts(
     monkeypatch.delenv("SPARK_ENV_LOADED", raising=False)
     (tmp_path / "text").write_text("not parquet")
 
-    assert run(["pipeline", *arguments]) == 2
+    assert run(["pipeline", "ingest", *arguments]) == 2
     assert reason in capsys.readouterr().err.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import deltalake
@@ -22,7 +22,16 @@ from kwire.spark import delta_table
 from kwire.spark.delta_table import IncompatibleTable
 from kwire.spark.record import RECORDS, Change, Record, reporter_key
 from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.store import MERGED_INGESTS, RECORDS_KEPT, ConcurrentCommit, NotAStore, Store
+from kwire.spark.store import (
+    MERGED_INGESTS,
+    RECORDS_AGE,
+    RECORDS_KEPT,
+    RECORDS_SWEPT,
+    ConcurrentCommit,
+    MissingFiles,
+    NotAStore,
+    Store,
+)
 from kwire.spark.writing import FileKind, Output, TableFile
 
 if TYPE_CHECKING:
@@ -41,12 +50,10 @@ def ingest(store: Store, record: Record, name: str, rows: int = 1, stream: tuple
     change.streams.update([stream] if stream else [])
     for folder in TABLES:
         table = SILVER_SCHEMAS[folder.removeprefix("silver/")]
-        file = TableFile(
-            Output(store.location), FileKind.SILVER, folder, {"date": f"{DAY:%Y-%m-%d}"}, table.arrow, None
-        )
+        file = TableFile(Output(store.location), FileKind.SILVER, folder, {"date": f"{DAY:%Y-%m-%d}"}, table.arrow)
         values = [{"cluster_id": name, table.time: DAY} for _ in range(rows)]
         file.write(pa.Table.from_pylist(values, schema=table.arrow))
-        change.added[folder] = [file.close().data_file]
+        change.added[folder] = [file.close().file]
     return change
 
 
@@ -157,16 +164,95 @@ def test_other_programs_read_tables(tmp_path: Path) -> None:
         assert connection.execute("SELECT DISTINCT cluster_id FROM partitions").fetchall() == [("a",)]
 
 
-def test_old_records_are_deleted_and_rows_of_ingests_merged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ingest", "gold"])
+def test_commit_that_many_others_overtake_is_committed(tmp_path: Path, kind: str) -> None:
+    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    commit(first, "before")
+    attempts: list[int] = []
+
+    def run(record: Record) -> None:
+        slow = ingest(first, record, "slow") if kind == "ingest" else Change("gold", record.number, gold={"until": 1})
+        for number in range(2 * RECORDS_KEPT if not attempts else 0):
+            second.commit(Change("ingest", second.newest().number, streams={"query": number}))
+        attempts.append(record.number)
+        first.commit(slow)
+
+    first.transact(run)
+
+    assert attempts == [1]
+    assert first.newest().number == 2 + 2 * RECORDS_KEPT
+
+
+def test_commit_is_computed_again_if_records_of_others_are_deleted(tmp_path: Path) -> None:
+    """They are kept for hours; a commit that took longer cannot know what it conflicts with."""
+    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    attempts: list[int] = []
+
+    def run(record: Record) -> None:
+        change = ingest(first, record, "slow")
+        if not attempts:
+            commit(second, "other")
+            [deleted] = (tmp_path / RECORDS).iterdir()
+            commit(second, "another")
+            deleted.unlink()
+        attempts.append(record.number)
+        first.commit(change)
+
+    first.transact(run)
+
+    assert attempts == [0, 2]
+    assert clusters(first) == everywhere("slow", "other", "another")
+
+
+def test_old_records_are_deleted_by_age_and_rows_of_ingests_merged(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
-    for number in range(MERGED_INGESTS + RECORDS_KEPT):
+    commits = MERGED_INGESTS + RECORDS_KEPT
+    for number in range(commits - 1):
         store.commit(Change("ingest", number, streams={"query": number}))
+    assert len(list((tmp_path / RECORDS).iterdir())) == commits - 1
+    make_older(tmp_path / RECORDS, RECORDS_AGE)
+    store.commit(Change("ingest", commits - 1, streams={"query": commits}))
 
     table = deltalake.DeltaTable(str(tmp_path / "ingests"))
-    assert sorted(table.to_pyarrow_table()["number"].to_pylist()) == list(range(1, MERGED_INGESTS + RECORDS_KEPT + 1))
+    assert sorted(table.to_pyarrow_table()["number"].to_pylist()) == list(range(1, commits + 1))
     assert len(table.file_uris()) <= RECORDS_KEPT
     assert len(list((tmp_path / RECORDS).iterdir())) == RECORDS_KEPT
     assert store.snapshot(number=3).number == 3
+
+
+def test_record_of_a_killed_writer_releases_no_state_that_is_used(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    used = {"state": "_state/used.parquet", "last": 0, "days": {}}
+    store.commit(Change("ingest", 0, reporters={"c/1": used}))
+    (tmp_path / "_state").mkdir()
+    (tmp_path / "_state/used.parquet").write_bytes(b"")
+    undecided = Record(2, store.newest().progress, Change("ingest", 1), ["_state/used.parquet"])
+    (tmp_path / RECORDS / "000000000002-killed.json").write_bytes(undecided.dump())
+    make_older(tmp_path / RECORDS, RECORDS_AGE)
+    for number in range(1, RECORDS_SWEPT + RECORDS_KEPT):
+        store.commit(Change("ingest", number, streams={"query": number}))
+
+    assert not (tmp_path / RECORDS / "000000000002-killed.json").exists()
+    assert (tmp_path / "_state/used.parquet").exists()
+
+
+def test_commit_of_deleted_files_is_refused(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    change = ingest(store, store.newest(), "a")
+    [file] = change.added[TABLES[1]]
+    (tmp_path / TABLES[1] / file.path).unlink()
+
+    with pytest.raises(MissingFiles, match=rf"1 of the files to commit do not exist, such as {TABLES[1]}/.*again"):
+        store.commit(change)
+
+    assert clusters(store) == everywhere()
+
+
+def make_older(folder: Path, age: timedelta) -> None:
+    """Set the times of files to an age."""
+    at = (datetime.now(UTC) - age).timestamp() - 1
+    for path in folder.rglob("*.*"):
+        os.utime(path, (at, at))
 
 
 def test_columns_that_a_table_lacks_are_added(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from kwire.capture.rows import SCHEMA, is_capture, with_all_columns
+from kwire.capture.rows import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

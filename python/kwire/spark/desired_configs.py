@@ -30,7 +30,7 @@ def set_desired_configs(out: str, cluster_id: str, wanted: Mapping[Resource, Map
         wanted: the desired values by resource and config. Resources that are not in it are not compared.
 
     Raises:
-        NotAStore: `out` is a file, or has the layout of an older version of kwire.
+        NotAStore: `out` is a file.
         StoreInUse: other processes write all the time.
     """
     store = Store(out)
@@ -60,12 +60,11 @@ def _replace(store: Store, record: Record, cluster_id: str, wanted: Mapping[Reso
     for name, value in new.items():
         values = (cluster_id, *name, value, now, None)
         rows.append(dict(zip(DESIRED.names, values, strict=True)))
-    file = TableFile(
-        Output(store.location), FileKind.SILVER, DESIRED.folder, {"date": OPEN, "hour": "0"}, DESIRED.arrow, None
-    )
+    partition = {"date": OPEN, "hour": "0"}
+    file = TableFile(Output(store.location), FileKind.SILVER, DESIRED.folder, partition, DESIRED.arrow)
     file.write(pa.Table.from_pylist(rows, schema=DESIRED.arrow))
     change = Change("desired", record.number)
-    change.added[DESIRED.folder] = [file.close().data_file]
+    change.added[DESIRED.folder] = [file.close().file]
     change.removed[DESIRED.folder] = snapshot.files(DESIRED.folder)
     store.commit(change)
     return len(new) + changed

@@ -113,7 +113,7 @@ class IngestTask(NamedTuple):
                         )
                         rows = rows.filter(pc.invert(own))
                 if rows.num_rows:
-                    copy = TableFile(output, FileKind.REWRITTEN, folder, {"date": day}, declared.arrow, declared.time)
+                    copy = TableFile(output, FileKind.REWRITTEN, folder, {"date": day}, declared.arrow)
                     copy.write(rows)
                     entries.append(copy.close())
         yield manifest(entries)

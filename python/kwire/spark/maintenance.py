@@ -5,13 +5,11 @@ All of it runs in the driver, without Spark, while others read and write.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from deltalake import DeltaTable
-
+from kwire.spark import delta_table
 from kwire.spark.inputs import INPUTS
 from kwire.spark.record import INGESTS, LATE, RECORDS, STATE, Change, DataFile, Record
 from kwire.spark.snapshot import Snapshot
@@ -24,7 +22,7 @@ TARGET_BYTES = 64 << 20
 """Files of at least a quarter of this size are not merged; merged ones are not much larger than this."""
 
 KEPT = timedelta(days=7)
-"""How long files are kept by default after they were merged, replaced, or removed."""
+"""Default age at which files are deleted after they were merged, replaced, or removed: that of Delta Lake."""
 
 EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
 """Tables of which every old day can be deleted. The others of silver have the current state, however old it is."""
@@ -79,7 +77,7 @@ def _merge(output: Output, table: str, files: list[DataFile]) -> DataFile:
 
     schemas = [pq.read_schema(f"{table}/{file.path}", filesystem=output.files) for file in files]
     schema = pa.unify_schemas([each.remove_metadata() for each in schemas])
-    merged = TableFile(output, FileKind.REWRITTEN, table, files[0].partition, schema, files[0].time)
+    merged = TableFile(output, FileKind.REWRITTEN, table, files[0].partition, schema)
     for file in files:
         with pq.ParquetFile(f"{table}/{file.path}", filesystem=output.files) as parquet:
             for batch in parquet.iter_batches():
@@ -88,22 +86,22 @@ def _merge(output: Output, table: str, files: list[DataFile]) -> DataFile:
                     if field.name not in rows.column_names:  # the file is older than the column
                         rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
                 merged.write(rows.select(schema.names).cast(schema))
-    return merged.close().data_file
+    return merged.close().file
 
 
 def vacuum(store: Store, keep: timedelta) -> int:
-    """Delete files that no table has had since `keep` ago, in whole hours rounded up, and return their number.
+    """Delete files that were removed from their tables longer than `keep` ago, and return their number.
 
-    Snapshots that are older, and ingests that have been running for longer, lose their files.
+    Ages are rounded up to whole hours. Snapshots that are older lose their files. Files that no commit has named are
+    deleted at an age of at least `KEPT`: the ingest or the build that wrote them may still commit.
     """
+    unnamed = max(keep, KEPT)
     deleted = 0
     for table in [INGESTS, *store.snapshot().versions]:
-        delta = DeltaTable(store.location.child(table).native)
-        hours = math.ceil(keep / timedelta(hours=1))
-        deleted += len(delta.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True))
+        deleted += delta_table.vacuum(store.location.child(table).native, keep, unnamed)
     used = store.used_files()
     for path, changed in store.list_files(RECORDS, STATE, LATE):
-        if path not in used and changed < datetime.now(UTC) - keep:
+        if path not in used and changed < datetime.now(UTC) - unnamed:
             store.delete(path)
             deleted += 1
     return deleted

@@ -35,9 +35,9 @@ def to_change(record: Record, entries: Iterable[ManifestEntry]) -> Change:
                 if entry.cluster:
                     change.clusters[entry.address] = entry.cluster
             case WrittenFile() if entry.kind != FileKind.LATE:
-                change.added.setdefault(entry.table, []).append(entry.data_file)
+                change.added.setdefault(entry.table, []).append(entry.file)
                 if entry.table == "silver/polls" and entry.kind == FileKind.SILVER:
-                    change.oldest = oldest(change.oldest, entry.first)
+                    change.oldest = oldest(change.oldest, entry.file.first)
     return change
 
 
@@ -57,9 +57,9 @@ def to_report(entries: Iterable[ManifestEntry]) -> IngestReport:
 def row_counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:
     """Return the numbers of rows written to bronze and the tables of silver."""
     counts: Counter[str] = Counter()
-    for file in of_type(entries, WrittenFile):
-        if file.kind in {FileKind.SILVER, FileKind.BRONZE}:
-            counts[file.table.removeprefix("silver/")] += file.rows
+    for written in of_type(entries, WrittenFile):
+        if written.kind in {FileKind.SILVER, FileKind.BRONZE}:
+            counts[written.table.removeprefix("silver/")] += written.file.rows
     return dict(counts)
 
 

@@ -85,7 +85,7 @@ class Pipeline:
     delete files that were merged, replaced, or removed longer ago than `keep_replaced`.
 
     Raises:
-        NotAStore: `out` is a file, or has the layout of an older version of kwire.
+        NotAStore: `out` is a file.
         UnsupportedLocation: `out` has an unknown scheme.
     """
 
@@ -233,7 +233,7 @@ class Pipeline:
         """Ingest rows of bronze. `update` records where they came from."""
         rows = partition_by_broker(normalize(frames))
         entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
-        late = [file for file in of_type(entries, WrittenFile) if file.kind == FileKind.LATE]
+        late = [written.file for written in of_type(entries, WrittenFile) if written.kind == FileKind.LATE]
         try:
             if untimed := sum(each.rows for each in of_type(entries, UntimedRows)):
                 raise MissingPollTime(untimed)
@@ -271,14 +271,14 @@ class Pipeline:
 
     def _reopen(
         self,
-        late: list[WrittenFile],
+        late: list[DataFile],
         entries: list[ManifestEntry],
         record: Record,
         change: Change,
         report: IngestReport,
     ) -> None:
         """Ingest again what the brokers of late frames reported, from the beginning of the day on."""
-        frames = self._read(LATE, [each.data_file for each in late], DDL)
+        frames = self._read(LATE, late, DDL)
         snapshot = Snapshot(self._store.location, record.number, record.progress.versions)
         reopened = self._reopened(frames, record, change)
         kept_frames = self._bronze_of(reopened, entries, record, snapshot)
@@ -292,7 +292,7 @@ class Pipeline:
         task = IngestTask(self._store.location, reopened, clusters, self.reference_codec)
         again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
         progress = list(of_type(again, ReporterProgress))
-        new = [file for file in of_type(again, WrittenFile) if file.kind == FileKind.BRONZE]
+        new = [written.file for written in of_type(again, WrittenFile) if written.kind == FileKind.BRONZE]
         report.late = sum(file.rows for file in new)
         report.repeated = sum(file.rows for file in late) - report.late - refused_rows
         if not progress:
@@ -305,7 +305,11 @@ class Pipeline:
             for name in SILVER_SCHEMAS
         }
         paths = [f"{table}/{file.path}" for table, files in old.items() for file in files]
-        paths += [f"{file.table}/{file.path}" for file in of_type(entries, WrittenFile) if file.kind == FileKind.SILVER]
+        paths += [
+            f"{written.table}/{written.file.path}"
+            for written in of_type(entries, WrittenFile)
+            if written.kind == FileKind.SILVER
+        ]
         rewritten = self._rewrite(IngestTask(self._store.location, changed, {}, self.reference_codec), paths)
         others = [each for each in entries if not (isinstance(each, WrittenFile) and each.kind == FileKind.SILVER)]
         final = to_change(record, [*others, *again, *rewritten])
@@ -341,7 +345,7 @@ class Pipeline:
         """
         days = {(each["cluster"], each["broker"]): each["day"] for each in reopened.values()}
         files = [file for file in snapshot.files("silver/polls") if file.partition["date"] >= min(days.values())]
-        files += [file.data_file for file in of_type(entries, WrittenFile) if file.table == "silver/polls"]
+        files += [written.file for written in of_type(entries, WrittenFile) if written.table == "silver/polls"]
         polls = read_files(self.spark, self._store.location, "silver/polls", files, POLLS)
         in_silver: Counter[tuple[str, int]] = Counter()
         for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
@@ -390,7 +394,7 @@ class Pipeline:
         )
         first_day = min(each["day"] for each in reopened.values())
         files = [file for file in snapshot.files("bronze") if file.partition["date"] >= first_day]
-        files += [file.data_file for file in of_type(entries, WrittenFile) if file.kind == FileKind.BRONZE]
+        files += [written.file for written in of_type(entries, WrittenFile) if written.kind == FileKind.BRONZE]
         kept = self._read("bronze", files, DDL)
         for folder, capture in record.progress.captures.items():
             for first, stop in capture["spans"]:
@@ -413,7 +417,6 @@ class Pipeline:
                 with frames that are not in gold.
 
         Raises:
-            ValueError: the session's time zone is not UTC.
             StoreInUse: other processes build gold all the time.
         """
         from kwire.spark.gold import build

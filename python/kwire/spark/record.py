@@ -43,17 +43,18 @@ class DataFile:
         partition: the values of the partition columns.
         rows: number of rows.
         size: in bytes.
-        time: the time column of the table, if it has one.
-        first, last: the range of that column in microseconds since 1970; None if all its values are null.
+        first, last: the range of the first timestamp column in microseconds since 1970; None without values.
+        statistics: the JSON of `minValues`, `maxValues`, and `nullCount` as Delta writes them; empty for files that a
+            table lists.
     """
 
     path: str
     partition: dict[str, str]
     rows: int
     size: int
-    time: str | None = None
     first: int | None = None
     last: int | None = None
+    statistics: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Change:
     """What one commit changes. Tables are named by their folders, such as `silver/polls`.
 
     Attributes:
-        kind: 'ingest', `REOPENING`, 'gold', 'desired', 'optimize', 'expire', or 'migrate'.
+        kind: 'ingest', `REOPENING`, 'gold', 'desired', 'optimize', 'expire', or 'repair'.
         base: the number of the record that the change continues.
         reporters, clusters, captures, streams: new entries of `Progress`.
         gold: the new `Progress.gold`; None keeps it.

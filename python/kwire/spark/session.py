@@ -26,6 +26,8 @@ SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
+TIME_ZONE = "spark.sql.session.timeZone"
+
 FEWEST_PARTITIONS = 2
 """A build has about 50 stages, so each partition is 50 tasks, which cost 25 ms of CPU time each."""
 
@@ -68,7 +70,7 @@ def get_session() -> SparkSession:
     """Return the session that spark-submit configured, or a new local one with this Python."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("kwire").config("spark.sql.session.timeZone", "UTC")
+    builder = SparkSession.builder.appName("kwire").config(TIME_ZONE, "UTC")
     if not started_by_spark_submit():
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.config("spark.log.level", "ERROR")  # its warnings are about Spark, not about the data
@@ -96,6 +98,7 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
       build. The setting of the session is an upper bound.
     - No adaptive execution and no broadcasts: each shuffle and each broadcast would be a job of its own, and the sizes
       are known.
+    - The time zone of gold, which is partitioned into hours of UTC.
     - No generated code for little data: compiling it takes longer than running the queries.
 
     Args:
@@ -108,6 +111,7 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
         SHUFFLE_PARTITIONS: str(min(int(known), wanted)),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
+        TIME_ZONE: "UTC",
     }
     if size < COMPILED_BYTES:
         settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -127,6 +131,6 @@ def require_utc(spark: SparkSession) -> None:
     Raises:
         ValueError: the session has another time zone.
     """
-    zone = spark.conf.get("spark.sql.session.timeZone")
+    zone = spark.conf.get(TIME_ZONE)
     if zone not in UTC_NAMES:
-        raise ValueError(f"spark.sql.session.timeZone is {zone}: gold is partitioned by hours of UTC, set it to UTC")
+        raise ValueError(f"{TIME_ZONE} is {zone}: gold is partitioned by hours of UTC, set it to UTC")

@@ -21,39 +21,50 @@ import logging
 import threading
 import uuid
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deltalake import DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError
+from deltalake import Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from kwire.errors import KwireError
 from kwire.spark import delta_table
 from kwire.spark.delta_table import IncompatibleTable
-from kwire.spark.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, DataFile, Layout, Record
+from kwire.spark.file_statistics import data_file
+from kwire.spark.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, Layout, Record
 from kwire.spark.silver_tables import SILVER_SCHEMAS
 from kwire.spark.snapshot import Snapshot
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
+    from deltalake import DeltaTable
+
+    from kwire.spark.record import DataFile
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+RECORDS_AGE = timedelta(hours=6)
+"""Age at which records, and the states that only they refer to, are deleted: the longest ingest or build that can
+commit beside other writers. Chosen, not measured; ten streams with a batch every five seconds leave 43,200 records."""
+
 RECORDS_KEPT = 16
-"""Older records, and the states that only they refer to, are deleted."""
+"""Number of newest records that are kept whatever their age: a reader may be about to open one."""
+
+RECORDS_SWEPT = 16
+"""Number of commits from one search for old records to the next one, which lists all records."""
 
 ATTEMPTS = 10
-"""How often a commit is repeated that conflicts with other writers."""
+"""Maximum number of attempts of a commit that conflicts with other writers."""
 
 MERGED_INGESTS = 64
-"""How many files of `ingests` are merged into one."""
+"""Number of small files of `ingests` that are merged into one."""
 
 
 class StoreInUse(KwireError, RuntimeError):
@@ -65,6 +76,33 @@ class StoreInUse(KwireError, RuntimeError):
 
     def __str__(self) -> str:
         return f"{self.out}: {ATTEMPTS} attempts conflicted with commits of other processes: try again later"
+
+
+class MissingFiles(KwireError, RuntimeError):
+    """Files of a commit were deleted before it; nothing was committed."""
+
+    def __init__(self, out: str, paths: Sequence[str]) -> None:
+        super().__init__(out, paths)
+        self.out = out
+        self.paths = paths
+
+    def __str__(self) -> str:
+        return (
+            f"{self.out}: {len(self.paths)} of the files to commit do not exist, such as {self.paths[0]}: another"
+            " program deleted them; run the ingest or the build again"
+        )
+
+
+class DamagedStore(KwireError, RuntimeError):
+    """A file that the store needs does not exist."""
+
+    def __init__(self, out: str, path: str) -> None:
+        super().__init__(out, path)
+        self.out = out
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.out}: {self.path} does not exist: run `kwire pipeline check --out {self.out}`"
 
 
 class ConcurrentCommit(KwireError, RuntimeError):
@@ -118,14 +156,13 @@ class Store:
     Args:
         out: the folder.
         create: whether to create tables that do not exist.
-        old_layout: whether to accept a folder with the layout of an older version of kwire (`migration`).
 
     Raises:
-        NotAStore: `out` is a file, has the layout of an older version of kwire, or has no tables and `create` is false.
+        NotAStore: `out` is a file, or has no tables and `create` is false.
         UnsupportedLocation: `out` has an unknown scheme.
     """
 
-    def __init__(self, out: str, *, create: bool = True, old_layout: bool = False) -> None:
+    def __init__(self, out: str, *, create: bool = True) -> None:
         self.out = str(out)
         self.location = Location.parse(out)
         if self.location.is_path:
@@ -135,8 +172,6 @@ class Store:
                 Path(self.location.native).mkdir(parents=True, exist_ok=True)
         self._layouts = layouts()
         self._writing = threading.Lock()
-        if not old_layout and self.location.is_path and (Path(self.location.native) / "_log").is_dir():
-            raise NotAStore(self.out, "has the layout of kwire before Delta tables: run `kwire pipeline migrate`")
         if self._open(INGESTS) is None:
             if not create:
                 raise NotAStore(self.out, "has no tables of a pipeline")
@@ -152,7 +187,7 @@ class Store:
             ValueError: the commit is not known.
         """
         wanted = number is not None or at is not None
-        rows = self._rows_of(self._opened(INGESTS), -1 if wanted else None)
+        rows = self._rows_of(self.open_table(INGESTS), -1 if wanted else None)
         if number is not None:
             rows = list(dropwhile(lambda row: row["number"] != number, rows))
         if at is not None:
@@ -170,9 +205,13 @@ class Store:
         return Snapshot(self.location, 0, {})
 
     def newest(self) -> Record:
-        """Return the newest record, which may not be applied yet."""
-        rows = self._rows_of(self._opened(INGESTS), None)
-        return self.record(rows[0]["record"]) if rows else Record()
+        """Return the newest record, which is not always applied yet.
+
+        Raises:
+            DamagedStore: a file of `ingests`, or the record, does not exist.
+        """
+        rows = self._rows_of(self.open_table(INGESTS), None)
+        return self._newest_of(rows)
 
     def record(self, path: str) -> Record:
         """Read a record.
@@ -188,13 +227,13 @@ class Store:
 
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
         """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
-        rows = self._rows_of(self._opened(INGESTS), since)
+        rows = self._rows_of(self.open_table(INGESTS), since)
         found = (row["oldest"] for row in rows if since < row["number"] <= until)
         return min((at for at in found if at is not None), default=None)
 
     def has_replaced_rows(self, since: int, until: int) -> bool:
         """Return whether commits after `since` up to `until` replaced rows of silver, as late frames do."""
-        rows = self._rows_of(self._opened(INGESTS), since)
+        rows = self._rows_of(self.open_table(INGESTS), since)
         return any(row["kind"] == REOPENING for row in rows if since < row["number"] <= until)
 
     # Writing
@@ -221,22 +260,28 @@ class Store:
         """Commit a change. What others have committed since its base is kept.
 
         Raises:
-            ConcurrentCommit: another writer has changed what the change depends on.
+            ConcurrentCommit: another writer has changed what the change depends on, or has committed for so long that
+                this is not known any more.
+            MissingFiles: files of the change do not exist.
         """
+        self._check_files(change)
+        checked = change.base
         while True:
-            ingests = self._opened(INGESTS)
-            rows = self._rows_of(ingests, change.base)
-            newest = self.record(rows[0]["record"]) if rows else Record()
+            ingests = self.open_table(INGESTS)
+            rows = self._rows_of(ingests, checked)
+            newest = self._newest_of(rows)
             if change.is_empty(newest.progress) and change.base == newest.number:
                 return newest
             for row in rows:
-                if row["number"] > change.base and change.conflicts_with(self.record(row["record"]).change):
+                if row["number"] > checked and self._conflict(change, row["record"]):
                     raise ConcurrentCommit
+            checked = newest.number
             self.apply(newest)
             record = self._decide(ingests, newest, change)
             if record is not None:
                 self.apply(record)
-                self._delete_old_records(record)
+                if record.number % RECORDS_SWEPT == 0:
+                    self._delete_old_records(record)
                 return record
 
     def apply(self, record: Record) -> None:
@@ -262,14 +307,55 @@ class Store:
         for name in sorted(tables, key=lambda name: name == INGESTS):
             delta_table.create(self.location.child(name).native, tables[name])
 
+    # Repair (`store_check`)
+
+    def open_table(self, name: str) -> DeltaTable:
+        """Open a table that exists.
+
+        Raises:
+            DamagedStore: it does not.
+        """
+        table = self._open(name)
+        if table is None:
+            raise DamagedStore(self.out, f"the table {name}")
+        return table
+
+    def readable_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `ingests`, newest first, without those of files that cannot be read."""
+        import pyarrow as pa
+
+        rows: list[dict[str, Any]] = []
+        for file in delta_table.files_of(self.open_table(INGESTS)):
+            with suppress(DamagedStore, pa.ArrowInvalid):
+                rows += self._read(file).to_pylist()
+        return sorted(rows, key=lambda row: -row["number"])
+
+    def record_numbers(self) -> list[int]:
+        """Return the numbers of all records, also of those that were never decided."""
+        return [_number_of(path) for path, _ in self._records()]
+
+    def restore(self, newest: Record, change: Change, lost: Sequence[DataFile]) -> Record:
+        """Commit a repair that continues a record, and remove the files of `ingests` that are lost.
+
+        Raises:
+            StoreInUse: another process has committed.
+        """
+        record = self._decide(self.open_table(INGESTS), newest, change, lost)
+        if record is None:
+            raise StoreInUse(self.out)
+        self.apply(record)
+        return record
+
     # The steps of a commit
 
-    def _decide(self, ingests: DeltaTable, newest: Record, change: Change) -> Record | None:
+    def _decide(
+        self, ingests: DeltaTable, newest: Record, change: Change, lost: Sequence[DataFile] = ()
+    ) -> Record | None:
         """Write the next record and refer to it in `ingests`; None if another writer was faster."""
         number = newest.number + 1
-        versions = {name: self._opened(name).version() + 1 for name in change.tables}
+        versions = {name: self.open_table(name).version() + 1 for name in change.tables}
         missing = [name for name in self._layouts if name not in newest.progress.versions and name not in versions]
-        versions |= {name: self._opened(name).version() for name in missing if name != INGESTS}
+        versions |= {name: self.open_table(name).version() for name in missing if name != INGESTS}
         progress = newest.progress.after(change, versions)
         released = sorted(newest.progress.states() - progress.states())
         record = Record(number, progress, change, released)
@@ -284,44 +370,80 @@ class Store:
             "versions": list(progress.versions.items()),
             "record": path,
         }
-        added, removed = self._write_rows(ingests, row)
+        files = [file for file in delta_table.files_of(ingests) if file not in lost]
+        added, merged = self._write_rows(files, row)
         transactions = [Transaction(delta_table.APPLICATION, number)]
         transactions += [Transaction(stream, batch) for stream, batch in change.streams.items()]
         try:
-            delta_table.write(ingests, [added], removed, transactions)
-        except CommitFailedError:
+            delta_table.write(ingests, [added], [*merged, *lost], transactions)
+        except (DeltaError, OSError) as error:
+            # When the answer to a successful request is lost, the client of the object store repeats the request, and
+            # the second one is refused. So a refused commit may be this one, which needs its files.
+            if self._is_decided(number, path):
+                return record
+            if not isinstance(error, CommitFailedError):
+                raise  # the request may still arrive: the files must stay
             self.delete(path)
             self.delete(f"{INGESTS}/{added.path}")
             return None
         return record
 
-    def _write_rows(self, ingests: DeltaTable, row: dict[str, Any]) -> tuple[DataFile, list[DataFile]]:
+    def _is_decided(self, number: int, path: str) -> bool:
+        """Return whether `ingests` refers to a record."""
+        return any(row["record"] == path for row in self._rows_of(self.open_table(INGESTS), number))
+
+    def _newest_of(self, rows: list[dict[str, Any]]) -> Record:
+        """Return the record of the first of these rows of `ingests`."""
+        if not rows:
+            return Record()
+        try:
+            return self.record(rows[0]["record"])
+        except FileNotFoundError:
+            raise DamagedStore(self.out, rows[0]["record"]) from None
+
+    def _conflict(self, change: Change, path: str) -> bool:
+        """Return whether a change conflicts with a record of another writer, or the record was deleted meanwhile."""
+        try:
+            return change.conflicts_with(self.record(path).change)
+        except FileNotFoundError:
+            return True
+
+    def _check_files(self, change: Change) -> None:
+        """Check that the files of a change exist: readers of all tables fail once one is committed that does not."""
+        from pyarrow.fs import FileType
+
+        paths = [f"{table}/{file.path}" for table, files in change.added.items() for file in files]
+        if missing := [info.path for info in self.files.get_file_info(paths) if info.type == FileType.NotFound]:
+            raise MissingFiles(self.out, missing)
+
+    def _write_rows(self, files: list[DataFile], row: dict[str, Any]) -> tuple[DataFile, list[DataFile]]:
         """Write a row of `ingests`, together with those of small files if there are many of them."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         schema = self._layouts[INGESTS].schema
         rows = pa.Table.from_pylist([row], schema=schema)
-        merged = [file for file in delta_table.files_of(ingests) if file.rows < MERGED_INGESTS**2]
+        merged = [file for file in files if file.rows < MERGED_INGESTS**2]
         if len(merged) < MERGED_INGESTS:
             merged = []
         else:
             rows = pa.concat_tables([*(self._read(file) for file in merged), rows])
         path = f"{row['number']:012}-{uuid.uuid4().hex}.parquet"
-        pq.write_table(rows, f"{INGESTS}/{path}", filesystem=self.files, compression="zstd")
+        footers: list[pq.FileMetaData] = []
+        pq.write_table(rows, f"{INGESTS}/{path}", filesystem=self.files, compression="zstd", metadata_collector=footers)
         size = self.files.get_file_info(f"{INGESTS}/{path}").size
-        times = rows["committed_at"].cast(pa.int64()).to_pylist()
-        return DataFile(path, {}, len(times), size, "committed_at", min(times), max(times)), merged
+        return data_file(path, {}, size, *footers), merged
 
-    def _delete_old_records(self, record: Record) -> None:
+    def _delete_old_records(self, newest: Record) -> None:
         """Delete records that are no longer needed, and the states that they have released."""
-        for path in self._records():
-            number = int(path.removeprefix(f"{RECORDS}/").partition("-")[0])
-            if number <= record.number - RECORDS_KEPT:
-                with suppress(FileNotFoundError):  # another writer may delete it too
-                    for state in self.record(path).released:
-                        self.delete(state)
-                self.delete(path)
+        used = newest.progress.states()  # a record that was never decided has released states that are still used
+        for path, changed in self._records():
+            if _number_of(path) > newest.number - RECORDS_KEPT or changed > datetime.now(UTC) - RECORDS_AGE:
+                continue
+            with suppress(FileNotFoundError):  # another writer may delete it too
+                for state in set(self.record(path).released) - used:
+                    self.delete(state)
+            self.delete(path)
 
     # Files
 
@@ -339,14 +461,14 @@ class Store:
     def used_files(self) -> set[str]:
         """Return the records that are kept, and the states that they refer to."""
         used = set()
-        for path in self._records():
+        for path, _ in self._records():
             record = self.record(path)
             used |= {path, *record.progress.states(), *record.released}
         return used
 
-    def _records(self) -> list[str]:
-        """Return the paths of all records; on HDFS, one that is being written has a name with a dot before it."""
-        return [path for path, _ in self.list_files(RECORDS) if not path.removeprefix(f"{RECORDS}/").startswith(".")]
+    def _records(self) -> list[tuple[str, datetime]]:
+        """Return the paths and times of all records, without those that HDFS is writing: a dot precedes their names."""
+        return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
 
     def _rows_of(self, ingests: DeltaTable, since: int | None) -> list[dict[str, Any]]:
         """Return rows of `ingests`, newest first: at least those from number `since` on, or the last two."""
@@ -361,13 +483,14 @@ class Store:
     def _read(self, file: DataFile) -> pa.Table:
         import pyarrow.parquet as pq
 
-        return pq.read_table(f"{INGESTS}/{file.path}", filesystem=self.files, schema=self._layouts[INGESTS].schema)
+        path = f"{INGESTS}/{file.path}"
+        try:
+            return pq.read_table(path, filesystem=self.files, schema=self._layouts[INGESTS].schema)
+        except FileNotFoundError:
+            raise DamagedStore(self.out, path) from None
 
     def _open(self, name: str) -> DeltaTable | None:
         return delta_table.open_table(self.location.child(name).native)
-
-    def _opened(self, name: str) -> DeltaTable:
-        return DeltaTable(self.location.child(name).native)
 
     def _write(self, path: str, content: bytes) -> None:
         if self.location.is_path:
@@ -379,3 +502,8 @@ class Store:
         """Delete a file; another process may have deleted it already."""
         with suppress(FileNotFoundError):
             self.files.delete_file(path)
+
+
+def _number_of(path: str) -> int:
+    """Return the number of the commit in the path of a record."""
+    return int(path.removeprefix(f"{RECORDS}/").partition("-")[0])

@@ -7,15 +7,19 @@ others. Rows are written in groups, so memory is bounded by one group per table.
 
 from __future__ import annotations
 
+import builtins
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from kwire.spark.file_statistics import data_file
 from kwire.spark.record import INGESTS, LATE, DataFile
 from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.tables import arrow_type
 from kwire.storage.location import not_visible
 
 if TYPE_CHECKING:
@@ -48,26 +52,11 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file with rows of a table.
-
-    `table` is the folder of the table, and `path` relative to it. `partition` has the values of the partition columns,
-    `first` and `last` are the range of the table's time column in microseconds, if it has one.
-    """
+    """A file with rows of a table. `table` is the folder of the table."""
 
     kind: FileKind
     table: str
-    partition: dict[str, str]
-    path: str
-    rows: int
-    size: int
-    time: str | None
-    first: int | None
-    last: int | None
-
-    @property
-    def data_file(self) -> DataFile:
-        """The file as Delta lists it."""
-        return DataFile(self.path, self.partition, self.rows, self.size, self.time, self.first, self.last)
+    file: DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +111,39 @@ class UntimedRows:
 
 ManifestEntry = WrittenFile | ReporterProgress | CaptureProgress | UntimedRows
 
-_COLUMNS: dict[type[ManifestEntry], tuple[str, str]] = {
-    WrittenFile: (
-        "file",
-        (
-            "struct<kind:string,table:string,partition:map<string,string>,path:string,rows:bigint,size:bigint,"
-            "time:string,first:bigint,last:bigint>"
-        ),
-    ),
-    ReporterProgress: (
-        "reporter",
-        (
-            "struct<key:string,state:string,last:bigint,days:map<string,string>,address:string,cluster:string,"
-            "responded:boolean,failed_polls:bigint>"
-        ),
-    ),
-    CaptureProgress: (
-        "capture",
-        (
-            "struct<folder:string,first:bigint,stop:bigint,fingerprint:string,in_place:boolean,"
-            "damaged:array<struct<first_row:bigint,reason:string>>>"
-        ),
-    ),
-    UntimedRows: ("untimed", "struct<rows:bigint>"),
+_COLUMNS: dict[type[ManifestEntry], str] = {
+    WrittenFile: "file",
+    ReporterProgress: "reporter",
+    CaptureProgress: "capture",
+    UntimedRows: "untimed",
 }
 
-MANIFEST = ", ".join(f"{name} {type}" for name, type in _COLUMNS.values())
+
+def _ddl_type(annotation: Any) -> str:
+    """Return the type of a field in Spark's DDL."""
+    if get_origin(annotation) is UnionType:  # all columns are nullable
+        [annotation] = set(get_args(annotation)) - {NoneType}
+    arguments = get_args(annotation)
+    match get_origin(annotation) or annotation:
+        case builtins.int:
+            return "bigint"
+        case builtins.bool:
+            return "boolean"
+        case builtins.dict:
+            return f"map<{','.join(map(_ddl_type, arguments))}>"
+        case builtins.list:
+            return f"array<{_ddl_type(*arguments)}>"
+        case cls if is_dataclass(cls):
+            types = get_type_hints(cls)
+            return f"struct<{','.join(f'{field.name}:{_ddl_type(types[field.name])}' for field in fields(cls))}>"
+        case cls if issubclass(cls, str):
+            return "string"
+    raise TypeError(f"no column of a manifest can hold {annotation}")
+
+
+_TYPES = {cls: _ddl_type(cls) for cls in _COLUMNS}
+
+MANIFEST = ", ".join(f"{name} {_TYPES[cls]}" for cls, name in _COLUMNS.items())
 """The schema of a manifest: a column per class of entries, of which one is set in each row."""
 
 
@@ -155,48 +151,11 @@ def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:
     """Return the entries as Arrow, for Spark to hand to the driver."""
     import pyarrow as pa
 
-    text, number = pa.string(), pa.int64()
-    damaged = pa.list_(pa.struct([("first_row", number), ("reason", text)]))
-    types: dict[type[ManifestEntry], pa.DataType] = {
-        WrittenFile: pa.struct(
-            [
-                ("kind", text),
-                ("table", text),
-                ("partition", pa.map_(text, text)),
-                ("path", text),
-                ("rows", number),
-                ("size", number),
-                ("time", text),
-                ("first", number),
-                ("last", number),
-            ]
-        ),
-        ReporterProgress: pa.struct(
-            [
-                ("key", text),
-                ("state", text),
-                ("last", number),
-                ("days", pa.map_(text, text)),
-                ("address", text),
-                ("cluster", text),
-                ("responded", pa.bool_()),
-                ("failed_polls", number),
-            ]
-        ),
-        CaptureProgress: pa.struct(
-            [
-                ("folder", text),
-                ("first", number),
-                ("stop", number),
-                ("fingerprint", text),
-                ("in_place", pa.bool_()),
-                ("damaged", damaged),
-            ]
-        ),
-        UntimedRows: pa.struct([("rows", number)]),
-    }
-    arrays = [pa.array([asdict(e) if type(e) is cls else None for e in entries], types[cls]) for cls in _COLUMNS]
-    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in _COLUMNS.values()])
+    arrays = [
+        pa.array([asdict(entry) if type(entry) is cls else None for entry in entries], arrow_type(type_))
+        for cls, type_ in _TYPES.items()
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=list(_COLUMNS.values()))
 
 
 def entries_of(rows: Iterable[SparkRow]) -> list[ManifestEntry]:
@@ -205,12 +164,12 @@ def entries_of(rows: Iterable[SparkRow]) -> list[ManifestEntry]:
 
 
 def _entry(row: dict[str, Any]) -> ManifestEntry:
-    for cls, (name, _) in _COLUMNS.items():
+    for cls, name in _COLUMNS.items():
         if (values := row[name]) is not None:
             if cls is WrittenFile:
-                values["kind"] = FileKind(values["kind"])
-            elif cls is CaptureProgress:
-                values["damaged"] = [DamagedSegment(**each) for each in values["damaged"]]
+                return WrittenFile(FileKind(values["kind"]), values["table"], DataFile(**values["file"]))
+            if cls is CaptureProgress:
+                values["damaged"] = [DamagedSegment(**segment) for segment in values["damaged"]]
             return cls(**values)
     raise ValueError("a row of the manifest is empty")
 
@@ -233,13 +192,22 @@ class Output:
         self.files: FileSystem = location.files()
         self._makes_folders = location.is_path
 
-    def open(self, path: str, schema: pa.Schema) -> pq.ParquetWriter:
-        """Create a Parquet file."""
+    def open(self, path: str, schema: pa.Schema) -> tuple[pq.ParquetWriter, list[pq.FileMetaData]]:
+        """Create a Parquet file. Closing the writer adds the footer to the list."""
         import pyarrow.parquet as pq
 
         if self._makes_folders:
             self.files.create_dir(path.rpartition("/")[0])
-        return pq.ParquetWriter(path, schema, filesystem=self.files, compression="zstd", compression_level=1)
+        footers: list[pq.FileMetaData] = []
+        writer = pq.ParquetWriter(
+            path,
+            schema,
+            filesystem=self.files,
+            compression="zstd",
+            compression_level=1,
+            metadata_collector=footers,
+        )
+        return writer, footers
 
     def write_rows(self, path: str, rows: list[Row]) -> None:
         """Write a file with rows of bronze."""
@@ -247,41 +215,40 @@ class Output:
 
         from kwire.capture.rows import SCHEMA, to_batch
 
-        with self.open(path, SCHEMA) as writer:
+        writer, _ = self.open(path, SCHEMA)
+        with writer:
             writer.write_table(pa.Table.from_batches([to_batch(rows)]))
 
 
 class TableFile:
-    """A file of a table, for one partition. `time` names the time column of the table, if it has one."""
+    """A file of a table, for one partition."""
 
     def __init__(
-        self, output: Output, kind: FileKind, table: str, partition: dict[str, str], schema: pa.Schema, time: str | None
+        self, output: Output, kind: FileKind, table: str, partition: dict[str, str], schema: pa.Schema
     ) -> None:
-        self._output, self._kind, self._table, self._partition, self._time = output, kind, table, partition, time
+        self._output, self._kind, self._table, self._partition = output, kind, table, partition
         folder = "".join(f"{name}={value}/" for name, value in partition.items())
         self._path = f"{folder}{uuid.uuid4().hex}.parquet"
-        self._rows = 0
-        self._times: list[int] = []
-        self._writer = output.open(f"{table}/{self._path}", schema)
+        self._with_nan: set[str] = set()
+        self._writer, self._footers = output.open(f"{table}/{self._path}", schema)
 
     def write(self, rows: pa.Table) -> None:
         """Add a group of rows."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if self._time is not None:
-            found = pc.min_max(rows[self._time].cast(pa.int64())).as_py().values()
-            self._times += [each for each in found if each is not None]
-        self._rows += rows.num_rows
+        for column in rows.schema:
+            if pa.types.is_floating(column.type) and pc.any(pc.is_nan(rows[column.name])).as_py():
+                self._with_nan.add(column.name)
         self._writer.write_table(rows)
 
     def close(self) -> WrittenFile:
         """Complete the file."""
         self._writer.close()
+        [footer] = self._footers
         size = self._output.files.get_file_info(f"{self._table}/{self._path}").size
-        first, last = min(self._times, default=None), max(self._times, default=None)
         return WrittenFile(
-            self._kind, self._table, self._partition, self._path, self._rows, size, self._time, first, last
+            self._kind, self._table, data_file(self._path, self._partition, size, footer, self._with_nan)
         )
 
 
@@ -329,7 +296,7 @@ class SilverFiles:
             ]
             if (table, date) not in self._files:
                 self._files[table, date] = TableFile(
-                    self._output, FileKind.SILVER, f"silver/{table}", {"date": date}, declared.arrow, declared.time
+                    self._output, FileKind.SILVER, f"silver/{table}", {"date": date}, declared.arrow
                 )
             self._files[table, date].write(pa.table(columns, schema=declared.arrow))
         rows.clear()
@@ -368,9 +335,7 @@ class BronzeFiles:
             by_date.setdefault(f"{row.polled_at.astimezone(UTC):%Y-%m-%d}", []).append(row)
         for date, rows in by_date.items():
             if date not in self._files:
-                self._files[date] = TableFile(
-                    self._output, self._kind, self._folder, {"date": date}, SCHEMA, "polled_at"
-                )
+                self._files[date] = TableFile(self._output, self._kind, self._folder, {"date": date}, SCHEMA)
             self._files[date].write(pa.Table.from_batches([to_batch(rows)]))
         self._waiting.clear()
         self._bytes = 0
@@ -383,7 +348,6 @@ class PartitionWriter(NamedTuple):
     folder: str
     schema: pa.Schema
     partition_by: tuple[str, ...]
-    time: str | None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows. For `mapInArrow`."""
@@ -402,6 +366,6 @@ class PartitionWriter(NamedTuple):
                 partition = {name: str(value) for name, value in key.items()}
                 place = tuple(partition.values())
                 if place not in files:
-                    files[place] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema, self.time)
+                    files[place] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
                 files[place].write(own.select(self.schema.names).cast(self.schema))
         yield manifest([file.close() for file in files.values()])

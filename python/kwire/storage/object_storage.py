@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 
 if TYPE_CHECKING:
@@ -27,22 +28,32 @@ class StorageHandler(DeltaStorageHandler):
 
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
         """Return what is at each path."""
-        with _plain_errors():
+        with plain_errors():
             return super().get_file_info(paths)
 
     def get_file_info_selector(self, selector: FileSelector) -> list[FileInfo]:
         """List a folder."""
-        with _plain_errors():
+        with plain_errors():
             return super().get_file_info_selector(selector)
 
     def open_input_file(self, path: str) -> pa.PythonFile:
         """Open a file for random access."""
-        with _plain_errors():
+        with plain_errors():
             return super().open_input_file(path)
+
+    def open_input_stream(self, path: str) -> pa.PythonFile:
+        """Open a file for reading from its beginning."""
+        with plain_errors():
+            return super().open_input_stream(path)
+
+    def delete_file(self, path: str) -> None:
+        """Delete a file."""
+        with plain_errors():
+            super().delete_file(path)
 
     def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
         """Open a file for writing; it exists once it is closed."""
-        with _plain_errors():
+        with plain_errors():
             return pa.PythonFile(_ByteWriter(self._handler.open_output_stream(path, metadata)), mode="w")
 
     def create_dir(self, path: str, recursive: bool = True) -> None:
@@ -61,7 +72,7 @@ class _ByteWriter:
 
     def write(self, data: Any) -> int:
         content = bytes(data)
-        with _plain_errors():
+        with plain_errors():
             self._file.write(content)
         return len(content)
 
@@ -69,14 +80,14 @@ class _ByteWriter:
         self._file.flush()
 
     def close(self) -> None:
-        with _plain_errors():
+        with plain_errors():
             self._file.close()
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Raise an error of delta-rs, the text of which is a colored tree of causes, with a text of one line."""
+def plain_errors() -> Iterator[None]:
+    """Raise errors of delta-rs, which have colored trees of causes as texts, with a text of one line."""
     try:
         yield
-    except OSError as error:
+    except (OSError, DeltaError) as error:
         raise type(error)(" ".join(_CAUSE.sub(": ", str(error)).split())) from None

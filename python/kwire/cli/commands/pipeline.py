@@ -6,6 +6,7 @@ import re
 import signal
 import time
 import warnings
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,7 @@ from kwire.cli.polled_input_options import polled_input_options
 from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from pyspark.sql import DataFrame, SparkSession
@@ -29,15 +30,13 @@ if TYPE_CHECKING:
     from kwire.spark.live_source import BackgroundPolling
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
+    from kwire.spark.store import Store
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
 _SECONDS = FiniteRange(min=0, min_open=True)
 _POLL_SECONDS = 10.0
 """How long a cluster is polled without `--stream` and `--seconds`."""
-
-
-_ACTIONS = ("optimize", "vacuum", "expire", "migrate", "status")
 
 
 class _Age(click.ParamType[timedelta]):
@@ -72,9 +71,33 @@ class _Sinks(NamedTuple):
     metrics: str | None
 
 
-@click.command()
-@click.argument("action", type=click.Choice(_ACTIONS), required=False)
-@click.option("--out", required=True, metavar="OUT", help="Write the tables to this folder or URI.")
+_out_option = click.option("--out", required=True, metavar="OUT", help="The folder or URI of the tables.")
+_skew_option = click.option(
+    "--max-clock-skew",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="Correct clocks of pollers that differ by up to this.",
+)
+
+
+@click.group()
+def pipeline() -> None:
+    """Turn polled metadata into tables, on Spark, and maintain them.
+
+    \b
+    Examples:
+      kwire pipeline ingest --capture /captures/prod --out /data/kafka --gold
+      kwire pipeline ingest --bootstrap broker-1:9092 --out /data/kafka --stream
+      kwire pipeline gold --out /data/kafka
+      kwire pipeline expire --out /data/kafka --keep 90d
+      kwire pipeline check --out /data/kafka
+    """
+
+
+@pipeline.command()
+@_out_option
 @click.option(
     "--recording", "recordings", multiple=True, metavar="FILE", help="Ingest a Parquet file of frames; repeatable."
 )
@@ -127,17 +150,11 @@ class _Sinks(NamedTuple):
 @click.option("--notify-topic", "topic", metavar="TOPIC", help="Produce incidents to this topic of --notify-bootstrap.")
 @click.option("--notify-bootstrap", "kafka", metavar="HOST:PORT,...", help="The cluster of --notify-topic.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the job at this address.")
+@_skew_option
 @click.option(
-    "--max-clock-skew",
-    type=Duration(),
-    default="10m",
-    show_default=True,
-    metavar="DURATION",
-    help="Correct clocks of pollers that differ by up to this.",
+    "--keep", type=_AGE, metavar="AGE", help="Delete files that a stream has replaced after this age. [default: 7d]"
 )
-@click.option("--keep", type=_AGE, metavar="AGE", help="Keep what is not older than this, such as 90d or 12h.")
-def pipeline(
-    action: str | None,
+def ingest(
     out: str,
     recordings: tuple[str, ...],
     captures: tuple[str, ...],
@@ -159,35 +176,20 @@ def pipeline(
     desired: tuple[str, ...],
     **intervals: float | None,
 ) -> int:
-    """Turn polled metadata into tables, on Spark.
+    """Ingest the frames of recordings, captures, or a cluster.
 
-    Frames of recordings, captures, or a cluster become changes (silver) and, with --gold, agreed states and incidents
-    (gold). With --gold-every, new and ended incidents go to sinks. Under spark-submit, run the file of
-    `kwire.spark.pipeline` with the same options.
-
-    \b
-    Without Spark, an ACTION maintains the tables:
-      optimize  merge small files
-      vacuum    delete files that were replaced or removed more than --keep ago [default: 7d];
-                streams do so too
-      expire    remove days that ended more than --keep ago
-      migrate   turn a store of kwire before Delta tables into Delta tables
-      status    show what sinks of incidents have received and refused
+    They become changes (silver) and, with --gold, agreed states and incidents (gold). With --gold-every, new and ended
+    incidents go to sinks. Under spark-submit, run the file of `kwire.spark.pipeline` with the same arguments.
 
     \b
     Examples:
-      kwire pipeline --capture /captures/prod --out /data/kafka --gold
-      kwire pipeline --bootstrap broker-1:9092 --out /data/kafka --stream
-      kwire pipeline --recording frames.parquet --out /data/kafka
-      kwire pipeline --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
-      kwire pipeline expire --out /data/kafka --keep 90d
+      kwire pipeline ingest --capture /captures/prod --out /data/kafka --gold
+      kwire pipeline ingest --bootstrap broker-1:9092 --out /data/kafka --stream
+      kwire pipeline ingest --recording frames.parquet --out /data/kafka
+      kwire pipeline ingest --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
     """
-    if action is not None:
-        if recordings or captures or bootstrap or stream or gold:
-            raise click.UsageError(f"{action} does not ingest: expected --out and --keep only")
-        return _maintain(action, out, keep)
     if keep is not None and not stream:
-        raise click.UsageError("--keep needs --stream, vacuum, or expire")
+        raise click.UsageError("--keep needs --stream")
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
         raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
     if recordings and stream:
@@ -211,15 +213,12 @@ def pipeline(
     wanted = _read_desired(desired)
     config = None if command_config is None else load_command_config(command_config).connection
     _check(out, recordings, captures, bootstrap)
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
     from kwire.spark.desired_configs import set_desired_configs
     from kwire.spark.maintenance import KEPT
     from kwire.spark.pipeline import Pipeline
-    from kwire.spark.session import get_session
 
     started = time.monotonic()
-    spark = get_session()
-    try:
+    with _spark_session() as spark:
         skew = timedelta(seconds=max_clock_skew)
         tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT)
         for cluster_id, configs in wanted.items():
@@ -237,9 +236,130 @@ def pipeline(
             tables.gold()
             _print("gold", "up to date")
         _print("done", f"{time.monotonic() - started:.1f} s in total")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@_skew_option
+def gold(out: str, max_clock_skew: float) -> int:
+    """Bring gold up to date with silver."""
+    require("pyspark", "spark")
+    store = _open_store(out)
+    from kwire.spark.pipeline import Pipeline
+
+    with _spark_session() as spark:
+        Pipeline(spark, store.out, max_clock_skew=timedelta(seconds=max_clock_skew)).gold()
+    _print("gold", "up to date")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+def optimize(out: str) -> int:
+    """Merge small files. Streams do so too."""
+    store = _open_store(out)
+    from kwire.spark import maintenance
+
+    _print("optimize", f"{maintenance.optimize(store):,} files fewer")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--keep", type=_AGE, default="7d", show_default=True, metavar="AGE", help="Keep files up to this age.")
+def vacuum(out: str, keep: timedelta) -> int:
+    """Delete files that were merged, replaced, or removed. Streams do so too.
+
+    Files that crashed drivers left are deleted at an age of 7 days or more.
+    """
+    store = _open_store(out)
+    from kwire.spark import maintenance
+
+    _print("vacuum", f"{maintenance.vacuum(store, keep):,} files deleted")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--keep", type=_AGE, required=True, metavar="AGE", help="Keep days that ended after this, such as 90d.")
+def expire(out: str, keep: timedelta) -> int:
+    """Remove old days from the tables."""
+    store = _open_store(out)
+    from kwire.spark import maintenance
+
+    _print("expire", f"{maintenance.expire(store, keep):,} files removed")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+def check(out: str) -> int:
+    """Check that the store is whole: what readers and the next ingest need exists and can be read.
+
+    The exit code is 6 if it is not.
+    """
+    store = _open_store(out)
+    from kwire.spark import store_check
+
+    findings = store_check.check(store)
+    for finding in findings:
+        print(finding)
+    _print("check", f"{len(findings):,} faults" if findings else "the store is whole")
+    return 6 if findings else 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--execute", is_flag=True, help="Take the steps. Without it they are printed only.")
+def repair(out: str, execute: bool) -> int:
+    """Make a store whole that `check` finds faults in.
+
+    Tables return to the newest commit that can be read, and references to missing files are dropped. Stop all ingests
+    before.
+    """
+    store = _open_store(out)
+    from kwire.spark import store_check
+
+    steps = store_check.repair(store, execute=execute)
+    for step in steps:
+        print(step)
+    done = "the store is whole" if execute or not steps else "nothing was changed: run it with --execute"
+    _print("repair", done)
+    return 0
+
+
+@pipeline.command()
+@_out_option
+def status(out: str) -> int:
+    """Show what sinks of incidents have received and refused."""
+    _open_store(out)
+    _print_sinks(out)
+    return 0
+
+
+@contextmanager
+def _spark_session() -> Iterator[SparkSession]:
+    from kwire.spark.session import get_session
+
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
+    spark = get_session()
+    try:
+        yield spark
     finally:
         spark.stop()
-    return 0
+
+
+def _open_store(out: str) -> Store:
+    """Open a store that exists."""
+    require("deltalake", "spark")
+    from kwire.spark.store import NotAStore, Store
+    from kwire.storage.location import UnsupportedLocation
+
+    try:
+        return Store(out, create=False)
+    except (NotAStore, UnsupportedLocation) as error:
+        raise click.BadParameter(str(error), param_hint="--out") from None
 
 
 def _read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
@@ -267,37 +387,6 @@ def _read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _maintain(action: str, out: str, keep: timedelta | None) -> int:
-    """Run an action on the tables and print what it did."""
-    if action in {"optimize", "migrate", "status"} and keep is not None:
-        raise click.UsageError(f"{action} has no --keep")
-    if action == "expire" and keep is None:
-        raise click.UsageError("expire needs --keep, such as --keep 90d")
-    require("deltalake", "spark")
-    from kwire.spark import maintenance, migration
-    from kwire.spark.store import NotAStore, Store
-    from kwire.storage.location import UnsupportedLocation
-
-    try:
-        if action == "migrate":
-            _print(action, f"{migration.migrate(out).newest().number} commit")
-            return 0
-        store = Store(out, create=False)
-    except (NotAStore, UnsupportedLocation, migration.NothingToMigrate) as error:
-        raise click.BadParameter(str(error), param_hint="--out") from None
-    match action:
-        case "optimize":
-            _print(action, f"{maintenance.optimize(store):,} files fewer")
-        case "status":
-            _print_sinks(out)
-        case "vacuum":
-            _print(action, f"{maintenance.vacuum(store, keep or maintenance.KEPT):,} files deleted")
-        case _:
-            assert keep is not None
-            _print(action, f"{maintenance.expire(store, keep):,} files removed")
-    return 0
 
 
 def _print_sinks(out: str) -> None:

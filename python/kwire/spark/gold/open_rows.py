@@ -28,14 +28,12 @@ class OpenRowsTask(NamedTuple):
         location: the folder of the store.
         folder: the folder of the table, relative to it.
         schema: the schema of its files.
-        time: its time column.
         files: the present files by bucket, relative to `location`.
     """
 
     location: Location
     folder: str
     schema: pa.Schema
-    time: str
     files: dict[int, list[str]]
 
     def function(self) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
@@ -54,7 +52,7 @@ class OpenRowsTask(NamedTuple):
         bucket = key[0].as_py()
         output = Output(self.location)
         partition = {"date": days.OPEN, "hour": str(bucket)}
-        file = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema, self.time)
+        file = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
         new = rows.filter(rows["present"]).select(self.schema.names).cast(self.schema)
         old = [
             pq.read_table(path, filesystem=output.files, partitioning=None).select(self.schema.names).cast(self.schema)

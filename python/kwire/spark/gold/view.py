@@ -195,7 +195,7 @@ class GoldBuild(GoldView):
         )
         kept = self._files_before(table, since)
         # One file per hour, whatever the parallelism was: each file costs readers time.
-        task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"), table.time)
+        task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"))
         manifest = dated.repartition("date", "hour").mapInArrow(task.run, MANIFEST)
         self._planned.append(_Planned(table.folder, lambda _: kept, manifest))
 
@@ -215,7 +215,7 @@ class GoldBuild(GoldView):
         buckets: dict[int, list[str]] = {}
         for file in before if not everything else ():
             buckets.setdefault(int(file.partition["hour"]), []).append(f"{table.folder}/{file.path}")
-        task = OpenRowsTask(self.snapshot.location, table.folder, table.arrow, table.time, buckets)
+        task = OpenRowsTask(self.snapshot.location, table.folder, table.arrow, buckets)
         manifest = rows.groupBy("bucket").applyInArrow(task.function(), MANIFEST)
         kept = self._files_before(table, since)
 
@@ -241,7 +241,7 @@ class GoldBuild(GoldView):
         bucket = transitions.bucket() if complete else f.lit(NO_BUCKET)
         rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
         rows = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id") if complete else rows.coalesce(1)
-        task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET), None)
+        task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
         kept = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
         self._planned.append(_Planned(PARTITION_STATES, lambda _: kept, rows.mapInArrow(task.run, MANIFEST)))
 
@@ -251,7 +251,7 @@ class GoldBuild(GoldView):
         schema = _arrow_schema(rows.schema)
         stored = _arrow_schema(rows.withColumn(AS_OF, f.lit(stamp)).schema)
         self._store.create({folder: Layout(stored, (AS_OF,))})
-        task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,), None)
+        task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,))
         kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
         manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
         self._planned.append(_Planned(folder, lambda _: kept, manifest))
@@ -265,7 +265,7 @@ class GoldBuild(GoldView):
         manifests = [each.manifest for each in self._planned]
         entries = entries_of(_union(manifests).collect()) if manifests else []
         for each in self._planned:
-            new = [file.data_file for file in entries if isinstance(file, WrittenFile) and file.table == each.folder]
+            new = [entry.file for entry in entries if isinstance(entry, WrittenFile) and entry.table == each.folder]
             self._current[each.folder] = [*each.kept(new), *new]
         self._planned.clear()
         while self._persisted:
