@@ -9,6 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from kwire.spark.backoff import TEMPORARY, Backoff
 from kwire.spark.ingest_report import ReporterPolls
 from kwire.spark.sinks.publisher import SETTLING
 
@@ -44,6 +45,7 @@ class LiveGold:
         self._seconds = 0.0
         self._polls: dict[str, ReporterPolls] = {}
         self._lock = threading.Lock()
+        self._backoff = Backoff("the build of gold")
 
     def add_report(self, report: IngestReport) -> None:
         """Take note of an ingest: if a broker has just failed to respond twice, the next build is due earlier.
@@ -64,9 +66,21 @@ class LiveGold:
             return max(self._next - time.monotonic(), 0.0)
 
     def build_if_due(self) -> None:
-        """Build if that is due, and wake the publisher."""
-        if not self.seconds_left():
+        """Build if that is due, and wake the publisher. A build that fails is repeated after a pause.
+
+        Raises:
+            Exception: the error of a build that another attempt cannot cure (`Backoff.pause_after`).
+        """
+        if self.seconds_left():
+            return
+        try:
             self.build()
+        except TEMPORARY as error:
+            pause = self._backoff.pause_after(error)
+            with self._lock:
+                self._next = time.monotonic() + pause
+        else:
+            self._backoff.reset()
 
     def build(self) -> None:
         """Build now, and wake the publisher."""

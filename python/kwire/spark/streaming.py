@@ -13,6 +13,7 @@ import time
 from ast import literal_eval
 from typing import TYPE_CHECKING
 
+from kwire.spark.backoff import TEMPORARY, Backoff
 from kwire.spark.capture_segments import capture_location
 from kwire.spark.datasource import rows_in_capture
 
@@ -47,27 +48,56 @@ class CaptureStreams:
             every: seconds between batches.
             on_report: called with the report of each batch.
         """
-        self._queries: dict[str, StreamingQuery] = {}
-        for folder in dict.fromkeys(map(capture_location, folders)):
-            frames = pipeline.spark.readStream.format("kwire").load(folder)
-            self._queries[folder] = pipeline.stream(
-                frames, name=stream_name(folder), on_report=on_report, processingTime=f"{every} seconds"
-            )
+        self._pipeline = pipeline
+        self._every = every
+        self._on_report = on_report
+        paths = list(dict.fromkeys(map(capture_location, folders)))
+        self._backoffs = {folder: Backoff(f"the stream of {folder}") for folder in paths}
+        self._restarts: dict[str, float] = {}
+        self._queries = {folder: self._start(folder) for folder in paths}
+
+    def _start(self, folder: str) -> StreamingQuery:
+        def report(added: IngestReport) -> None:
+            self._backoffs[folder].reset()
+            self._on_report(added)
+
+        frames = self._pipeline.spark.readStream.format("kwire").load(folder)
+        trigger = f"{self._every} seconds"
+        return self._pipeline.stream(frames, name=stream_name(folder), on_report=report, processingTime=trigger)
 
     def wait(self, seconds: float | None, check: Callable[[], object] = lambda: None) -> None:
-        """Wait until a stream ends, or for some seconds.
+        """Wait until a stream is stopped, or for some seconds. A stream that fails continues after a pause.
 
         Args:
-            seconds: how long to wait; None is forever.
+            seconds: timeout in seconds; None is forever.
             check: called from time to time; an error that it raises ends the wait.
+
+        Raises:
+            Exception: the error of a stream that another attempt cannot cure (`Backoff.pause_after`).
         """
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        while time.monotonic() < deadline and all(map(_is_running, self._queries.values())):
+        while time.monotonic() < deadline and all(map(self._continues, self._queries)):
             check()
             time.sleep(_PAUSE)
 
+    def _continues(self, folder: str) -> bool:
+        """Return whether a stream runs or waits for its restart, and restart it if that is due."""
+        if folder in self._restarts:
+            if time.monotonic() >= self._restarts[folder]:
+                del self._restarts[folder]
+                self._queries[folder] = self._start(folder)
+            return True
+        try:
+            return _is_running(self._queries[folder])
+        except TEMPORARY as error:
+            self._restarts[folder] = time.monotonic() + self._backoffs[folder].pause_after(error)
+            return True
+
     def finish(self) -> None:
         """Ingest the rows that are captured now, and stop. Rows that are captured meanwhile may be left."""
+        for folder in self._restarts:
+            self._queries[folder] = self._start(folder)
+        self._restarts.clear()
         for folder, query in self._queries.items():
             _wait_for_rows(query, rows_in_capture(folder))
         for query in self._queries.values():
