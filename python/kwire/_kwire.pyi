@@ -7,7 +7,7 @@ from kwire.declare import Message, Struct
 from kwire.records import Header, Record, RecordBatch
 from kwire.records.options import BatchFields
 
-__all__ = ["Batch", "Columns", "Index", "Memory", "Plan", "Records", "ResponseCache", "Schema", "adopt"]
+__all__ = ["Batch", "Columns", "Index", "Memory", "Pattern", "Plan", "Records", "ResponseCache", "Schema", "adopt"]
 
 @final
 class Plan:
@@ -50,6 +50,27 @@ class Plan:
             TypeError: `version` is not an int.
             DecodeError: the bytes are invalid.
         """
+
+@final
+class Pattern:
+    """A regular expression of an untrusted user, matched in time that is linear in the text.
+
+    Its classes, such as that of digits, are ASCII, as in Java. It has neither look-around nor backreferences.
+
+    Raises:
+        ValueError: the text is not an expression, or too large a one.
+    """
+
+    def __new__(cls, text: str) -> Pattern: ...
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+    def search(self, text: str) -> bool:
+        """Return whether the expression matches somewhere in a text."""
+    def matches(self, text: str) -> bool:
+        """Return whether the expression matches a whole text."""
+    def fullmatch(self, text: str) -> list[str | None] | None:
+        """Return the groups of a match of a whole text, the match itself first; None without a match."""
 
 @final
 class Memory:

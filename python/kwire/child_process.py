@@ -1,9 +1,9 @@
 """Child processes that end with their parent, even if the parent is killed.
 
 A child has its own session, so Ctrl-C reaches only the parent. Next to it runs a guard, a shell that reads from a pipe
-of the parent: when the parent ends, the pipe closes and the guard kills the child, even a stopped one. In an orderly
-shutdown the guard is killed before the child is reaped, because the process id may be reused afterwards. Requires
-`/bin/sh`, so this does not work on Windows.
+of the parent: when the parent ends, the pipe closes and the guard kills the child and the processes that it started,
+even if they are stopped. In an orderly shutdown the guard is killed before the child is reaped, because the process id
+might be reused afterwards. Requires `/bin/sh`, so this does not work on Windows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ class ChildProcess:
 
     Args:
         arguments: the command line.
-        log: the file to which its output is appended.
+        output: the file to which its output is appended, or a descriptor that receives its output.
         environment: its environment; that of this process by default.
         descriptors: descriptors of open files that it inherits.
     """
@@ -34,23 +34,24 @@ class ChildProcess:
     def __init__(
         self,
         arguments: Sequence[str],
-        log: Path,
+        output: Path | int,
         environment: Mapping[str, str] | None = None,
         *,
         descriptors: Sequence[int] = (),
     ) -> None:
-        with log.open("ab") as output:
+        with ExitStack() as stack:
+            stream = output if isinstance(output, int) else stack.enter_context(output.open("ab"))
             self._process = subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdout=stream,
+                stderr=stream,
                 start_new_session=True,
                 env=environment,
                 pass_fds=descriptors,
             )
         self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", f"read -r _; kill -9 {self._process.pid}"],
+            ["/bin/sh", "-c", f"read -r _; kill -9 -{self._process.pid}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -78,9 +79,10 @@ class ChildProcess:
         return self._reap()
 
     def kill(self) -> int:
-        """Send SIGKILL and return the exit status."""
-        if self.returncode is None:
-            self._process.kill()
+        """Send SIGKILL to the process and to those that it has started, and return the exit status."""
+        if self._process.returncode is None:  # not reaped, so no other process has this id
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         return self._reap()
 
     def wait(self, timeout: float | None = None) -> int:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
+    "Address",
     "Argument",
     "Danger",
+    "FileNames",
     "InvalidArgument",
     "Option",
     "Parameter",
@@ -39,6 +41,21 @@ class Danger(IntEnum):
     READS = 0
     CHANGES = 1
     DESTROYS = 2
+
+
+class Address(str):
+    """An address to connect to, other than that of the cluster on which the operation works.
+
+    A node runs an operation with such a value only for users who may alter the cluster.
+    """
+
+    __slots__ = ()
+
+
+class FileNames(str):
+    """A text that names several files. See `Address`: the same applies to it, and to paths."""
+
+    __slots__ = ()
 
 
 class InvalidArgument(ValueError):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import Annotated
 
 from kwire.tools import InvalidArgument, Option, ToolFailed, ToolRun, tool
@@ -37,6 +42,59 @@ async def blocked(run: ToolRun) -> None:
 
 
 BLOCK = threading.Event()
+
+
+@tool(time_limit=None)
+async def waiting(
+    run: ToolRun,
+    started: Annotated[str, Option("A file that receives the process id.", "FILE")],
+    ended: Annotated[str | None, Option("A file that exists after a cancellation.", "FILE")] = None,
+) -> None:
+    """Print a line and wait until it is canceled."""
+    run.print("started")
+    Path(started).write_text(str(os.getpid()))
+    try:
+        await asyncio.Event().wait()
+    finally:
+        if ended is not None:
+            Path(ended).touch()
+
+
+@tool(time_limit=1.0)
+async def backtracking(run: ToolRun) -> None:
+    """Match an expression that takes years, in one call that keeps the interpreter."""
+    run.print("the first part is done")
+    re.fullmatch("(a+)+b", "a" * 60)
+
+
+@tool(time_limit=None)
+async def flooding(run: ToolRun) -> None:
+    """Print for ever."""
+    while True:
+        run.print("x" * 10_000)
+
+
+@tool()
+async def greedy(run: ToolRun) -> None:
+    """Use a gigabyte of memory."""
+    run.print(str(len(bytearray(1 << 30))))
+
+
+@tool()
+async def dying(run: ToolRun, by: Annotated[int, Option("A signal.", "N")]) -> None:
+    """Print a line and die of a signal."""
+    run.print("the first part is done")
+    os.kill(os.getpid(), by)
+
+
+@tool()
+async def leaving(
+    run: ToolRun, started: Annotated[str, Option("A file that receives the process id.", "FILE")]
+) -> None:
+    """Leave a process behind that keeps the output open."""
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(3600)")
+    Path(started).write_text(str(child.pid))
+    run.print("done")
 
 
 @tool()

@@ -154,16 +154,19 @@ class Connection:
     async def _connect(self) -> None:
         endpoint, timeout, tls = self.endpoint, self.timeout, self._config.tls
         context = None if tls is None else tls.context
+        open_socket = self._config.open_socket
+
+        def make_protocol() -> _StreamProtocol:
+            return _StreamProtocol(
+                self._connection_made, self._receiver.get_buffer, self._buffer_updated, self._connection_lost
+            )
+
         try:
             async with asyncio.timeout(timeout):
-                await self._loop.create_connection(
-                    lambda: _StreamProtocol(
-                        self._connection_made, self._receiver.get_buffer, self._buffer_updated, self._connection_lost
-                    ),
-                    endpoint.host,
-                    endpoint.port,
-                    ssl=context,
-                )
+                if open_socket is not None:
+                    await self._loop.create_connection(make_protocol, sock=await open_socket(endpoint))
+                    return
+                await self._loop.create_connection(make_protocol, endpoint.host, endpoint.port, ssl=context)
         except TimeoutError:
             raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
         except ssl.SSLError as error:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from os import PathLike
+    from socket import socket
 
     from kwire.client.security.credentials import SaslCredentials
     from kwire.client.security.tls import TlsConfig
+    from kwire.protocol.endpoint import Endpoint
 
 __all__ = ["ConnectionConfig", "SecurityProtocol"]
 
@@ -28,10 +31,12 @@ class ConnectionConfig:
     connections and event loops, and shows no secrets.
 
     Attributes:
+        open_socket: connects to a broker where TCP connections of this process are not wanted; None for TCP.
         tls: encrypts the connection and verifies the broker; None for plaintext.
         sasl: authenticates the client; None for no authentication beyond a client certificate.
     """
 
+    open_socket: Callable[[Endpoint], Awaitable[socket]] | None = None
     tls: TlsConfig | None = None
     sasl: SaslCredentials | None = None
 

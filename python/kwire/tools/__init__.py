@@ -11,7 +11,7 @@ the entry-point group `kwire.tools`. `kafka tools new NAME` writes a package wit
 
 from __future__ import annotations
 
-from kwire.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.parameters import Address, Argument, Danger, FileNames, InvalidArgument, Option
 from kwire.tools.environment import Environment
 from kwire.tools.registry import BrokenTool, find_tool, find_tools, tool_names
 from kwire.tools.runner import ToolResult, run_tool, run_tool_words
@@ -19,10 +19,12 @@ from kwire.tools.tool import Need, Tool, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
 
 __all__ = [
+    "Address",
     "Argument",
     "BrokenTool",
     "Danger",
     "Environment",
+    "FileNames",
     "InvalidArgument",
     "Need",
     "Option",

@@ -6,77 +6,68 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.tools import ALTER, DESCRIBE, Requirement, ToolContext, UsageError
-from kwire.parameters import Danger, InvalidArgument
-from kwire.tools.command_line import HelpRequested, parse_words
-from kwire.tools.environment import Environment
+from kwire.cluster.node.tool_process import ToolOutcome
+from kwire.cluster.node.tools import ALTER, DESCRIBE, Requirement
+from kwire.parameters import Address, Danger, FileNames, InvalidArgument
+from kwire.tools.command_line import HelpRequested, parse_words, usage
 from kwire.tools.registry import find_tools
-from kwire.tools.runner import run_tool_words
+from kwire.tools.runner import USAGE
+from kwire.tools.tool import Need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TextIO
 
     from kwire.tools.tool import Tool
 
 __all__ = ["ToolOnNode", "node_tools"]
 
-ADDRESSES = ("zookeeper", "bootstrap_server", "command_config", "jmx_url")
-"""Options that name something outside of the cluster of the node."""
-
 log = logger(__name__)
 
 
 class ToolOnNode:
-    """A tool that a node runs.
+    """A tool that a node runs in a process of its own, as the user who asks for it.
 
-    A run requires permission to alter the cluster if it changes something, or uses files or another cluster, which the
-    node can reach and the client possibly cannot. Otherwise, it requires permission to describe the cluster.
+    A run requires permission to alter the cluster if it changes something, or uses files, ZooKeeper, or an address,
+    which the node can reach and the client possibly cannot. Otherwise, it requires permission to describe the cluster.
+    Every request of the tool is authorized in addition.
     """
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
-        self._running = 0
-        self._has_abandoned_run = False
         self.name = tool.name
         self.help = tool.summary
+        self.reference = f"{tool.function.__module__}:{tool.function.__name__}"
 
-    def requirement(self, arguments: Sequence[str]) -> Requirement:
+    def requirements(self, arguments: Sequence[str]) -> tuple[Requirement, ...]:
         """Return what a run requires. Invalid arguments only explain the usage."""
         tool = self._tool
         try:
             values = parse_words(tool, arguments)
         except (HelpRequested, InvalidArgument):
-            return Requirement(DESCRIBE)
-        uses_files = any(isinstance(each, Path) for value in values.values() for each in _several(value))
-        elsewhere = any(values.get(name) is not None for name in ADDRESSES)
-        if tool.danger_of(values) > Danger.READS or uses_files or elsewhere:
-            return Requirement(ALTER)
-        return Requirement(DESCRIBE)
+            return (Requirement(DESCRIBE),)
+        leaves = any(isinstance(each, Path | FileNames | Address) for value in values.values() for each in _all(value))
+        reads_zookeeper = Need.ZOOKEEPER in tool.needs and Need.BROKERS not in tool.needs
+        if tool.danger_of(values) > Danger.READS or leaves or reads_zookeeper:
+            return (Requirement(ALTER),)
+        return (Requirement(DESCRIBE),)
 
-    async def run_async(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
-        """Run the tool, and write its output and the reason of a failure.
+    def usage(self, arguments: Sequence[str]) -> ToolOutcome | None:
+        """Return the outcome of invalid arguments, or of `--help`; None if the tool has to run."""
+        try:
+            parse_words(self._tool, arguments)
+        except HelpRequested:
+            return ToolOutcome(0, usage(self._tool).encode(), None)
+        except InvalidArgument as error:
+            return ToolOutcome(USAGE, b"", f"{self.name}: {error}")
+        return None
 
-        Raises:
-            UsageError: a run is still going on after its time was over and cannot be ended.
-        """
-        if self._has_abandoned_run and self._running:
-            raise UsageError("an earlier run did not finish in time and is still running: restart the node to end it")
-        environment = Environment(context.open_admin, context.open_zookeeper, context.folders)
-        self._running += 1
-        result = await run_tool_words(self._tool, arguments, environment, on_end=self._ended)
-        self._has_abandoned_run = result.still_running
-        output.write(result.output)
-        if result.error is not None:
-            log.warning("tool failed", tool=self.name, reason=result.error)
-            output.write(f"{result.error}\n")
-        return result.exit_status
-
-    def _ended(self) -> None:
-        self._running -= 1
+    def time_limit(self, arguments: Sequence[str]) -> float | None:
+        """Return the seconds that a run may take; None for no limit."""
+        given: float | None = parse_words(self._tool, arguments).get("time_limit")
+        return self._tool.time_limit if given is None else given or None
 
 
-def _several(value: object) -> list[object]:
+def _all(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 

@@ -36,7 +36,7 @@ class ToolResult(NamedTuple):
 
     Attributes:
         exit_status: 0 success, 1 failed, 2 invalid arguments, 3 the time was over.
-        output: what it has printed.
+        output: what it has printed; empty if the caller has received it already.
         error: why it failed, as one sentence; None after success.
         still_running: whether its time was over and it could not be ended.
     """
@@ -59,9 +59,10 @@ async def run_tool_words(
         values = parse_words(tool, words)
     except HelpRequested:
         text = usage(tool)
-        if write is not None:
-            write(text)
-        return ToolResult(0, text)
+        if write is None:
+            return ToolResult(0, text)
+        write(text)
+        return ToolResult(0, "")
     except InvalidArgument as error:
         return ToolResult(USAGE, "", f"{tool.name}: {error}")
     return await run_tool(tool, values, environment, write, on_end)
@@ -84,11 +85,6 @@ async def run_tool(
     """
     output: list[str] = []
 
-    def keep(text: str) -> None:
-        output.append(text)
-        if write is not None:
-            write(text)
-
     try:
         checked = check_values(tool, values)
     except InvalidArgument as error:
@@ -97,7 +93,7 @@ async def run_tool(
     limit = tool.time_limit if given is None else given or None
     own = {each.name: checked[each.name] for each in tool.parameters}
     options = {name: value for name, value in checked.items() if name not in own}
-    work = _CancelableRun(tool, ToolRun(environment, options, keep), own)
+    work = _CancelableRun(tool, ToolRun(environment, options, write or output.append), own)
     still_running = False
     try:
         await run_on_thread(work.run, name=f"tool {tool.name}", time_limit=limit, cancel=work.cancel, on_end=on_end)
@@ -112,6 +108,8 @@ async def run_tool(
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
         reason = f"it ended with exit status {status}"
+    except MemoryError:
+        status, reason = FAILED, "it needs too much memory"
     except ModuleNotFoundError as error:
         status, reason = FAILED, install_hint(error) or str(error)
     except Exception as error:

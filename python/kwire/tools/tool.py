@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import KwireError
-from kwire.parameters import Danger, Option, Parameter, declared_parameters
+from kwire.parameters import Address, Danger, Option, Parameter, declared_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -51,7 +51,7 @@ COMMON: Mapping[Need, tuple[Parameter, ...]] = {
     Need.ZOOKEEPER: (
         Parameter(
             "zookeeper",
-            str,
+            Address,
             False,
             Option(
                 "The ZooKeeper of the cluster [on a node: that of the node].",
@@ -64,7 +64,7 @@ COMMON: Mapping[Need, tuple[Parameter, ...]] = {
     Need.BROKERS: (
         Parameter(
             "bootstrap_server",
-            str,
+            Address,
             False,
             Option(
                 "Some brokers of the cluster [default: those of the command; on a node: the node].",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from kwire._kwire import Pattern
 from kwire.parameters import InvalidArgument
 
 __all__ = ["TopicFilter"]
@@ -12,7 +11,8 @@ __all__ = ["TopicFilter"]
 class TopicFilter:
     """Topics that match one expression and not another. Internal topics are never among them.
 
-    As in Kafka, a comma stands for `|`. The whole name must match.
+    As in Kafka, a comma stands for `|`. The whole name must match. Patterns are matched in linear time, so they have
+    neither look-around nor backreferences.
 
     Raises:
         InvalidArgument: an expression is invalid.
@@ -24,13 +24,13 @@ class TopicFilter:
 
     def accepts(self, topic: str) -> bool:
         """Return whether the topic is among them."""
-        if self._include.fullmatch(topic) is None:
+        if not self._include.matches(topic):
             return False
-        return self._exclude is None or self._exclude.fullmatch(topic) is None
+        return self._exclude is None or not self._exclude.matches(topic)
 
 
-def _compiled(text: str) -> re.Pattern[str]:
+def _compiled(text: str) -> Pattern:
     try:
-        return re.compile(text.strip("\"' ").replace(",", "|"))
-    except re.error as error:
+        return Pattern(text.strip("\"' ").replace(",", "|"))
+    except ValueError as error:
         raise InvalidArgument(f"{text!r} is not a regular expression: {error}") from None

@@ -11,6 +11,7 @@ mod immutable_bytes;
 mod index;
 mod memo;
 mod memory;
+mod pattern;
 mod plan;
 mod records;
 mod response_cache;
@@ -83,6 +84,7 @@ fn _kwire(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<columns::Schema>()?;
     module.add_class::<index::Index>()?;
     module.add_class::<memory::Memory>()?;
+    module.add_class::<pattern::Pattern>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<response_cache::ResponseCache>()?;

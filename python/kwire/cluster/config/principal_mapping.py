@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._kwire import Pattern
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,11 +21,11 @@ class PrincipalRule(NamedTuple):
 
     Attributes:
         pattern: matches the whole subject; None for every subject.
-        replacement: the name, with groups of the pattern as Python writes them; None for the subject as it is.
+        replacement: the name, with groups of the pattern such as `$1`; None for the subject as it is.
         case: `L` for lower case, `U` for upper case, or empty.
     """
 
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
     replacement: str | None = None
     case: str = ""
 
@@ -57,13 +59,13 @@ def parse_rules(text: str) -> tuple[PrincipalRule, ...]:
 
 def _rule(pattern: str, replacement: str, case: str) -> PrincipalRule:
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        compiled = Pattern(pattern)
+    except ValueError as error:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     groups = {int(number) for number in _GROUP.findall(replacement)}
     if groups and max(groups) > compiled.groups:
         raise ValueError(f"{replacement!r} has group {max(groups)}: {pattern!r} has {compiled.groups} groups")
-    return PrincipalRule(compiled, _GROUP.sub(r"\\g<\1>", replacement.replace("\\", "\\\\")), case)
+    return PrincipalRule(compiled, replacement, case)
 
 
 def mapped_name(subject: str, rules: Iterable[PrincipalRule]) -> str | None:
@@ -71,8 +73,10 @@ def mapped_name(subject: str, rules: Iterable[PrincipalRule]) -> str | None:
     for rule in rules:
         if rule.pattern is None or rule.replacement is None:
             return subject
-        found = rule.pattern.fullmatch(subject)
-        if found is not None:
-            name = found.expand(rule.replacement)
+        groups = rule.pattern.fullmatch(subject)
+        if groups is not None:
+            parts = _GROUP.split(rule.replacement)
+            parts[1::2] = [groups[int(number)] or "" for number in parts[1::2]]
+            name = "".join(parts)
             return name.lower() if rule.case == "L" else name.upper() if rule.case == "U" else name
     return None

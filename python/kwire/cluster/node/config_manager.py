@@ -29,7 +29,7 @@ from kwire.messages.kip4.strings import is_encodable_string
 from kwire.messages.kip4.structures import ConfigEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kwire.cluster.config.live_config import Effective
     from kwire.cluster.node.request_context import NodeServices
@@ -147,10 +147,13 @@ class ConfigManager:
                 raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).text}")
         return {"entity": f"topics/{topic}", "changes": sorted(changes)}
 
-    async def export(self) -> dict[str, dict[str, dict[str, str]]]:
+    async def export(self, may_describe: Callable[[str], bool]) -> dict[str, dict[str, dict[str, str]]]:
         """Return what is stored for all brokers and topics, without secrets.
 
         Entities that cannot be read are under `errors`, by kind and name, with the reason.
+
+        Args:
+            may_describe: returns whether an entity, such as `topics/orders`, is part of the result.
 
         Raises:
             StoreError: ZooKeeper cannot be read.
@@ -159,6 +162,8 @@ class ConfigManager:
         errors: dict[str, dict[str, str]] = {}
         for kind, entities in stored.items():
             for name in await self._children(f"/config/{kind}"):
+                if not may_describe(f"{kind}/{name}"):
+                    continue
                 try:
                     read = await read_config(self._store, f"{kind}/{name}")
                 except NotAuthorized as error:
@@ -214,8 +219,12 @@ class ConfigManager:
             made.append(planned)
         return made
 
-    async def audit(self, newest: int) -> list[dict[str, Any]]:
+    async def audit(self, newest: int, may_describe: Callable[[str], bool]) -> list[dict[str, Any]]:
         """Return the newest changes, oldest first.
+
+        Args:
+            newest: the number of changes to read.
+            may_describe: returns whether the changes of an entity are part of the result.
 
         Raises:
             StoreError: ZooKeeper cannot be read.
@@ -228,6 +237,7 @@ class ConfigManager:
                 **EntityChange(entry.entity, entry.changes).to_json(),
             }
             for entry in await read_audit(self._store, newest)
+            if may_describe(entry.entity)
         ]
 
     async def _children(self, path: str) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import ConfigConflict
 from kwire.cluster.node.config_manager import TOOL
-from kwire.cluster.node.tools import Requirement, UsageError
+from kwire.cluster.node.tools import DESCRIBE, Requirement, UsageError
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.errors import KwireError
 
@@ -23,47 +24,49 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from kwire.cluster.node.config_manager import ConfigManager
-    from kwire.cluster.node.tools import ToolContext
+    from kwire.cluster.node.tools import Caller, ToolContext
 
 CONFLICT = 4
+
+DESCRIBE_CLUSTER = Permission(AclOperation.DESCRIBE_CONFIGS, "Cluster")
+DESCRIBE_TOPIC = Permission(AclOperation.DESCRIBE_CONFIGS, "Topic")
 
 
 class ConfigTool:
     """Gets, sets, deletes, describes, exports, compares, and applies settings.
 
+    Each topic that a command shows or changes requires the permission that a request for it alone requires.
+
     Args:
         manager: the settings.
-        loop: the event loop of the node, on which the manager works.
     """
 
     name = TOOL
     help = "describe, set, delete, export, diff, and apply settings of brokers and topics; audit lists changes"
 
-    def __init__(self, manager: ConfigManager, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, manager: ConfigManager) -> None:
         self._manager = manager
-        self._loop = loop
 
-    def requirement(self, arguments: Sequence[str]) -> Requirement:
-        """Return the permission to describe or to alter configs, of a topic or, for all other settings, of the cluster.
+    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
+        """Return the permissions to describe or to alter configs: of topics, and for all other settings of the cluster.
 
         Invalid arguments require the least: a run with them only explains the usage.
         """
         try:
             parsed = _parser().parse_args(arguments)
+            topics = _topics(parsed)
         except UsageError:
-            return Requirement(Permission(AclOperation.DESCRIBE_CONFIGS, "Cluster"))
+            return (Requirement(DESCRIBE_CLUSTER),)
         is_change = parsed.command in {"set", "delete"} or (parsed.command == "apply" and not parsed.dry_run)
         operation = AclOperation.ALTER_CONFIGS if is_change else AclOperation.DESCRIBE_CONFIGS
-        topic = getattr(parsed, "topic", None)
-        if topic is not None:
-            return Requirement(Permission(operation, "Topic"), topic)
-        return Requirement(Permission(operation, "Cluster"))
+        if topics is None:
+            return (Requirement(Permission(operation, "Cluster")),)
+        return [Requirement(Permission(operation, "Topic"), topic) for topic in topics]
 
-    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
-        del context
+    async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         parsed = _parser().parse_args(arguments)
         try:
-            result = asyncio.run_coroutine_threadsafe(self._execute(parsed), self._loop).result()
+            result = await self._execute(parsed, context.caller)
         except SettingError as error:
             raise UsageError(str(error)) from None
         except ConfigConflict as error:
@@ -72,11 +75,11 @@ class ConfigTool:
         except (KwireError, TimeoutError) as error:
             output.write(f"{TOOL}: {str(error) or type(error).__name__}\n")
             return 1
-        json.dump(result, output, indent=2, ensure_ascii=False)
+        output.write(await asyncio.to_thread(json.dumps, result, indent=2, ensure_ascii=False))
         output.write("\n")
         return 0
 
-    def _execute(self, parsed: argparse.Namespace) -> Coroutine[Any, Any, Any]:
+    def _execute(self, parsed: argparse.Namespace, caller: Caller) -> Coroutine[Any, Any, Any]:
         manager = self._manager
         match parsed.command:
             case "set":
@@ -84,14 +87,14 @@ class ConfigTool:
             case "delete":
                 return self._change(parsed, dict.fromkeys(parsed.names))
             case "export":
-                return manager.export()
+                return manager.export(partial(_may_describe, caller))
             case "diff":
                 return _as_json(manager.diff(_document(parsed.document)))
             case "apply":
                 work = manager.diff if parsed.dry_run else manager.apply
                 return _as_json(work(_document(parsed.document)))
             case "audit":
-                return manager.audit(parsed.newest)
+                return manager.audit(parsed.newest, partial(_may_describe, caller))
         return _returned(manager.describe, parsed.names)
 
     def _change(self, parsed: argparse.Namespace, changes: dict[str, str | None]) -> Coroutine[Any, Any, Any]:
@@ -102,6 +105,25 @@ class ConfigTool:
         if parsed.dry_run:
             return self._manager.check(changes, parsed.broker)
         return self._manager.change(changes, broker=parsed.broker, if_version=parsed.if_version)
+
+
+def _topics(parsed: argparse.Namespace) -> list[str] | None:
+    """Return the topics that a command names; None if it concerns anything else, too."""
+    if parsed.command in {"diff", "apply"}:
+        document = _document(parsed.document)
+        if isinstance(document, dict) and document.keys() == {"topics"} and isinstance(document["topics"], dict):
+            return list(document["topics"]) or None
+        return None
+    topic: str | None = getattr(parsed, "topic", None)
+    return None if topic is None else [topic]
+
+
+def _may_describe(caller: Caller, entity: str) -> bool:
+    """Return whether a user may see the settings of an entity, such as `topics/orders`, and who has changed them."""
+    kind, _, name = entity.partition("/")
+    if kind == "topics":
+        return caller.allows(DESCRIBE_TOPIC, name)
+    return caller.allows(DESCRIBE_CLUSTER if kind == "brokers" else DESCRIBE)
 
 
 async def _returned(function: Any, *arguments: Any) -> Any:

@@ -106,6 +106,7 @@ class ConnectedClient:
         "client_id",
         "host",
         "is_reserved",
+        "is_tool",
         "items",
         "received",
         "responses",
@@ -127,6 +128,8 @@ class ConnectedClient:
         """The cached responses to this subject."""
         self.client_id: str | None = None
         """The client id of the last request."""
+        self.is_tool = False
+        """True for the process of a tool, which cannot start another one."""
         self.items = 0
         """The number of elements in the arrays of the last request. It belongs to the dispatcher."""
         self.received = 0

@@ -34,7 +34,8 @@ from kwire.cluster.node.request_context import NodeServices
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.security_tools import AclsTool, UsersTool
 from kwire.cluster.node.session import NodeSession
-from kwire.cluster.node.tools import AsyncTool, Tool, ToolContext, ToolRegistry, ToolRunner
+from kwire.cluster.node.tool_connections import ToolConnections
+from kwire.cluster.node.tools import AsyncTool, Caller, ProcessRights, ProcessTool, ToolRegistry, ToolRunner
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
 from kwire.cluster.security.scram_users import ScramUsers
@@ -45,7 +46,6 @@ from kwire.guess_limit import GuessLimit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kwire.client.admin import AdminClient
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -64,7 +64,7 @@ log = logger(__name__)
 class Node:
     """One node. `host` and `port` are the address that other nodes and clients connect to."""
 
-    def __init__(self, settings: NodeSettings, tools: Sequence[Tool | AsyncTool] = ()) -> None:
+    def __init__(self, settings: NodeSettings, tools: Sequence[AsyncTool | ProcessTool] = ()) -> None:
         self.config = LiveConfig(settings)
         self.config.listen(self._settings_changed)
         self.metadata = MetadataCache()
@@ -79,25 +79,18 @@ class Node:
         )
         self.authorizer = authorizer(settings)
         self._tools = ToolRegistry(tools)
+        rights = ProcessRights(settings.zookeeper, settings.tool_folders)
         self._services = NodeServices(
             self.config,
             self.metadata,
             self.features,
             MetadataUpdates(self.metadata),
-            ToolRunner(
-                ToolContext(
-                    settings.id,
-                    self._tools,
-                    self.status,
-                    self._open_admin,
-                    self._connect_zookeeper,
-                    settings.tool_folders,
-                )
-            ),
+            ToolRunner(self._tools, self.status, rights, self._connections_of_tool),
             self._connections,
             authorizer=self.authorizer,
         )
         self._dispatcher = RequestDispatcher(self._services, self.metrics, has_sasl=bool(self._security.mechanisms))
+        self._services.dispatch = self._dispatcher.dispatch
         self._guesses = GuessLimit()
         self._listener = self._make_listener(self._security.client_protocol)
         self._broker_listener = self._make_listener(self._security.broker_protocol)
@@ -158,9 +151,9 @@ class Node:
         settings = self.settings
         await self._check_reachability()
         loop = asyncio.get_running_loop()
-        self._tools.register(ConfigTool(ConfigManager(self._services), loop))
-        self._tools.register(AclsTool(self._services, loop))
-        self._tools.register(UsersTool(self._services, loop, self._used_scram_users))
+        self._tools.register(ConfigTool(ConfigManager(self._services)))
+        self._tools.register(AclsTool(self._services))
+        self._tools.register(UsersTool(self._services, self._used_scram_users))
         session = await self._open_session()
         await session.follow()
         await self._listener.start(*settings.listen)
@@ -247,6 +240,7 @@ class Node:
             if self._stop_metrics is not None:
                 stack.push_async_callback(asyncio.to_thread, self._stop_metrics)
             stack.push_async_callback(self._connections.close)
+            stack.push_async_callback(self._services.tools.stop)
             stack.push_async_callback(self._listener.stop, grace)
             stack.push_async_callback(self._broker_listener.stop, grace)
             if self._session is not None:
@@ -303,15 +297,11 @@ class Node:
             make_chroot=True,
         )
 
-    async def _open_admin(self) -> AdminClient:
-        """Open a client of this cluster, as this node."""
-        from kwire.client.admin import AdminClient
-
-        listener = self._broker_listener if self._broker_listener.is_listening else self._listener
-        host = self.host if is_wildcard(listener.host) else listener.host
-        return await AdminClient.open(
-            f"{host}:{listener.port}", client_id=f"node-{self.settings.id}-tools", config=self._security.connection
-        )
+    def _connections_of_tool(self, caller: Caller) -> ToolConnections:
+        """Return the connections of a run of a tool, as its user."""
+        peer = caller.client.address if caller.client is not None else caller.subject.host
+        address, config = (self.host, self.port), self._security.connection
+        return ToolConnections(self._listener, self.metadata, self.settings.id, address, config, caller.subject, peer)
 
     async def _replace_sessions(self) -> None:
         """Whenever the session has ended, open another one."""

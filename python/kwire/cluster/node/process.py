@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.node.tools import AsyncTool, Tool
+    from kwire.cluster.node.tools import AsyncTool, ProcessTool
 
 CHECK_SECONDS = 0.5
 
@@ -27,7 +27,7 @@ async def run_node(
     settings: NodeSettings,
     ready_file: Path | None,
     end_with: int | None,
-    tools: Sequence[Tool | AsyncTool] = (),
+    tools: Sequence[AsyncTool | ProcessTool] = (),
 ) -> None:
     """Run a node until SIGTERM or SIGINT. A second signal exits immediately.
 

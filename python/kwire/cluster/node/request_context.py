@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.node.connection_limits import ConnectedClient
+    from kwire.cluster.node.connection_owner import Dispatch
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates
@@ -41,6 +42,8 @@ class NodeServices:
     """The controller of the current ZooKeeper session; it answers 22 unless this node is the active controller."""
     cluster_id: str | None = None
     """The id of the cluster, once a session has read it."""
+    dispatch: Dispatch | None = None
+    """Answers requests that other nodes forward for their clients."""
     authorizer: AclAuthorizer | None = None
     """Decides who may do what; None if everybody may do everything."""
 

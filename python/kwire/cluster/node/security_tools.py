@@ -57,9 +57,8 @@ class _StoreTool(ABC):
 
     name: str
 
-    def __init__(self, node: NodeServices, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, node: NodeServices) -> None:
         self._node = node
-        self._loop = loop
 
     @property
     def _store(self) -> Store:
@@ -67,23 +66,23 @@ class _StoreTool(ABC):
         assert session is not None, "a node runs tools only once it has had a session"
         return session.store
 
-    def requirement(self, arguments: Sequence[str]) -> Requirement:
+    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
         """Return the permission to describe or to alter the cluster, as for Kafka's requests of this kind."""
         is_change = bool(arguments) and arguments[0] != "list"
-        return Requirement(Permission(AclOperation.ALTER if is_change else AclOperation.DESCRIBE, "Cluster"))
+        return (Requirement(Permission(AclOperation.ALTER if is_change else AclOperation.DESCRIBE, "Cluster")),)
 
-    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+    async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         """Run a command, and write its result as JSON."""
         del context
         parsed = self._parser().parse_args(arguments)
         try:
-            result = asyncio.run_coroutine_threadsafe(self._execute(parsed), self._loop).result()
+            result = await self._execute(parsed)
         except UsageError:
             raise
         except KwireError as error:
             output.write(f"{self.name}: {error}\n")
             return 1
-        json.dump(result, output, indent=2, ensure_ascii=False)
+        output.write(await asyncio.to_thread(json.dumps, result, indent=2, ensure_ascii=False))
         output.write("\n")
         return 0
 
@@ -204,10 +203,8 @@ class UsersTool(_StoreTool):
     name = "users"
     help = "list, set, and delete credentials of SCRAM"
 
-    def __init__(
-        self, node: NodeServices, loop: asyncio.AbstractEventLoop, scram_users: ScramUsers | None = None
-    ) -> None:
-        super().__init__(node, loop)
+    def __init__(self, node: NodeServices, scram_users: ScramUsers | None = None) -> None:
+        super().__init__(node)
         self._scram_users = scram_users
 
     def _parser(self) -> argparse.ArgumentParser:

@@ -1,35 +1,38 @@
-"""The tools that Admin requests run: Python objects registered by name, never commands of the operating system.
+"""The tools that Admin requests run, by name, never commands of the operating system.
 
-Each run has its own thread, so a slow tool delays only its caller. An exception of a tool becomes an exit status and a
-line of output. `kwire.tools` adds those that a node has in common with the command.
+A node has a few tools of its own (`AsyncTool`), which run in its event loop on its state and its session. All others
+(`ProcessTool`) run in a process of their own, as the user who asks for them (`tool_process`, `tool_connections`).
+`kwire.tools` adds those that a node has in common with the command.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkable
 
 from kwire.cluster.node.logs import logger
+from kwire.cluster.node.tool_process import FAILED, ToolOutcome, run_process
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import shortened
-from kwire.supervised_thread import run_on_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kwire.client.admin import AdminClient
-    from kwire.cluster.zookeeper import Store
+    from kwire.cluster.node.connection_limits import ConnectedClient
+    from kwire.cluster.node.tool_connections import ToolConnections
+    from kwire.cluster.security.subjects import Subject
 
-MAX_RUNNING = 4
-"""Tools that run at a time; further ones wait."""
-MAX_OUTPUT = 16 * 1024 * 1024
-"""Bytes of output that are sent back; the rest is cut off, and the last line says so."""
+MAX_PROCESSES = 4
+"""Maximum number of processes of tools at a time; further runs wait. Chosen, not measured."""
+MAX_WAITING_SECONDS = 60.0
+"""Timeout in seconds for a process, after which a run fails instead of waiting for tools that never end."""
+MAX_AT_ONCE = 16
+"""Maximum number of runs of the node's own tools at a time. They never wait for processes. Chosen, not measured."""
 
 DESCRIBE = Permission(AclOperation.DESCRIBE, "Cluster")
 ALTER = Permission(AclOperation.ALTER, "Cluster")
@@ -41,42 +44,51 @@ class UsageError(Exception):
     """Invalid arguments of a tool: exit status 2, with this text."""
 
 
-class ToolContext(NamedTuple):
-    """What a tool may use."""
+class Caller(Protocol):
+    """The user who runs a tool, as the context of the request knows it."""
 
-    node_id: int
+    @property
+    def subject(self) -> Subject:
+        """The principal and the host."""
+
+    @property
+    def client_id(self) -> str | None:
+        """The client id of the request."""
+
+    @property
+    def client(self) -> ConnectedClient | None:
+        """The connection."""
+
+    def allows(self, permission: Permission, name: str = CLUSTER_NAME) -> bool:
+        """Return whether the user may perform an operation on the resource of this name."""
+
+
+class ToolContext(NamedTuple):
+    """What a tool of the node may use.
+
+    Attributes:
+        caller: the user who runs it.
+        registry: the tools.
+        status: returns the state of the node, as the tool `status` prints it.
+    """
+
+    caller: Caller
     registry: ToolRegistry
     status: Callable[[], dict[str, object]]
-    """Returns the state of the node, as the tool `status` prints it."""
-    open_admin: Callable[[], Awaitable[AdminClient]] | None = None
-    """Opens a client of the cluster, as the node."""
-    open_zookeeper: Callable[[], Awaitable[Store]] | None = None
-    """Opens a session with the ZooKeeper of the cluster, as the node."""
-    folders: tuple[Path, ...] = ()
-    """The folders with the files that tools may use."""
 
 
 class Requirement(NamedTuple):
-    """The permission that a run of a tool requires."""
+    """The permission that a run of a tool requires.
+
+    Attributes:
+        permission: the operation, and the type of the resource.
+        name: the name of the resource.
+    """
 
     permission: Permission
     name: str = CLUSTER_NAME
-    """The name of the resource."""
 
 
-@runtime_checkable
-class Tool(Protocol):
-    """A tool."""
-
-    name: str
-    help: str
-    """One line."""
-
-    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
-        """Run the tool, write to `output`, and return the exit status: 0 for success."""
-
-
-@runtime_checkable
 class AsyncTool(Protocol):
     """A tool that runs in the event loop of the node, and never blocks it."""
 
@@ -84,28 +96,43 @@ class AsyncTool(Protocol):
     help: str
     """One line."""
 
-    async def run_async(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
+        """Return what a run with these arguments, which may be invalid, requires. All of it is required."""
+
+    async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         """Run the tool, write to `output`, and return the exit status: 0 for success."""
 
 
 @runtime_checkable
-class GuardedTool(Protocol):
-    """A tool that requires another permission than to alter the cluster."""
+class ProcessTool(Protocol):
+    """A tool that runs in a process of its own."""
 
-    def requirement(self, arguments: Sequence[str]) -> Requirement:
-        """Return what a run with these arguments, which may be invalid, requires."""
+    name: str
+    help: str
+    """One line."""
+    reference: str
+    """The module and the function that declare it, as in `kwire.tools.own.topics:topics`."""
+
+    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
+        """Return what a run with these arguments, which may be invalid, requires. All of it is required."""
+
+    def usage(self, arguments: Sequence[str]) -> ToolOutcome | None:
+        """Return the outcome of invalid arguments, or of `--help`; None if the tool has to run."""
+
+    def time_limit(self, arguments: Sequence[str]) -> float | None:
+        """Return the seconds that a run may take; None for no limit."""
 
 
 class ToolRegistry:
     """The tools of one node, by name."""
 
-    def __init__(self, tools: Sequence[Tool | AsyncTool] = ()) -> None:
-        self._tools: dict[str, Tool | AsyncTool] = {}
-        built_in: tuple[Tool, ...] = (Help(), Status())
+    def __init__(self, tools: Sequence[AsyncTool | ProcessTool] = ()) -> None:
+        self._tools: dict[str, AsyncTool | ProcessTool] = {}
+        built_in: tuple[AsyncTool, ...] = (Help(), Status())
         for tool in (*built_in, *tools):
             self.register(tool)
 
-    def register(self, tool: Tool | AsyncTool) -> None:
+    def register(self, tool: AsyncTool | ProcessTool) -> None:
         """Add a tool.
 
         Raises:
@@ -116,7 +143,7 @@ class ToolRegistry:
             raise ValueError(f"tool {tool.name!r} is already registered: {registered}")
         self._tools[tool.name] = tool
 
-    def __getitem__(self, name: str) -> Tool | AsyncTool:
+    def __getitem__(self, name: str) -> AsyncTool | ProcessTool:
         return self._tools[name]
 
     def __contains__(self, name: object) -> bool:
@@ -126,22 +153,47 @@ class ToolRegistry:
         return sorted(self._tools)
 
 
+class ProcessRights(NamedTuple):
+    """What the process of a tool gets if its user may alter the cluster.
+
+    Attributes:
+        zookeeper: the address of ZooKeeper, without the credentials of the node.
+        folders: the folders with the files that tools may use.
+    """
+
+    zookeeper: str
+    folders: tuple[Path, ...]
+
+
 class ToolRunner:
-    """Runs tools, each on its own thread, at most `MAX_RUNNING` at a time."""
+    """Runs tools: those of the node at once, at most `MAX_PROCESSES` others at a time.
 
-    def __init__(self, context: ToolContext) -> None:
-        self._registry = context.registry
-        self._context = context
-        self._slots = asyncio.Semaphore(MAX_RUNNING)
+    Args:
+        open_connections: returns the connections of a run, as its user.
+    """
 
-    def requirement(self, name: str, arguments: Sequence[str]) -> Requirement:
-        """Return what a run of a tool requires: by default, and for an unknown tool, to alter the cluster."""
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        status: Callable[[], dict[str, object]],
+        rights: ProcessRights,
+        open_connections: Callable[[Caller], ToolConnections],
+    ) -> None:
+        self._registry = registry
+        self._status = status
+        self._rights = rights
+        self._open_connections = open_connections
+        self._own = asyncio.Semaphore(MAX_AT_ONCE)
+        self._processes = asyncio.Semaphore(MAX_PROCESSES)
+        self._running: set[asyncio.Task[ToolOutcome]] = set()
+
+    def requirements(self, name: str, arguments: Sequence[str]) -> Sequence[Requirement]:
+        """Return what a run of a tool requires; for an unknown tool, to alter the cluster."""
         if name not in self._registry:
-            return Requirement(ALTER)
-        tool = self._registry[name]
-        return tool.requirement(arguments) if isinstance(tool, GuardedTool) else Requirement(ALTER)
+            return (Requirement(ALTER),)
+        return self._registry[name].requirements(arguments)
 
-    async def run(self, name: str, arguments: Sequence[str]) -> AdminResponse:
+    async def run(self, name: str, arguments: Sequence[str], caller: Caller) -> AdminResponse:
         """Run a tool. For an unknown name, return ADMIN_REQUEST_FAILED with the list of tools."""
         if name not in self._registry:
             return AdminResponse(
@@ -152,31 +204,72 @@ class ToolRunner:
                 exit_status=127,
                 output=b"",
             )
-        async with self._slots:
-            status, output = await self._run(self._registry[name], arguments)
-        return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=status, output=output)
+        tool = self._registry[name]
+        if isinstance(tool, ProcessTool):
+            outcome = tool.usage(arguments) or await self._run_process(tool, arguments, caller)
+        elif isinstance(tool, Help | Status):  # from memory: they never wait
+            outcome = await self._run_own(tool, arguments, caller)
+        else:
+            async with self._own:
+                outcome = await self._run_own(tool, arguments, caller)
+        output = outcome.output
+        if outcome.error is not None:
+            log.warning("tool failed", tool=name, exit_status=outcome.exit_status)  # the reason may quote a secret
+            output += f"{outcome.error}\n".encode(errors="replace")
+        return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=outcome.exit_status, output=output)
 
-    async def _run(self, tool: Tool | AsyncTool, arguments: Sequence[str]) -> tuple[int, bytes]:
-        output = io.StringIO()
+    async def stop(self) -> None:
+        """End the processes, and wait until they have ended."""
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _run_process(self, tool: ProcessTool, arguments: Sequence[str], caller: Caller) -> ToolOutcome:
+        if caller.client is not None and caller.client.is_tool:
+            return ToolOutcome(FAILED, b"", f"{tool.name}: a tool cannot run another tool on a node")
         try:
-            if isinstance(tool, AsyncTool):
-                status = await tool.run_async(arguments, self._context, output)
-            else:  # on a daemon thread: a thread pool would be joined at exit, and a tool may never return
-                run = partial(tool.run, arguments, self._context, output)
-                status = await run_on_thread(run, name=f"tool {tool.name}")
-        except UsageError as error:
-            status = 2
-            output.write(f"{tool.name}: {error}\n")
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(bool(end.code))
-        except Exception as error:
+            async with asyncio.timeout(MAX_WAITING_SECONDS):
+                await self._processes.acquire()
+        except TimeoutError:
+            reason = f"{MAX_PROCESSES} tools are running on this node: try again later"
+            return ToolOutcome(FAILED, b"", f"{tool.name}: {reason}")
+        task = asyncio.ensure_future(self._run_with_connections(tool, arguments, caller))
+        self._running.add(task)
+        try:
+            return await task
+        finally:
+            self._running.discard(task)
+            self._processes.release()
+
+    async def _run_with_connections(self, tool: ProcessTool, arguments: Sequence[str], caller: Caller) -> ToolOutcome:
+        connections = self._open_connections(caller)
+        host, port = connections.address
+        may_alter = caller.allows(ALTER)
+        job = {
+            "tool": tool.reference,
+            "arguments": [*arguments],
+            "bootstrap": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+            "client_id": caller.client_id,
+            "zookeeper": self._rights.zookeeper if may_alter else None,
+            "folders": [str(folder) for folder in self._rights.folders] if may_alter else [],
+        }
+        try:
+            return await run_process(tool.name, job, connections.connect, tool.time_limit(arguments))
+        finally:
+            await connections.close()
+
+    async def _run_own(self, tool: AsyncTool, arguments: Sequence[str], caller: Caller) -> ToolOutcome:
+        output = io.StringIO()
+        error: str | None = None
+        try:
+            status = await tool.run(arguments, ToolContext(caller, self._registry, self._status), output)
+        except UsageError as invalid:
+            status, error = 2, f"{tool.name}: {invalid}"
+        except Exception as fault:
             log.exception("tool failed", tool=tool.name)  # arguments may be secret
-            status = 1
-            output.write(f"{tool.name}: {type(error).__name__}: {error}\n")
-        written = output.getvalue().encode("utf-8", errors="replace")
-        if len(written) > MAX_OUTPUT:
-            written = written[:MAX_OUTPUT] + b"\n... truncated: the output exceeds the limit\n"
-        return status, written
+            status, error = FAILED, f"{tool.name}: {type(fault).__name__}: {fault}"
+        return ToolOutcome(status, output.getvalue().encode("utf-8", errors="replace"), error)
 
 
 class Help:
@@ -185,11 +278,11 @@ class Help:
     name = "help"
     help = "list the tools that this node runs"
 
-    def requirement(self, arguments: Sequence[str]) -> Requirement:
+    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
         del arguments
-        return Requirement(DESCRIBE)
+        return (Requirement(DESCRIBE),)
 
-    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+    async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         if arguments:
             raise UsageError("expected no arguments")
         registry = context.registry
@@ -203,11 +296,11 @@ class Status:
     name = "status"
     help = "print the state of this node and of its metadata cache as JSON"
 
-    def requirement(self, arguments: Sequence[str]) -> Requirement:
+    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
         del arguments
-        return Requirement(DESCRIBE)
+        return (Requirement(DESCRIBE),)
 
-    def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
+    async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         import json
 
         if arguments:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kwire.declare import Message, Request, field, int16, nullable
 
 
-class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", flexible="0+"):
+class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", flexible="0+", dialect=("kafka", "kip4")):
     """Forwards a request."""
 
     request_data: bytes = field(sensitive=True)
@@ -20,7 +20,7 @@ class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", fle
     """The IP address of the client, as 4 or 16 bytes."""
 
 
-class EnvelopeResponse(Message, api_key=58, versions="0", flexible="0+"):
+class EnvelopeResponse(Message, api_key=58, versions="0", flexible="0+", dialect=("kafka", "kip4")):
     """The response to the forwarded request."""
 
     response_data: nullable[bytes] = field(default=None, sensitive=True)

@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Annotated
 
-from kwire.parameters import InvalidArgument, Option
+from kwire.parameters import Address, InvalidArgument, Option
 from kwire.tools.jolokia import read_attributes
 from kwire.tools.tool import ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
@@ -28,7 +28,7 @@ async def jmx_tool(
     object_name: Annotated[list[str], Option("The name of an MBean, or a pattern.", "NAME")] = [],
     attributes: Annotated[str | None, Option("Only these attributes.", "NAME,NAME,...")] = None,
     reporting_interval: Annotated[int, Option("Milliseconds between two lines.", "MS")] = 2000,
-    jmx_url: Annotated[str | None, Option("The address of a Jolokia agent.", "URL")] = None,
+    jmx_url: Annotated[Address | None, Option("The address of a Jolokia agent.", "URL")] = None,
     one_time: Annotated[bool, Option("Print one line and end.")] = False,
 ) -> None:
     """Print attributes of MBeans of a broker with a Jolokia agent as CSV, one line at an interval.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
-from kwire.parameters import Danger, InvalidArgument, Option
+from kwire.parameters import Address, Danger, InvalidArgument, Option
 from kwire.properties import parse_properties
 from kwire.tools.mirror import Mirror
 from kwire.tools.tool import Need, ToolFailed, tool
@@ -38,10 +38,10 @@ async def mirror_maker(
         Path | None, Option("The client.properties of the target.", "FILE", also=("--producer.config",))
     ] = None,
     source: Annotated[
-        str | None, Option("Some brokers of the source [default: those of the file].", "HOST:PORT")
+        Address | None, Option("Some brokers of the source [default: those of the file].", "HOST:PORT")
     ] = None,
     target: Annotated[
-        str | None, Option("Some brokers of the target [default: those of the file].", "HOST:PORT")
+        Address | None, Option("Some brokers of the target [default: those of the file].", "HOST:PORT")
     ] = None,
     whitelist: Annotated[
         str, Option("A regular expression for the topics to copy.", "REGEX", also=("--include",))

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, TextIO
 
-from kwire.parameters import InvalidArgument, Option
+from kwire._kwire import Pattern
+from kwire.parameters import FileNames, InvalidArgument, Option
 from kwire.tools.partitions import parse_numbers
 from kwire.tools.tool import Need, ToolFailed, tool
 from kwire.tools.tool_run import ToolRun
@@ -28,9 +29,9 @@ PARTITION = re.compile(r"\[\s*([\w.-]+)\s*,\s*(\d+)\s*\]|partition ([\w.-]+)-(\d
 )
 async def state_change_log_merger(
     run: ToolRun,
-    logs: Annotated[str | None, Option("The log files.", "FILE,FILE,...")] = None,
+    logs: Annotated[FileNames | None, Option("The log files.", "FILE,FILE,...")] = None,
     logs_regex: Annotated[
-        str | None, Option("The log files: a folder, and a regular expression for their names.", "FOLDER/REGEX")
+        FileNames | None, Option("The log files: a folder, and a regular expression for their names.", "FOLDER/REGEX")
     ] = None,
     topic: Annotated[str | None, Option("Only lines about this topic.", "TOPIC")] = None,
     partitions: Annotated[str | None, Option("Only lines about these partitions of the topic.", "N,N,...")] = None,
@@ -62,9 +63,9 @@ async def state_change_log_merger(
 def _matching_files(run: ToolRun, pattern: str) -> list[str]:
     folder, _, expression = pattern.rpartition("/")
     try:
-        found = re.compile(expression)
-        return sorted(str(path) for path in run.file(Path(folder or ".")).iterdir() if found.search(path.name))
-    except re.error as error:
+        wanted = Pattern(expression)
+        return sorted(str(path) for path in run.file(Path(folder or ".")).iterdir() if wanted.search(path.name))
+    except ValueError as error:
         raise InvalidArgument(f"--logs-regex: {expression!r} is not a regular expression: {error}") from None
     except OSError as error:
         raise ToolFailed(f"cannot read {folder}: {error.strerror}") from None

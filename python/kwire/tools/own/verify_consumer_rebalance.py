@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
+from kwire._kwire import Pattern
 from kwire.cluster.zookeeper import Store
 from kwire.cluster.zookeeper.consumers import ConsumerOwner, ConsumerRegistration
 from kwire.cluster.zookeeper.errors import ZnodeError
@@ -70,8 +70,8 @@ def _topics(consumer: ConsumerRegistration, existing: list[str]) -> list[str]:
         return list(consumer.subscription)
     pattern = "|".join(each.replace(",", "|") for each in consumer.subscription)
     try:
-        matches = [bool(re.fullmatch(pattern, topic)) for topic in existing]
-    except re.error as error:
+        matches = list(map(Pattern(pattern).matches, existing))
+    except ValueError as error:
         raise ToolFailed(f"the subscription {pattern!r} is not a regular expression: {error}") from None
     wanted = consumer.pattern == "white_list"
     return [topic for topic, match in zip(existing, matches, strict=True) if match is wanted]

@@ -24,13 +24,16 @@ async def handle(request: AdminRequest, context: RequestContext) -> AdminRespons
     """Run a tool; `controlled-shutdown` and `full-metadata`, which brokers send, go to the backend."""
     tools = context.node.tools
     is_of_brokers = request.tool in {controlled_shutdown.TOOL, full_metadata.TOOL}
-    needed = Requirement(CLUSTER_ACTION) if is_of_brokers else tools.requirement(request.tool, request.arguments)
+    requirements = (
+        (Requirement(CLUSTER_ACTION),) if is_of_brokers else tools.requirements(request.tool, request.arguments)
+    )
     try:
-        context.require(*needed)
+        for requirement in requirements:
+            context.require(*requirement)
     except AdminError as error:
         return AdminResponse(error_code=error.code, error_description=error.reason, exit_status=1, output=b"")
     if request.tool == full_metadata.TOOL:
         return await full_metadata.send_full_metadata(request.arguments, context.backend)
     if request.tool == controlled_shutdown.TOOL:
         return await controlled_shutdown.move_leaders(request.arguments, context.backend)
-    return await tools.run(request.tool, request.arguments)
+    return await tools.run(request.tool, request.arguments, context)

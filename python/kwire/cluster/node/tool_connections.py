@@ -1,0 +1,167 @@
+"""Connections of the process of a tool to the nodes of the cluster, as the user who runs the tool.
+
+A connection is one end of a pair of sockets. The node serves the other end like a connection of the user, so the
+dispatcher, the access control lists, and the filters of lists apply to it. For another node, each request is wrapped in
+an Envelope (KIP-590), with the principal and the address of the user, and sent with the identity of this node; the
+other node authorizes it in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from functools import partial
+from ipaddress import ip_address
+from struct import pack
+from typing import TYPE_CHECKING
+
+from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.loop_shares import LoopShares
+from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
+from kwire.cluster.node.listener import no_cached_responses
+from kwire.cluster.node.server_connection import ServerConnection
+from kwire.messages.kafka.envelope import EnvelopeRequest
+from kwire.protocol.errors import ConnectionFault
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kwire.client.connection_config import ConnectionConfig
+    from kwire.cluster.node.connection_limits import ConnectedClient
+    from kwire.cluster.node.connection_owner import CachedResponses, ConnectionOwner, Dispatch, Identify
+    from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.security.subjects import Subject
+    from kwire.protocol.endpoint import Endpoint
+
+__all__ = ["ToolConnections"]
+
+MAX_CONNECTIONS = 64
+"""Maximum number of connections of one run. Chosen, not measured: a client opens one to each node that it uses."""
+TIMEOUT = 30.0
+"""Timeout in seconds of a forwarded request, that of the client in the process of the tool."""
+
+
+class ToolConnections:
+    """Connections of one run of a tool.
+
+    Args:
+        listener: the listener of the node, which counts the connections and limits their memory.
+        metadata: the brokers of the cluster.
+        node_id: the id of this node.
+        address: the host and port of this node, as clients connect to it.
+        config: how this node connects to other nodes.
+        subject: the user who runs the tool.
+        peer: the address of the user's connection, for the log and the audit.
+    """
+
+    def __init__(
+        self,
+        listener: ConnectionOwner,
+        metadata: MetadataCache,
+        node_id: int,
+        address: tuple[str, int],
+        config: ConnectionConfig | None,
+        subject: Subject,
+        peer: str,
+    ) -> None:
+        self._listener = listener
+        self._metadata = metadata
+        self._node_id = node_id
+        self.address = address
+        self._subject = subject
+        self._peer = peer
+        self._forwarding = ConnectionPool(client_id=f"node-{node_id}-tools", timeout=TIMEOUT, config=config)
+        self._opening: list[asyncio.Task[object]] = []
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        """Return a socket that is connected to a node.
+
+        Raises:
+            ConnectionRefusedError: no node of the cluster has this address, or too many connections were opened.
+        """
+        if len(self._opening) >= MAX_CONNECTIONS:
+            raise ConnectionRefusedError(f"a tool can open {MAX_CONNECTIONS} connections")
+        dispatch, cached = self._listener.dispatch, self._listener.cached_responses
+        if (host, port) != self.address:
+            endpoint = self._endpoint_of(host, port)
+            if endpoint is not None:
+                dispatch, cached = partial(self._forward, endpoint), no_cached_responses
+        served, given = socket.socketpair()
+        served.setblocking(False)
+        owner = _ConnectionOfTool(self._listener, dispatch, cached, self._subject, self._peer)
+        share = LoopShares.of_loop().connection(self._subject.host)
+        loop = asyncio.get_running_loop()
+        opening = loop.connect_accepted_socket(lambda: ServerConnection(owner, share), served)
+        self._opening.append(loop.create_task(opening))
+        return given
+
+    def _endpoint_of(self, host: str, port: int) -> Endpoint | None:
+        """Return where this node connects to the broker with this address; None for this node itself."""
+        for broker in self._metadata.brokers.values():
+            if (broker.host, broker.port) == (host, port):
+                return None if broker.node_id == self._node_id else self._metadata.broker_endpoints[broker.node_id]
+        raise ConnectionRefusedError(f"{host}:{port} is not a broker of this cluster")
+
+    async def _forward(self, endpoint: Endpoint, payload: bytes, client: ConnectedClient) -> bytes:
+        """Answer a request with the response of another node."""
+        del client
+        request = EnvelopeRequest(
+            request_data=payload,
+            request_principal=self._subject.principal.encode(),
+            client_host_address=ip_address(self._subject.host).packed if self._subject.host else b"",
+        )
+        try:
+            response = await self._forwarding.send(endpoint, request)
+        except ConnectionFault as fault:
+            raise InvalidRequest(f"cannot be forwarded: {fault}", CloseReason.REQUEST_FAILED) from None
+        data = response.response_data
+        if response.error_code or data is None:
+            detail = f"{endpoint} refuses to handle it: error {response.error_code}"
+            raise InvalidRequest(detail, CloseReason.REQUEST_FAILED)
+        return pack(">i", len(data)) + data
+
+    async def close(self) -> None:
+        """Close the connections to other nodes. Those of the process have closed with it."""
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        await self._forwarding.close()
+
+
+class _ConnectionOfTool:
+    """The owner of one connection: the listener, but for who the client is and where requests go."""
+
+    def __init__(
+        self, listener: ConnectionOwner, dispatch: Dispatch, cached: CachedResponses, subject: Subject, peer: str
+    ) -> None:
+        self._listener = listener
+        self.dispatch = dispatch
+        self.cached_responses = cached
+        self.observer = listener.observer
+        self.limits = listener.limits
+        self.identify: Identify = self._identify
+        self._subject = subject
+        self._peer = peer
+
+    def _identify(self, client: ConnectedClient, transport: asyncio.BaseTransport) -> None:
+        del transport
+        client.address, client.host, client.subject = self._peer, self._subject.host, self._subject
+        client.is_tool = True
+
+    @property
+    def connections(self) -> Collection[object]:
+        return self._listener.connections
+
+    @property
+    def is_adding_up(self) -> bool:
+        return self._listener.is_adding_up
+
+    def add(self, connection: ServerConnection) -> None:
+        self._listener.add(connection)
+
+    def remove(self, connection: ServerConnection) -> None:
+        self._listener.remove(connection)
+
+    def connections_of(self, ip_address: str) -> int:
+        return self._listener.connections_of(ip_address)
+
+    def occupied_more(self, size: int) -> None:
+        self._listener.occupied_more(size)
