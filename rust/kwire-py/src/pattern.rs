@@ -50,7 +50,9 @@ impl Pattern {
     /// Return the groups of a match of a whole text, the match itself first; None without a match.
     fn fullmatch(&self, text: &str) -> Option<Vec<Option<String>>> {
         let captures = self.whole.captures(text)?;
-        let groups = captures.iter().map(|group| group.map(|found| found.as_str().to_owned()));
+        let groups = captures
+            .iter()
+            .map(|group| group.map(|found| found.as_str().to_owned()));
         Some(groups.collect())
     }
 }

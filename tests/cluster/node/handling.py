@@ -15,7 +15,8 @@ from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.metadata_cache import MetadataCache
 from kwire.cluster.node.metadata_updates import MetadataUpdates
 from kwire.cluster.node.request_context import NodeServices, RequestContext
-from kwire.cluster.node.tools import ToolContext, ToolRegistry, ToolRunner
+from kwire.cluster.node.tool_connections import ToolConnections
+from kwire.cluster.node.tools import Caller, ProcessRights, ToolRegistry, ToolRunner
 
 if TYPE_CHECKING:
     from kwire.cluster.controller.backend import AdminBackend
@@ -31,10 +32,14 @@ def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeS
         metadata,
         FeatureCache(node_settings.supported_features, metadata.mark_changed),
         MetadataUpdates(metadata),
-        ToolRunner(ToolContext(1, _tool_registry(), dict)),
+        ToolRunner(_tool_registry(), dict, ProcessRights("none", ()), _no_connections),
         ConnectionPool(client_id="node-1", timeout=10.0),
         backend,
     )
+
+
+def _no_connections(caller: Caller) -> ToolConnections:
+    raise NotImplementedError(f"{caller.subject}: a node without a listener runs no process")
 
 
 @cache

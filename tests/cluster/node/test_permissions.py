@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from kwire import frame
 from kwire.cluster.node import apis
 from kwire.cluster.node.apis import served_requests
+from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
@@ -19,7 +22,7 @@ from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.delete_topic import DeleteTopicRequest
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.describe_topic import DescribeTopicRequest
-from kwire.messages.kip4.list_topics import ListTopicsRequest
+from kwire.messages.kip4.list_topics import ListTopicsRequest, ListTopicsResponse
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
@@ -73,6 +76,12 @@ CLUSTER_ACTION: Needed = ("Cluster", "ClusterAction")
 ALTER: Needed = ("Cluster", "Alter")
 DESCRIBE: Needed = ("Cluster", "Describe")
 
+FORWARDED = EnvelopeRequest(
+    request_data=frame.encode_request(ListTopicsRequest(), version=1, correlation_id=5)[4:],
+    request_principal=b"User:ANONYMOUS",
+    client_host_address=bytes((127, 0, 0, 1)),
+)
+
 CASES: dict[str, Case] = {
     "create_topic": Case(creation("new"), TOPIC_DENIED, (("Topic", "Create"),)),
     "create_topic, any": Case(creation("new"), TOPIC_DENIED, (("Cluster", "Create"),)),
@@ -102,6 +111,7 @@ CASES: dict[str, Case] = {
     "verify_reassign_partitions": Case(
         VerifyReassignPartitionsRequest(topics=move("existing", 1).topics), 31, (DESCRIBE,)
     ),
+    "envelope": Case(FORWARDED, CLUSTER_DENIED, (CLUSTER_ACTION,)),
     "update_features": Case(UpdateFeaturesRequest(feature_updates=()), CLUSTER_DENIED, (ALTER,)),
     "update_metadata": Case(
         UpdateMetadataRequest(controller_id=1, controller_epoch=0, topic_states=(), live_brokers=()),
@@ -217,6 +227,39 @@ async def test_denied_topic_looks_the_same_whether_it_exists_or_not(server: Embe
 
     assert [(topic.topic_error_code, topic.partitions) for topic in response.topics] == [(29, ()), (29, ())]
     assert texts[0].replace("existing", "missing") == texts[1]
+
+
+async def test_forwarded_request_has_the_permissions_of_its_sender(server: EmbeddedZooKeeper) -> None:
+    def envelope(request: Any, host: bytes, principal: bytes | None = b"User:ANONYMOUS") -> EnvelopeRequest:
+        data = frame.encode_request(request, version=max(request.versions), correlation_id=9)[4:]
+        return EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=host)
+
+    def topics(response: Any) -> tuple[str, ...]:
+        inner = frame.decode_response(response.response_data, ListTopicsResponse, version=1)
+        assert inner.correlation_id == 9
+        listed = inner.message.topics_list
+        return () if listed is None else tuple(listed.topic_names)
+
+    super_user, client = bytes((127, 0, 0, 1)), bytes((127, 0, 0, 2))
+    async with guarded(server) as (zookeeper, node):
+        assert topics(await send(node, envelope(ListTopicsRequest(), super_user))) == ("existing",)
+        assert topics(await send(node, envelope(ListTopicsRequest(), client))) == ()
+        mapped = bytes(10) + b"\xff\xff" + client
+        assert topics(await send(node, envelope(ListTopicsRequest(), mapped))) == ()
+        await change_acls(node, zookeeper, "Topic", "existing", allow("Describe", "User:alice", CLIENT))
+        assert topics(await send(node, envelope(ListTopicsRequest(), client, b"User:alice"))) == ("existing",)
+
+        rows: list[tuple[EnvelopeRequest, int]] = [
+            (envelope(ListTopicsRequest(), client, None), 97),
+            (envelope(ListTopicsRequest(), client, b"\xff"), 97),
+            (envelope(ListTopicsRequest(), b"123"), 97),
+            (envelope(FORWARDED, super_user), 42),
+            (replace(FORWARDED, request_data=b""), 42),
+            (replace(FORWARDED, request_data=bytes(40)), 42),
+        ]
+        for request, code in rows:
+            response = await send(node, request)
+            assert (response.error_code, response.response_data is None) == (code, code != 0)
 
 
 async def test_part_of_a_batch_is_denied(server: EmbeddedZooKeeper) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,7 +30,7 @@ def refuse(host: str, port: int) -> socket:
 
 
 async def run(tool: Tool, *arguments: str, time_limit: float | None = 60) -> ToolOutcome:
-    job = {
+    job: dict[str, Any] = {
         "tool": ToolOnNode(tool).reference,
         "arguments": arguments,
         "bootstrap": "127.0.0.1:1",

@@ -54,14 +54,13 @@ class ConfigTool:
         """
         try:
             parsed = _parser().parse_args(arguments)
-            topics = _topics(parsed)
+            topics, others = _resources(parsed)
         except UsageError:
             return (Requirement(DESCRIBE_CLUSTER),)
         is_change = parsed.command in {"set", "delete"} or (parsed.command == "apply" and not parsed.dry_run)
         operation = AclOperation.ALTER_CONFIGS if is_change else AclOperation.DESCRIBE_CONFIGS
-        if topics is None:
-            return (Requirement(Permission(operation, "Cluster")),)
-        return [Requirement(Permission(operation, "Topic"), topic) for topic in topics]
+        cluster = [Requirement(Permission(operation, "Cluster"))] if others else []
+        return [*cluster, *(Requirement(Permission(operation, "Topic"), topic) for topic in topics)]
 
     async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         parsed = _parser().parse_args(arguments)
@@ -107,15 +106,15 @@ class ConfigTool:
         return self._manager.change(changes, broker=parsed.broker, if_version=parsed.if_version)
 
 
-def _topics(parsed: argparse.Namespace) -> list[str] | None:
-    """Return the topics that a command names; None if it concerns anything else, too."""
+def _resources(parsed: argparse.Namespace) -> tuple[list[str], bool]:
+    """Return the topics that a command names, and whether it concerns anything else."""
     if parsed.command in {"diff", "apply"}:
         document = _document(parsed.document)
-        if isinstance(document, dict) and document.keys() == {"topics"} and isinstance(document["topics"], dict):
-            return list(document["topics"]) or None
-        return None
+        topics = document.get("topics") if isinstance(document, dict) else None
+        names = list(topics) if isinstance(topics, dict) else []
+        return names, not names or document.keys() != {"topics"}
     topic: str | None = getattr(parsed, "topic", None)
-    return None if topic is None else [topic]
+    return ([], True) if topic is None else ([topic], False)
 
 
 def _may_describe(caller: Caller, entity: str) -> bool:

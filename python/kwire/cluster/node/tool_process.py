@@ -100,10 +100,11 @@ async def run_process(
     except _OutputTooLarge:
         return ToolOutcome(FAILED, bytes(run.output), f"{name}: its output exceeds {MAX_OUTPUT:,} bytes")
     except asyncio.CancelledError:
-        await asyncio.shield(run.end(GRACE_SECONDS))
+        run.begin_end(GRACE_SECONDS)
         raise
     finally:
-        await asyncio.shield(run.end(0))
+        run.begin_end(0)
+        await run.wait_ended()
     if run.last_message is None:
         status = signal.Signals(-run.status).name if run.status < 0 else f"exit status {run.status}"
         log.error("the process of a tool ended unexpectedly", tool=name, status=status)
@@ -148,7 +149,8 @@ class _ProcessRun:
         self.output = bytearray()
         self.status = 0
         """The exit status of the process, negative for a signal, once it has ended."""
-        self._has_ended = False
+        self._ending: asyncio.Task[None] | None = None
+        self._must_hurry = asyncio.Event()
 
     async def communicate(self) -> None:
         """Serve the process until it has ended, and read its output.
@@ -162,7 +164,8 @@ class _ProcessRun:
             if not serving.done():
                 reading.result()  # raises at the limit; a tool may also have closed its output
             await serving
-            await self.end(0)  # otherwise a process that the tool has started could keep the pipe open
+            self.begin_end(0)
+            await self.wait_ended()  # otherwise a process that the tool has started could keep the pipe open
             await reading
         finally:
             reading.cancel()
@@ -216,21 +219,39 @@ class _ProcessRun:
             with connection:  # the process has a copy
                 socket.send_fds(self._control, [b'{"connected": true}\n'], [connection.fileno()])
 
-    async def end(self, grace: float) -> None:
-        """End the process, with those that it has started, and close its socket.
+    def begin_end(self, grace: float) -> None:
+        """Begin to end the process, with those that it has started, unless that has begun.
 
         Args:
             grace: seconds that it has to end by itself after SIGTERM; 0 kills it at once.
         """
-        if self._has_ended:
-            return
-        self._has_ended = True
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end(grace))
+
+    async def wait_ended(self) -> None:
+        """Wait until the process has ended, also when canceled: nobody else would reap it."""
+        assert self._ending is not None
+        while not self._ending.done():
+            try:
+                await asyncio.wait((self._ending,))
+            except asyncio.CancelledError:
+                self._must_hurry.set()  # canceled before because its client has left, now because the node stops
+        self._ending.result()
+
+    async def _end(self, grace: float) -> None:
         if grace:
             # It is not reaped before `kill`, so its id cannot belong to another process.
             os.kill(self._process.pid, signal.SIGTERM)
-            with suppress(TimeoutError, ConnectionError):
-                async with asyncio.timeout(grace):
-                    while await asyncio.get_running_loop().sock_recv(self._control, READ_BYTES):
-                        pass
+            closed = asyncio.ensure_future(self._wait_closed())
+            hurry = asyncio.ensure_future(self._must_hurry.wait())
+            await asyncio.wait((closed, hurry), timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+            for waiting in (closed, hurry):
+                waiting.cancel()
+            await asyncio.gather(closed, hurry, return_exceptions=True)
         self.status = await asyncio.to_thread(self._process.kill)
         self._control.close()
+
+    async def _wait_closed(self) -> None:
+        """Wait until the process has closed its socket, which it does when it ends."""
+        while await asyncio.get_running_loop().sock_recv(self._control, READ_BYTES):
+            pass
