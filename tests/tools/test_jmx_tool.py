@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ import pytest
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.jars import jars_of
+from kwire.tools.jolokia import MAX_BYTES
 from tests.tools.running import output, run
 
 
@@ -37,3 +42,53 @@ async def test_attributes_are_printed_as_csv(agent: str) -> None:
         repeated = await run(*memory, "--reporting-interval", "50", "--time-limit", "5")
         assert repeated.exit_status == 3
         assert len(repeated.output.splitlines()) > 2
+
+
+FOREIGN = [
+    b'"text"',
+    b"{}",
+    b"[]",
+    b'["text"]',
+    b"[null]",
+    b'[{"status": 200}]',
+    b'[{"status": 200, "value": 7}]',
+    b'[{"status": 200, "value": {"a:b=c": 7}}]',
+    b"[" * 100_000,
+    b"not JSON",
+    b"x" * (MAX_BYTES + 1),
+]
+"""Responses of servers that are no Jolokia agents."""
+
+
+async def test_response_that_is_not_an_agents_is_one_sentence() -> None:
+    responses = iter(FOREIGN)
+
+    class Foreign(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = next(responses)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with suppress(OSError):  # the tool does not read a response that is too large
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/jolokia"
+            for body in FOREIGN:
+                result = await run("jmx-tool", "--jmx-url", url, "--object-name", "a:b=*", "--one-time")
+                assert result.exit_status == 1, body[:100]
+                assert re.match(f"jmx-tool: (no Jolokia agent answers at )?{re.escape(url)}", result.error or ""), (
+                    result
+                )
+        finally:
+            server.shutdown()
+            serving.join()
+    unusable = await run("jmx-tool", "--jmx-url", "http://[/", "--object-name", "a:b=c", "--one-time")
+    assert unusable.exit_status == 1
+    assert "is not an address" in str(unusable.error)

@@ -105,7 +105,23 @@ async def test_node_runs_tools_on_its_own_cluster(server: EmbeddedZooKeeper, tmp
 )
 def test_permission_depends_on_what_a_run_does(name: str, arguments: list[str], permission: object) -> None:
     [tool] = [each for each in node_tools() if each.name == name]
-    assert [requirement.permission for requirement in tool.requirements(arguments)] == [permission]
+    assert [requirement.permission for requirement in tool.plan(arguments).requirements] == [permission]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--list"] * 501, "topics: at most 500 arguments are allowed, found 501"),
+        (["--list", "--time-limit", "nan"], "topics: --time-limit: expected 0 to 1000000, found nan"),
+        (["--list", "--time-limit", "-1"], "topics: --time-limit: expected 0 to 1000000, found -1.0"),
+    ],
+)
+def test_arguments_that_could_hold_up_the_node_are_invalid(arguments: list[str], sentence: str) -> None:
+    """The parser takes 25 s for 10,000 flags."""
+    [tool] = [each for each in node_tools() if each.name == "topics"]
+    outcome = tool.plan(arguments).outcome
+    assert outcome is not None
+    assert (outcome.exit_status, outcome.error) == (2, sentence)
 
 
 async def test_tool_is_canceled_when_its_client_leaves(server: EmbeddedZooKeeper, tmp_path: Path) -> None:

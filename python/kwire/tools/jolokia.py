@@ -64,9 +64,9 @@ def _flat(name: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _post(url: str, body: Any) -> Any:
-    parts = urlsplit(url)
-    connection_class = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
+        parts = urlsplit(url)
+        connection_class = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = connection_class(parts.netloc, timeout=SECONDS)
     except (HTTPException, ValueError) as error:
         raise ToolFailed(f"{url} is not an address: {error}") from None

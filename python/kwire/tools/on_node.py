@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.tool_process import ToolOutcome
-from kwire.cluster.node.tools import ALTER, DESCRIBE, Requirement
+from kwire.cluster.node.tools import ALTER, DESCRIBE, ProcessPlan, Requirement
 from kwire.parameters import Address, Danger, FileNames, InvalidArgument
 from kwire.tools.command_line import HelpRequested, parse_words, usage
 from kwire.tools.registry import find_tools
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from kwire.tools.tool import Tool
 
 __all__ = ["ToolOnNode", "node_tools"]
+
+MAX_ARGUMENTS = 500
+"""Maximum number of arguments. argparse takes quadratic time: 0.06 s for 500 flags, but 25 s for 10,000."""
+MAX_TIME_LIMIT = 1_000_000
+"""Longest time limit in seconds, that is, 11 days."""
 
 log = logger(__name__)
 
@@ -38,33 +43,35 @@ class ToolOnNode:
         self.help = tool.summary
         self.reference = f"{tool.function.__module__}:{tool.function.__name__}"
 
-    def requirements(self, arguments: Sequence[str]) -> tuple[Requirement, ...]:
-        """Return what a run requires. Invalid arguments only explain the usage."""
+    def plan(self, arguments: Sequence[str]) -> ProcessPlan:
+        """Return what a run needs. Invalid arguments only explain the usage."""
         tool = self._tool
         try:
+            if len(arguments) > MAX_ARGUMENTS:
+                raise InvalidArgument(f"at most {MAX_ARGUMENTS} arguments are allowed, found {len(arguments)}")
             values = parse_words(tool, arguments)
-        except (HelpRequested, InvalidArgument):
-            return (Requirement(DESCRIBE),)
+            time_limit = _time_limit(tool, values.get("time_limit"))
+        except HelpRequested:
+            return ProcessPlan((Requirement(DESCRIBE),), ToolOutcome(0, usage(tool).encode(), None))
+        except InvalidArgument as error:
+            return ProcessPlan((Requirement(DESCRIBE),), ToolOutcome(USAGE, b"", f"{self.name}: {error}"))
         leaves = any(isinstance(each, Path | FileNames | Address) for value in values.values() for each in _all(value))
         reads_zookeeper = Need.ZOOKEEPER in tool.needs and Need.BROKERS not in tool.needs
-        if tool.danger_of(values) > Danger.READS or leaves or reads_zookeeper:
-            return (Requirement(ALTER),)
-        return (Requirement(DESCRIBE),)
+        needs_alter = tool.danger_of(values) > Danger.READS or leaves or reads_zookeeper
+        return ProcessPlan((Requirement(ALTER if needs_alter else DESCRIBE),), time_limit=time_limit)
 
-    def usage(self, arguments: Sequence[str]) -> ToolOutcome | None:
-        """Return the outcome of invalid arguments, or of `--help`; None if the tool has to run."""
-        try:
-            parse_words(self._tool, arguments)
-        except HelpRequested:
-            return ToolOutcome(0, usage(self._tool).encode(), None)
-        except InvalidArgument as error:
-            return ToolOutcome(USAGE, b"", f"{self.name}: {error}")
-        return None
 
-    def time_limit(self, arguments: Sequence[str]) -> float | None:
-        """Return the seconds that a run may take; None for no limit."""
-        given: float | None = parse_words(self._tool, arguments).get("time_limit")
-        return self._tool.time_limit if given is None else given or None
+def _time_limit(tool: Tool, requested: float | None) -> float | None:
+    """Return the seconds that a run may take; None for no limit.
+
+    Raises:
+        InvalidArgument: the requested limit is negative or not a number.
+    """
+    if requested is None:
+        return tool.time_limit
+    if not 0 <= requested <= MAX_TIME_LIMIT:
+        raise InvalidArgument(f"--time-limit: expected 0 to {MAX_TIME_LIMIT}, found {requested}")
+    return requested or None
 
 
 def _all(value: object) -> list[object]:

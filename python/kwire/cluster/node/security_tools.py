@@ -74,7 +74,7 @@ class _StoreTool(ABC):
     async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
         """Run a command, and write its result as JSON."""
         del context
-        parsed = self._parser().parse_args(arguments)
+        parsed = self._parser().parse(arguments)
         try:
             result = await self._execute(parsed)
         except UsageError:
@@ -87,7 +87,7 @@ class _StoreTool(ABC):
         return 0
 
     @abstractmethod
-    def _parser(self) -> argparse.ArgumentParser:
+    def _parser(self) -> ToolParser:
         """Return the parser of the arguments."""
 
     @abstractmethod
@@ -114,7 +114,7 @@ class AclsTool(_StoreTool):
     name = "acls"
     help = "list, add, and remove entries of access control lists"
 
-    def _parser(self) -> argparse.ArgumentParser:
+    def _parser(self) -> ToolParser:
         parser = ToolParser(prog=self.name)
         commands = parser.add_subparsers(dest="command", required=True, parser_class=ToolParser)
         commands.add_parser("list", help="all entries").add_argument("--applied", action="store_true")
@@ -207,7 +207,7 @@ class UsersTool(_StoreTool):
         super().__init__(node)
         self._scram_users = scram_users
 
-    def _parser(self) -> argparse.ArgumentParser:
+    def _parser(self) -> ToolParser:
         parser = ToolParser(prog=self.name)
         commands = parser.add_subparsers(dest="command", required=True, parser_class=ToolParser)
         listed = commands.add_parser("list", help="users with the iterations by mechanism, without credentials")

@@ -103,6 +103,20 @@ class AsyncTool(Protocol):
         """Run the tool, write to `output`, and return the exit status: 0 for success."""
 
 
+class ProcessPlan(NamedTuple):
+    """What a run of a tool needs.
+
+    Attributes:
+        requirements: the permissions. All of them are required.
+        outcome: the outcome of invalid arguments, or of `--help`; None if a process has to run.
+        time_limit: seconds that the process may take; None for no limit.
+    """
+
+    requirements: tuple[Requirement, ...]
+    outcome: ToolOutcome | None = None
+    time_limit: float | None = None
+
+
 @runtime_checkable
 class ProcessTool(Protocol):
     """A tool that runs in a process of its own."""
@@ -113,14 +127,8 @@ class ProcessTool(Protocol):
     reference: str
     """The module and the function that declare it, as in `kwire.tools.own.topics:topics`."""
 
-    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
-        """Return what a run with these arguments, which may be invalid, requires. All of it is required."""
-
-    def usage(self, arguments: Sequence[str]) -> ToolOutcome | None:
-        """Return the outcome of invalid arguments, or of `--help`; None if the tool has to run."""
-
-    def time_limit(self, arguments: Sequence[str]) -> float | None:
-        """Return the seconds that a run may take; None for no limit."""
+    def plan(self, arguments: Sequence[str]) -> ProcessPlan:
+        """Return what a run with these arguments needs. It parses them, once."""
 
 
 class ToolRegistry:
@@ -151,6 +159,22 @@ class ToolRegistry:
 
     def names(self) -> list[str]:
         return sorted(self._tools)
+
+
+class PlannedRun(NamedTuple):
+    """A run of a tool that is not authorized yet.
+
+    Attributes:
+        name: the name in the request.
+        arguments: those of the request.
+        requirements: the permissions. All of them are required.
+        process: the plan of a tool that runs in a process.
+    """
+
+    name: str
+    arguments: Sequence[str]
+    requirements: Sequence[Requirement]
+    process: ProcessPlan | None = None
 
 
 class ProcessRights(NamedTuple):
@@ -187,14 +211,19 @@ class ToolRunner:
         self._processes = asyncio.Semaphore(MAX_PROCESSES)
         self._running: set[asyncio.Task[ToolOutcome]] = set()
 
-    def requirements(self, name: str, arguments: Sequence[str]) -> Sequence[Requirement]:
+    def plan(self, name: str, arguments: Sequence[str]) -> PlannedRun:
         """Return what a run of a tool requires; for an unknown tool, to alter the cluster."""
         if name not in self._registry:
-            return (Requirement(ALTER),)
-        return self._registry[name].requirements(arguments)
+            return PlannedRun(name, arguments, (Requirement(ALTER),))
+        tool = self._registry[name]
+        if isinstance(tool, ProcessTool):
+            process = tool.plan(arguments)
+            return PlannedRun(name, arguments, process.requirements, process)
+        return PlannedRun(name, arguments, tool.requirements(arguments))
 
-    async def run(self, name: str, arguments: Sequence[str], caller: Caller) -> AdminResponse:
-        """Run a tool. For an unknown name, return ADMIN_REQUEST_FAILED with the list of tools."""
+    async def run(self, planned: PlannedRun, caller: Caller) -> AdminResponse:
+        """Run a tool that is authorized. For an unknown name, return ADMIN_REQUEST_FAILED with the list of tools."""
+        name, arguments = planned.name, planned.arguments
         if name not in self._registry:
             return AdminResponse(
                 error_code=ErrorCode.ADMIN_REQUEST_FAILED,
@@ -206,7 +235,8 @@ class ToolRunner:
             )
         tool = self._registry[name]
         if isinstance(tool, ProcessTool):
-            outcome = tool.usage(arguments) or await self._run_process(tool, arguments, caller)
+            assert planned.process is not None
+            outcome = planned.process.outcome or await self._run_process(tool, planned, caller)
         elif isinstance(tool, Help | Status):  # from memory: they never wait
             outcome = await self._run_own(tool, arguments, caller)
         else:
@@ -225,7 +255,7 @@ class ToolRunner:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run_process(self, tool: ProcessTool, arguments: Sequence[str], caller: Caller) -> ToolOutcome:
+    async def _run_process(self, tool: ProcessTool, planned: PlannedRun, caller: Caller) -> ToolOutcome:
         if caller.client is not None and caller.client.is_tool:
             return ToolOutcome(FAILED, b"", f"{tool.name}: a tool cannot run another tool on a node")
         try:
@@ -234,7 +264,7 @@ class ToolRunner:
         except TimeoutError:
             reason = f"{MAX_PROCESSES} tools are running on this node: try again later"
             return ToolOutcome(FAILED, b"", f"{tool.name}: {reason}")
-        task = asyncio.ensure_future(self._run_with_connections(tool, arguments, caller))
+        task = asyncio.ensure_future(self._run_with_connections(tool, planned, caller))
         self._running.add(task)
         try:
             return await task
@@ -242,20 +272,21 @@ class ToolRunner:
             self._running.discard(task)
             self._processes.release()
 
-    async def _run_with_connections(self, tool: ProcessTool, arguments: Sequence[str], caller: Caller) -> ToolOutcome:
+    async def _run_with_connections(self, tool: ProcessTool, planned: PlannedRun, caller: Caller) -> ToolOutcome:
+        assert planned.process is not None
         connections = self._open_connections(caller)
         host, port = connections.address
         may_alter = caller.allows(ALTER)
         job = {
             "tool": tool.reference,
-            "arguments": [*arguments],
+            "arguments": [*planned.arguments],
             "bootstrap": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             "client_id": caller.client_id,
             "zookeeper": self._rights.zookeeper if may_alter else None,
             "folders": [str(folder) for folder in self._rights.folders] if may_alter else [],
         }
         try:
-            return await run_process(tool.name, job, connections.connect, tool.time_limit(arguments))
+            return await run_process(tool.name, job, connections.connect, planned.process.time_limit)
         finally:
             await connections.close()
 

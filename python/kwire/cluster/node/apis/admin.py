@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node import controlled_shutdown, full_metadata
-from kwire.cluster.node.tools import ALTER, DESCRIBE, Requirement
+from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.admin import AdminResponse
 
@@ -24,11 +24,13 @@ async def handle(request: AdminRequest, context: RequestContext) -> AdminRespons
     """Run a tool; `controlled-shutdown` and `full-metadata`, which brokers send, go to the backend."""
     tools = context.node.tools
     is_of_brokers = request.tool in {controlled_shutdown.TOOL, full_metadata.TOOL}
-    requirements = (
-        (Requirement(CLUSTER_ACTION),) if is_of_brokers else tools.requirements(request.tool, request.arguments)
+    planned = (
+        PlannedRun(request.tool, request.arguments, (Requirement(CLUSTER_ACTION),))
+        if is_of_brokers
+        else tools.plan(request.tool, request.arguments)
     )
     try:
-        for requirement in requirements:
+        for requirement in planned.requirements:
             context.require(*requirement)
     except AdminError as error:
         return AdminResponse(error_code=error.code, error_description=error.reason, exit_status=1, output=b"")
@@ -36,4 +38,4 @@ async def handle(request: AdminRequest, context: RequestContext) -> AdminRespons
         return await full_metadata.send_full_metadata(request.arguments, context.backend)
     if request.tool == controlled_shutdown.TOOL:
         return await controlled_shutdown.move_leaders(request.arguments, context.backend)
-    return await tools.run(request.tool, request.arguments, context)
+    return await tools.run(planned, context)
