@@ -17,7 +17,7 @@ HISTORY = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 INTERNAL = {"child_process", "cli", "codec", "columnar", "decoder", "errors", "extras", "folder_lock", "jsonform"}
 INTERNAL |= {"late_names", "messages", "parameters", "properties", "protocol", "readable", "ready_file", "secret"}
-INTERNAL |= {"guess_limit", "supervised_thread", "views"}
+INTERNAL |= {"guess_limit", "views"}
 """Modules that users meet under other names, or not at all."""
 
 

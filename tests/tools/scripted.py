@@ -7,17 +7,10 @@ import os
 import re
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Annotated
 
 from kwire.tools import InvalidArgument, Option, ToolFailed, ToolRun, tool
-
-
-def spin() -> None:
-    """Never return."""
-    while True:
-        time.sleep(0.001)
 
 
 @tool()
@@ -27,21 +20,19 @@ async def raising(run: ToolRun) -> None:
     raise LookupError("no such thing")
 
 
-@tool(time_limit=1.0)
-async def endless(run: ToolRun) -> None:
-    """Print a line and never end."""
-    run.print("the first part is done")
-    spin()
+@tool()
+async def impatient(run: ToolRun) -> None:
+    """Wait for something, but not for long."""
+    run.print("waiting")
+    async with asyncio.timeout(0):
+        await asyncio.Event().wait()
 
 
 @tool(time_limit=1.0)
 async def blocked(run: ToolRun) -> None:
-    """Wait for an event that never comes."""
+    """Block in a call of the system."""
     run.print("the first part is done")
-    BLOCK.wait()
-
-
-BLOCK = threading.Event()
+    threading.Event().wait()
 
 
 @tool(time_limit=None)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from kwire.tools import Environment, Tool, run_tool, run_tool_words
+from kwire.tools import Environment, run_tool, run_tool_words
 from tests.tools import scripted
 
 
@@ -62,27 +61,22 @@ async def test_tool_that_raises_keeps_its_output() -> None:
     assert result.output == "the first part is done\n"
 
 
-@pytest.mark.parametrize(
-    ("tool", "outcome"), [(scripted.endless, "was ended"), (scripted.blocked, "could not be ended")]
-)
-async def test_tool_that_never_ends_keeps_its_output(tool: Tool, outcome: str) -> None:
-    scripted.BLOCK.clear()
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def report_end() -> None:
-        loop.call_soon_threadsafe(ended.set)
-
-    result = await run_tool(tool, {}, on_end=report_end)
-    assert (result.exit_status, result.output) == (3, "the first part is done\n")
-    assert result.error == f"{tool.name}: it did not finish within 1 s and {outcome}"
-    scripted.BLOCK.set()
-    await asyncio.wait_for(ended.wait(), 20)
+async def test_tool_that_never_ends_keeps_its_output(tmp_path: Path) -> None:
+    """Also one that never waits for anything."""
+    ended = tmp_path / "ended"
+    words = ["--started", f"{tmp_path}/started", "--ended", str(ended), "--time-limit", "0.2"]
+    waiting = await run_tool_words(scripted.waiting, words)
+    assert (waiting.exit_status, waiting.output) == (3, "started\n")
+    assert waiting.error == "waiting: it did not finish within 0.2 s and was ended"
+    assert ended.exists()
+    flooding = await run_tool_words(scripted.flooding, ["--time-limit", "0.01"])
+    assert (flooding.exit_status, flooding.error) == (3, "flooding: it did not finish within 0.01 s and was ended")
+    assert flooding.output.startswith("x" * 10_000)
 
 
-async def test_caller_sets_another_time_limit() -> None:
-    result = await run_tool_words(scripted.endless, ["--time-limit", "0.2"])
-    assert result.error == "endless: it did not finish within 0.2 s and was ended"
+async def test_timeout_within_a_tool_is_not_its_time_limit() -> None:
+    result = await run_tool(scripted.impatient, {})
+    assert (result.exit_status, result.output, result.error) == (1, "waiting\n", "impatient: TimeoutError")
 
 
 async def test_tool_without_a_cluster_says_what_to_name() -> None:

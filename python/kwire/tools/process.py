@@ -118,12 +118,12 @@ def main() -> None:
     os.nice(NICENESS)
     channel = NodeChannel(socket.socket(fileno=int(sys.argv[1])))
     job, _ = channel.receive()
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # os.devnull is no path of a file
+    with Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stderr.fileno())  # warnings of libraries are not output of the tool
     _limit_memory(job["memory_bytes"])
     result = asyncio.run(_run(channel, job))
     channel.send({"exit_status": result.exit_status, "error": result.error})
-    os._exit(0)  # a thread that could not be ended must not keep the process
+    os._exit(0)  # threads of the tool must not keep the process
 
 
 def _limit_memory(size: int) -> None:
