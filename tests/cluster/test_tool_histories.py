@@ -50,7 +50,7 @@ class Worker:
 
     def _create(self, topic: str) -> None:
         is_created = self._succeeds("create-topic", ("--topic", topic, "--partition", "2", "--replica", "2"))
-        # An attempt whose response was lost has possibly created it.
+        # An earlier attempt has possibly created it, and its response was lost.
         if is_created or self._succeeds("list-topic", ("--topic", topic)):
             self.created.add(topic)
 

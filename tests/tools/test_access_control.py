@@ -1,4 +1,4 @@
-"""No tool on a node shows or changes a topic that its user is denied, and none tells whether such a topic exists."""
+"""No tool on a node shows or changes a topic that its user is denied, or reveals whether such a topic exists."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ FOREIGN = [
     b"not JSON",
     b"x" * (MAX_BYTES + 1),
 ]
-"""Responses of servers that are no Jolokia agents."""
+"""Responses of other servers than Jolokia agents."""
 
 
 async def test_response_that_is_not_an_agents_is_one_sentence() -> None:

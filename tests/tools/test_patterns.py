@@ -107,7 +107,7 @@ async def test_node_answers_while_tools_match(server: EmbeddedZooKeeper, tmp_pat
         await node.stop(grace=0.5)
 
 
-def test_signal_ends_a_node_whose_tools_never_end(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
+def test_signal_ends_a_node_with_endless_tools(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
     """The node runs as operators run it. It stops in order after SIGTERM, and its tools do not survive its SIGKILL."""
     hosts = asyncio.run(new_root(server))
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -229,7 +229,7 @@ class _ProcessRun:
             self._ending = asyncio.get_running_loop().create_task(self._end(grace))
 
     async def wait_ended(self) -> None:
-        """Wait until the process has ended, also when canceled: nobody else would reap it."""
+        """Wait until the process has ended, also when canceled: it must be reaped."""
         assert self._ending is not None
         while not self._ending.done():
             try:

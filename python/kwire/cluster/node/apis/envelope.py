@@ -34,7 +34,9 @@ async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeR
         return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     if int.from_bytes(request.request_data[:2], "big") == EnvelopeRequest.api_key:  # Kafka refuses these as well
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
-    client = ConnectedClient(f"{subject.host} through {context.client.address}" if context.client else subject.host)
+    # The log and the audit name the sender, too: without an authorizer, it could be anybody.
+    sender = context.client.address if context.client is not None else ""
+    client = ConnectedClient(f"{subject.host} through {context.subject.principal} {sender}")
     client.host, client.subject, client.is_tool = subject.host, subject, True
     dispatch = context.node.dispatch
     assert dispatch is not None, "a node has a dispatcher before it has connections"
