@@ -109,6 +109,13 @@ async def test_canceled_tool_cleans_up_and_ends(tmp_path: Path) -> None:
     assert not is_running(int(started.read_text()))
 
 
+async def test_process_that_cannot_be_started_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    outcome = await run(scripted.greeting)
+    assert (outcome.exit_status, outcome.output) == (1, b"")
+    assert str(outcome.error).startswith("greeting: its process cannot be started: [Errno 2]")
+
+
 async def test_process_that_does_not_start_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_process, "START_SECONDS", 0.01)
     outcome = await run(scripted.greeting)

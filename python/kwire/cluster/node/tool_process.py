@@ -71,6 +71,10 @@ class ToolOutcome(NamedTuple):
     error: str | None
 
 
+class _StartFailed(Exception):
+    """The process cannot be started."""
+
+
 class _OutputTooLarge(Exception):
     """The output exceeds its limit."""
 
@@ -86,7 +90,10 @@ async def run_process(
         connect: returns a socket that is connected to a node. Raises OSError.
         time_limit: seconds that the tool may take; None for no limit.
     """
-    run = _ProcessRun({**job, "memory_bytes": MEMORY}, connect, time_limit)
+    try:
+        run = _ProcessRun({**job, "memory_bytes": MEMORY}, connect, time_limit)
+    except OSError as error:  # too many open files
+        return ToolOutcome(FAILED, b"", f"{name}: its process cannot be started: {error}")
     try:
         async with asyncio.timeout(START_SECONDS) as deadline:
             run.deadline = deadline
@@ -97,6 +104,8 @@ async def run_process(
         return ToolOutcome(
             TIMED_OUT, bytes(run.output), f"{name}: it did not {reason} within {limit:g} s and was ended"
         )
+    except _StartFailed as error:
+        return ToolOutcome(FAILED, b"", f"{name}: its process cannot be started: {error}")
     except _OutputTooLarge:
         return ToolOutcome(FAILED, bytes(run.output), f"{name}: its output exceeds {MAX_OUTPUT:,} bytes")
     except asyncio.CancelledError:
@@ -106,7 +115,7 @@ async def run_process(
         run.begin_end(0)
         await run.wait_ended()
     if run.last_message is None:
-        status = signal.Signals(-run.status).name if run.status < 0 else f"exit status {run.status}"
+        status = _status_text(run.status)
         log.error("the process of a tool ended unexpectedly", tool=name, status=status)
         return ToolOutcome(FAILED, bytes(run.output), f"{name}: its process ended unexpectedly ({status})")
     return ToolOutcome(run.last_message["exit_status"], bytes(run.output), run.last_message["error"])
@@ -125,24 +134,9 @@ class _ProcessRun:
         self._control.setblocking(False)
         reading, writing = os.pipe()
         self._pipe = os.fdopen(reading, "rb", buffering=0)
-        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
-        try:
-            # Starting takes milliseconds: Python waits until the program is loaded. -P: a module in the working folder
-            # must not replace one of kwire.
-            self._process = ChildProcess(
-                [sys.executable, "-P", "-m", MODULE, str(theirs.fileno())],
-                writing,
-                # The allocator of the engine would reserve memory for later, which counts as used.
-                {**os.environ, "PYTHONPATH": paths, "MIMALLOC_ARENA_EAGER_COMMIT": "0"},
-                descriptors=[theirs.fileno()],
-            )
-        except BaseException:
-            self._control.close()
-            self._pipe.close()
-            raise
-        finally:
-            theirs.close()
-            os.close(writing)
+        self._is_read = False
+        # In a thread: starting a program takes 5 ms, and 90 ms on a busy machine.
+        self._starting = asyncio.get_running_loop().run_in_executor(None, _start, theirs, writing)
         self.deadline: asyncio.Timeout | None = None
         self.has_started = False
         self.last_message: dict[str, Any] | None = None
@@ -156,8 +150,13 @@ class _ProcessRun:
         """Serve the process until it has ended, and read its output.
 
         Raises:
+            _StartFailed: the process cannot be started.
             _OutputTooLarge: the output exceeds its limit.
         """
+        try:
+            await asyncio.shield(self._starting)
+        except OSError as error:
+            raise _StartFailed(error) from error
         reading, serving = (asyncio.ensure_future(work) for work in (self._read_output(), self._serve()))
         try:
             await asyncio.wait((reading, serving), return_when=asyncio.FIRST_COMPLETED)
@@ -174,6 +173,7 @@ class _ProcessRun:
 
     async def _read_output(self) -> None:
         loop = asyncio.get_running_loop()
+        self._is_read = True
         reader = asyncio.StreamReader(limit=READ_BYTES)
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._pipe)
         try:
@@ -239,19 +239,46 @@ class _ProcessRun:
         self._ending.result()
 
     async def _end(self, grace: float) -> None:
+        try:
+            with suppress(OSError):  # it cannot be started, which `communicate` reports
+                await self._end_process(await self._starting, grace)
+        finally:
+            self._control.close()
+            if not self._is_read:
+                self._pipe.close()
+
+    async def _end_process(self, process: ChildProcess, grace: float) -> None:
         if grace:
             # It is not reaped before `kill`, so its id cannot belong to another process.
-            os.kill(self._process.pid, signal.SIGTERM)
+            os.kill(process.pid, signal.SIGTERM)
             closed = asyncio.ensure_future(self._wait_closed())
             hurry = asyncio.ensure_future(self._must_hurry.wait())
             await asyncio.wait((closed, hurry), timeout=grace, return_when=asyncio.FIRST_COMPLETED)
             for waiting in (closed, hurry):
                 waiting.cancel()
             await asyncio.gather(closed, hurry, return_exceptions=True)
-        self.status = await asyncio.to_thread(self._process.kill)
-        self._control.close()
+        self.status = await asyncio.to_thread(process.kill)
 
     async def _wait_closed(self) -> None:
         """Wait until the process has closed its socket, which it does when it ends."""
         while await asyncio.get_running_loop().sock_recv(self._control, READ_BYTES):
             pass
+
+
+def _status_text(status: int) -> str:
+    names = (number.name for number in signal.Signals if number == -status)
+    return next(names, f"exit status {status}")
+
+
+def _start(control: socket.socket, output: int) -> ChildProcess:
+    """Start the process with its ends of the socket and the pipe, which are closed here."""
+    # -P: a module in the working folder must not replace one of kwire. The allocator of the engine would otherwise
+    # reserve memory for later, which counts as used.
+    paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+    environment = {**os.environ, "PYTHONPATH": paths, "MIMALLOC_ARENA_EAGER_COMMIT": "0"}
+    command = [sys.executable, "-P", "-m", MODULE, str(control.fileno())]
+    try:
+        return ChildProcess(command, output, environment, descriptors=[control.fileno()])
+    finally:
+        control.close()
+        os.close(output)
