@@ -34,7 +34,7 @@ async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeR
         return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     if int.from_bytes(request.request_data[:2], "big") == EnvelopeRequest.api_key:  # Kafka refuses these as well
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
-    # The log and the audit name the sender, too: without an authorizer, it could be anybody.
+    # The log and the audit name the sender, too: without an authorizer, any client can send it.
     sender = context.client.address if context.client is not None else ""
     client = ConnectedClient(f"{subject.host} through {context.subject.principal} {sender}")
     client.host, client.subject, client.is_tool = subject.host, subject, True
