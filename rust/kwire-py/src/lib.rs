@@ -35,7 +35,10 @@ mod unsafe_incremental;
 mod unsafe_index;
 #[allow(unsafe_code, reason = "allocates and frees instances of struct classes")]
 mod unsafe_instances;
-#[allow(unsafe_code, reason = "asks which interpreter runs")]
+#[allow(
+    unsafe_code,
+    reason = "asks which interpreter runs, and reads its objects to check their layout"
+)]
 mod unsafe_interpreter;
 #[allow(unsafe_code, reason = "makes object templates, and uuids without their constructor")]
 mod unsafe_layout;
@@ -66,7 +69,7 @@ mod unsafe_uniform_source;
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
-use crate::unsafe_interpreter::require_main_interpreter;
+use crate::unsafe_interpreter::{require_known_layout, require_main_interpreter};
 
 /// Decoding many small frames into columns allocates and frees large buffers in every call. mimalloc keeps them, where
 /// the system's allocator returns them to the kernel, which clears them again page by page.
@@ -79,6 +82,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[pymodule(gil_used = true)]
 fn _kwire(module: &Bound<'_, PyModule>) -> PyResult<()> {
     require_main_interpreter(module.py())?;
+    require_known_layout(module.py())?;
     module.add_class::<columns::Batch>()?;
     module.add_class::<columns::Columns>()?;
     module.add_class::<columns::Schema>()?;

@@ -24,9 +24,9 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::unsafe_instances::{allocate, dealloc, release, slots};
 
-/// The start of a member descriptor as in `descrobject.h` (public since CPython 2, unchanged up to 3.13).
+/// A member descriptor as in `descrobject.h`. `unsafe_interpreter` compares its size with the interpreter's.
 #[repr(C)]
-struct MemberDescriptor {
+pub(crate) struct MemberDescriptor {
     object: ffi::PyObject,
     owner: *mut ffi::PyTypeObject,
     name: *mut ffi::PyObject,
@@ -34,8 +34,8 @@ struct MemberDescriptor {
     member: *mut ffi::PyMemberDef,
 }
 
-const HEADER: usize = size_of::<ffi::PyObject>();
-const SLOT: usize = size_of::<*mut ffi::PyObject>();
+pub(crate) const HEADER: usize = size_of::<ffi::PyObject>();
+pub(crate) const SLOT: usize = size_of::<*mut ffi::PyObject>();
 
 /// Return the offset of the slot `name` in instances of `class`. Raises `TypeError` if it is not a slot for any object.
 pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> PyResult<usize> {
@@ -63,10 +63,12 @@ pub(crate) fn slot_offset(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>)
 /// Returns False and does nothing if the class does not satisfy invariant 1.
 #[pyfunction]
 pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    // A debug build counts the references of all objects (`sys.gettotalrefcount`), and its users expect the count to be
+    // right, which the engine does not update. The feature is for tests under the assertions of such a build.
     if cfg!(any(
         Py_GIL_DISABLED,
-        py_sys_config = "Py_DEBUG",
-        py_sys_config = "Py_TRACE_REFS"
+        py_sys_config = "Py_TRACE_REFS",
+        all(py_sys_config = "Py_DEBUG", not(feature = "adopt-in-debug-builds"))
     )) {
         return Ok(false);
     }
@@ -121,7 +123,7 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
 
 /// The flags for a dict or weak references before the object (3.12 and later). On 3.11 there is no flag for weak
 /// references, which have `tp_weaklistoffset`.
-const MANAGED: c_ulong = if cfg!(Py_3_12) { (1 << 3) | (1 << 4) } else { 1 << 4 };
+pub(crate) const MANAGED: c_ulong = if cfg!(Py_3_12) { (1 << 3) | (1 << 4) } else { 1 << 4 };
 
 /// Return whether a method is still that of `Struct`, which the native one replaces.
 fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
