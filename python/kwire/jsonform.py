@@ -14,12 +14,13 @@ Errors are EncodeErrors. Their path has attribute names in `to_json` and documen
 
 from __future__ import annotations
 
-from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64encode
 from binascii import a2b_base64
 from math import inf, isfinite, isnan, nan
 from struct import pack
 from uuid import UUID
 
+from kwire import uuid_text
 from kwire.declare.field import MISSING
 from kwire.declare.introspect import check_version, fields
 from kwire.declare.lazy import message_of
@@ -129,7 +130,7 @@ def _write(value: Any, wire: WireType, version: int, path: Path, hide: bool) -> 
         case Primitive(name="float64") if isinstance(value, float):
             return _write_double(value)
         case Primitive(name="uuid") if isinstance(value, UUID):
-            return _write_uuid(value)
+            return uuid_text.to_text(value)
     raise _wrong_type(value, wire, path)
 
 
@@ -137,10 +138,6 @@ def _write_double(value: float) -> float | str:
     if isfinite(value):
         return float(value)
     return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _write_uuid(value: UUID) -> str:
-    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 # Documents to attributes
@@ -214,13 +211,13 @@ def _read_double(value: float | str, path: Path) -> float:
 
 def _read_uuid(text: str, path: Path) -> UUID:
     try:
-        found = UUID(bytes=urlsafe_b64decode(text + "=="))
+        uuid = uuid_text.from_text(text)
     except ValueError:
-        found = None
-    # The decoder ignores characters that are not base64url; encoding the result again detects them.
-    if found is None or _write_uuid(found) != text:
+        uuid = None
+    # A value has one form here: Kafka also accepts padding and other unused bits.
+    if uuid is None or uuid_text.to_text(uuid) != text:
         raise EncodeError("wrong_type", path, f"expected 22 characters of base64url, found {text!r}")
-    return found
+    return uuid
 
 
 # Both directions

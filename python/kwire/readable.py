@@ -1,14 +1,10 @@
-"""Sizes, durations, shares, and ids as text for people, and texts of strangers that are safe to show."""
+"""Sizes, durations, and shares as text for people, and texts of strangers that are safe to show."""
 
 from __future__ import annotations
 
 import re
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from uuid import UUID
-
-__all__ = ["bar", "duration_text", "printable", "printable_lines", "size_text", "topic_id_text"]
+__all__ = ["bar", "duration_text", "printable", "printable_lines", "size_text"]
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
@@ -55,10 +51,3 @@ def printable_lines(text: str) -> str:
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
-
-
-def topic_id_text(value: UUID) -> str:
-    """Return a topic id as Kafka prints it: URL-safe base64 without padding."""
-    from base64 import urlsafe_b64encode
-
-    return urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")

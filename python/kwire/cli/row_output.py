@@ -13,9 +13,10 @@ from uuid import UUID
 
 import click
 
+from kwire import uuid_text
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
-from kwire.readable import printable_lines, size_text, topic_id_text
+from kwire.readable import printable_lines, size_text
 from kwire.verbs.rows import cells, columns, json_value
 from kwire.verbs.verb import Failure
 
@@ -146,5 +147,5 @@ def _text(value: Any, unit: str | None) -> str:
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, UUID):
-        return topic_id_text(value)
+        return uuid_text.to_text(value)
     return str(value)

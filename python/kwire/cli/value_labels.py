@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kwire import uuid_text
 from kwire.cli.frame_json import json_text
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ def value_text(value: Any) -> str:
         case str():
             return json_text(value)
         case UUID():
-            from base64 import urlsafe_b64encode
-
-            return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+            return uuid_text.to_text(value)
         case bytes():
             return f"{len(value)} byte{'' if len(value) == 1 else 's'}{': ' if value else ''}{value.hex(' ')}"
         case tuple():

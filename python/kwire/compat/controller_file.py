@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.compat.script import ScriptFailed, parse_uuid
+from kwire import uuid_text
+from kwire.compat.script import ScriptFailed
 from kwire.properties import parse_properties
 from kwire.protocol.endpoint import Endpoint
 
@@ -67,7 +68,7 @@ def _directory_id(properties: Mapping[str, str]) -> UUID:
     if text is None:
         raise ScriptFailed(f"No directory id found in {folder}")
     try:
-        return parse_uuid(text)
+        return uuid_text.from_text(text)
     except ValueError as error:
         raise ScriptFailed(f"{file}: {error}") from None
 

@@ -14,7 +14,6 @@ from kwire.readable import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from uuid import UUID
 
     from kwire.client.admin import AdminClient
 
@@ -25,7 +24,6 @@ __all__ = [
     "Script",
     "ScriptFailed",
     "ScriptRun",
-    "parse_uuid",
     "read_json",
     "run_tool",
 ]
@@ -37,7 +35,6 @@ COMMAND_CONFIG = ScriptOption(
 ZOOKEEPER = ScriptOption(
     "zookeeper", "The ZooKeeper of the cluster, with the options and the output of Kafka 0.8.2.", "urls"
 )
-UUID_BYTES = 16
 HELP = ScriptOption("help", "Print usage information.")
 VERSION = ScriptOption("version", "Display Kafka version.")
 
@@ -165,28 +162,6 @@ class Script:
         finally:
             await run.close()
         return 0
-
-
-def parse_uuid(text: str) -> UUID:
-    """Return an id in Kafka's form, which is 22 characters of base64.
-
-    Raises:
-        ValueError: the text is not such an id. The sentence is that of Kafka.
-    """
-    import binascii
-    from base64 import urlsafe_b64decode
-    from uuid import UUID
-
-    try:
-        data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except binascii.Error as error:
-        raise ValueError(f"Input string `{text}` is not base64: {error}") from None
-    if len(data) != UUID_BYTES:
-        raise ValueError(
-            f"Input string `{text}` decoded as {len(data)} bytes, which is not equal to the expected {UUID_BYTES} "
-            "bytes of a base64-encoded UUID"
-        )
-    return UUID(bytes=data)
 
 
 def run_tool(name: str, arguments: Sequence[str]) -> int:

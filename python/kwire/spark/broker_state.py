@@ -5,9 +5,9 @@ Rows have the columns of `SILVER_SCHEMAS`. A row with change 'gone' is one broke
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
 
+from kwire import uuid_text
 from kwire.metadata.diff import keyed_changes, partition_changes, topic_changes
 from kwire.metadata.event_rules import is_recreated
 from kwire.metadata.fields import (
@@ -255,14 +255,9 @@ def resource_type_code(name: str) -> int:
     return {"topic": TOPIC, "broker": BROKER, "cluster": BROKER}.get(name) or int(name)
 
 
-def topic_id_text(topic_id: UUID | None) -> str | None:
-    """Return a topic id as Kafka prints it."""
-    return None if topic_id is None else urlsafe_b64encode(topic_id.bytes)[:22].decode()
-
-
 def _topic_columns(topic: TopicFields, topic_id: UUID | None) -> SilverRow:
     """Return the columns of a topic with the id that is known: old versions of Metadata do not report it."""
-    return topic_id_text(topic_id), *topic[1:]
+    return None if topic_id is None else uuid_text.to_text(topic_id), *topic[1:]
 
 
 def _registration_fields(node: Any) -> SilverRow:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
-from binascii import Error as Base64Error
 from typing import TYPE_CHECKING
-from uuid import UUID
 
+from kwire import uuid_text
 from kwire.client import Endpoint
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -14,6 +12,7 @@ from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
     from kwire.client.admin import AdminClient, QuorumReplica
 
@@ -25,8 +24,8 @@ def parse_directory_id(text: str) -> UUID:
         InvalidArgument: the text is not a directory id.
     """
     try:
-        return UUID(bytes=urlsafe_b64decode(f"{text}=="))
-    except (ValueError, Base64Error):
+        return uuid_text.from_text(text)
+    except ValueError:
         raise InvalidArgument(f"{text!r} is not a directory id: write the 22 characters of quorum describe") from None
 
 

@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kwire import uuid_text
 from kwire.client.admin import AdminError
-from kwire.readable import topic_id_text
 from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def json_value(value: Any) -> Any:
     if isinstance(value, Enum):
         return json_value(value.value)
     if isinstance(value, UUID):
-        return topic_id_text(value)
+        return uuid_text.to_text(value)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -119,6 +119,7 @@ class DelegationTokenOperations:
                 cluster.
 
         Raises:
+            ValueError: the secret is not base64.
             AdminError: 62 unknown token; 63 not the owner or a renewer; 64 not allowed on this connection; 66 the token
                 has expired.
             OutcomeUnknown: the response was lost.
@@ -126,7 +127,7 @@ class DelegationTokenOperations:
         from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
 
         request = RenewDelegationTokenRequest(
-            hmac=b64decode(hmac.reveal()), renew_period_ms=-1 if period_ms is None else period_ms
+            hmac=_decoded(hmac), renew_period_ms=-1 if period_ms is None else period_ms
         )
         answer = await self._router.command(request, error_code=error_code)
         return answer.accepted(ITEM).expiry_timestamp_ms
@@ -141,13 +142,13 @@ class DelegationTokenOperations:
             period_ms: milliseconds until the expiry; None for now.
 
         Raises:
-            AdminError: see `renew_delegation_token`.
+            ValueError, AdminError: see `renew_delegation_token`.
             OutcomeUnknown: the response was lost.
         """
         from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
 
         request = ExpireDelegationTokenRequest(
-            hmac=b64decode(hmac.reveal()), expiry_time_period_ms=-1 if period_ms is None else period_ms
+            hmac=_decoded(hmac), expiry_time_period_ms=-1 if period_ms is None else period_ms
         )
         answer = await self._router.command(request, error_code=error_code)
         return answer.accepted(ITEM).expiry_timestamp_ms
@@ -163,3 +164,10 @@ def _principal(text: str) -> tuple[str, str]:
 
 def _requester(kind: str, name: str) -> str | None:
     return f"{kind}:{name}" if kind else None
+
+
+def _decoded(hmac: Secret) -> bytes:
+    try:
+        return b64decode(hmac.reveal(), validate=True)
+    except ValueError:
+        raise ValueError("the secret of a token must be base64") from None

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from base64 import urlsafe_b64encode
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from kwire import uuid_text
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import BrokerRegistration, ClusterId, SupportedVersionRange
 from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, ZnodeError
@@ -61,7 +61,7 @@ async def ensure_cluster_id(store: Store) -> str:
             log.error("ignoring the cluster id", path=error.path, reason=str(error))
             return ""
         except NoNode:
-            new = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+            new = uuid_text.to_text(uuid4())
             with suppress(ConnectionLost, NodeExists):
                 await make_path(store, path.rpartition("/")[0])
                 await store.create(path, ClusterId(new).encode())

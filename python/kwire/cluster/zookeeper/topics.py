@@ -7,13 +7,12 @@ and their order are those of Kafka 3.9.
 
 from __future__ import annotations
 
-import base64
 import re
-import uuid
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from kwire import uuid_text
 from kwire.cluster.zookeeper.errors import ZnodeError
 from kwire.cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,
@@ -26,10 +25,10 @@ from kwire.cluster.zookeeper.json_object import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from uuid import UUID
 
 __all__ = ["DeletionMarker", "PartitionState", "TopicRegistration"]
 
-_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _INTEGER = re.compile(r"[+-]?\d{1,10}")
 _NONE: Mapping[int, tuple[int, ...]] = freeze({})
 
@@ -48,7 +47,7 @@ class TopicRegistration:
     """
 
     partitions: Mapping[int, tuple[int, ...]]
-    topic_id: uuid.UUID | None = None
+    topic_id: UUID | None = None
     adding_replicas: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: _NONE)
     removing_replicas: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: _NONE)
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
@@ -68,7 +67,7 @@ class TopicRegistration:
         """Encode as version 1 (Kafka up to 2.3, partitions only), 2 (2.4 to 2.7, no topic id), or 3."""
         values: dict[str, object] = {"partitions": _partition_map(self.partitions)}
         if version >= 3 and self.topic_id is not None:
-            values["topic_id"] = base64.urlsafe_b64encode(self.topic_id.bytes)[:22].decode()
+            values["topic_id"] = uuid_text.to_text(self.topic_id)
         if version >= 2:
             values["adding_replicas"] = _partition_map(self.adding_replicas)
             values["removing_replicas"] = _partition_map(self.removing_replicas)
@@ -83,9 +82,10 @@ class TopicRegistration:
         topic_id = None
         if "topic_id" in document:
             string = document.string("topic_id")
-            if _TOPIC_ID.fullmatch(string) is None:
-                raise document.error("topic_id", f"expected 16 bytes in URL-safe base64, found {string!r}")
-            topic_id = uuid.UUID(bytes=base64.urlsafe_b64decode(string[:22] + "=="))
+            try:
+                topic_id = uuid_text.from_text(string)
+            except ValueError:
+                raise document.error("topic_id", f"expected 16 bytes in URL-safe base64, found {string!r}") from None
         replicas = document.object("partitions") if "partitions" in document else JsonObject({}, path)
         adding = document.object("adding_replicas") if "adding_replicas" in document else JsonObject({}, path)
         removing = document.object("removing_replicas") if "removing_replicas" in document else JsonObject({}, path)

@@ -1,0 +1,48 @@
+"""Uuids as text in Kafka's form: ids of topics, directories, and clusters (`org.apache.kafka.common.Uuid`)."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from uuid import UUID
+
+__all__ = ["from_text", "to_text"]
+
+ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+SIZE = 16
+"""Bytes of a uuid."""
+MAX_LENGTH = 24
+"""Characters of an id with padding. Kafka prints ids without padding and accepts both forms."""
+
+
+def to_text(uuid: UUID) -> str:
+    """Return the 22 characters of URL-safe base64, without padding, that Kafka prints."""
+    return urlsafe_b64encode(uuid.bytes).decode("ascii").rstrip("=")
+
+
+def from_text(text: str) -> UUID:
+    """Return the uuid that Kafka reads from a text (`Uuid.fromString`).
+
+    Like Kafka, it ignores the four bits of the last character that are no part of the uuid.
+
+    Raises:
+        ValueError: the text is not an id. The sentence is that of Kafka, which the scripts print.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"Input string with prefix `{text[:MAX_LENGTH]}` is too long to be decoded as a base64 UUID")
+    digits = text.rstrip("=")
+    # Python's decoder drops characters outside of the alphabet, except for + and /, which it takes for - and _.
+    for character in digits:
+        if character not in ALPHABET:
+            raise ValueError(f"Illegal base64 character {ord(character):x}")
+    if len(digits) % 4 == 1:
+        raise ValueError("Last unit does not have enough valid bits")
+    padded = digits + "=" * (-len(digits) % 4)
+    if text not in (digits, padded):
+        raise ValueError("Input byte array has wrong 4-byte ending unit")
+    data = urlsafe_b64decode(padded)
+    if len(data) != SIZE:
+        raise ValueError(
+            f"Input string `{text}` decoded as {len(data)} bytes, which is not equal to the expected {SIZE} "
+            "bytes of a base64-encoded UUID"
+        )
+    return UUID(bytes=data)
