@@ -137,14 +137,14 @@ def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, An
     for base in bases:
         for inherited in getattr(base, "__kwire_fields__", ()):
             declared[inherited.name] = inherited
-    if "__annotate_func__" in namespace or "__annotate__" in namespace:
-        raise DeclarationError(name, None, "add 'from __future__ import annotations' at the top of the module")
     is_message = any(getattr(base, "__kwire_is_message__", False) for base in bases)
     reserved = _RESERVED_IN_MESSAGES if is_message else _RESERVED
     scope: dict[str, Any] | None = None
+    if "__annotate_func__" in namespace:
+        _store_annotations(namespace)
     annotations = namespace.get("__annotations__", {})
     for attribute, annotation in annotations.items():
-        if isinstance(annotation, str) and annotation.startswith("ClassVar"):
+        if _is_class_variable(annotation):
             continue
         if attribute in reserved:
             raise DeclarationError(name, attribute, "this name is reserved: every instance has this attribute")
@@ -166,6 +166,30 @@ def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, An
         if isinstance(value, Options):
             raise DeclarationError(name, attribute, "a field needs a type: add an annotation")
     return tuple(declared.values())
+
+
+def _store_annotations(namespace: dict[str, Any]) -> None:
+    """Replace the function that computes the annotations of a class body (PEP 649) by the annotations.
+
+    From CPython 3.14 on, a body has such a function unless its module imports `annotations` from `__future__`. The
+    values are those that a body has up to 3.13. If a name is not defined yet, which was an error there, all of them are
+    texts, as with the import.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, call_annotate_function
+
+        annotate = namespace.pop("__annotate_func__")
+        try:
+            namespace["__annotations__"] = call_annotate_function(annotate, Format.VALUE)
+        except (NameError, AttributeError):
+            namespace["__annotations__"] = call_annotate_function(annotate, Format.STRING)
+
+
+def _is_class_variable(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return annotation.removeprefix("typing.").startswith("ClassVar")
+    # By its text, because importing `typing` would take longer than creating all classes of a message.
+    return type(annotation).__module__ == "typing" and repr(annotation).startswith("typing.ClassVar")
 
 
 def _enclosing_structs(frame: Any) -> dict[str, Any]:
