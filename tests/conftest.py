@@ -30,6 +30,7 @@ settings.register_profile(
     max_examples=100,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("brief", settings.get_profile("quick"), max_examples=20)  # each CPython, and debug builds
 settings.register_profile(
     "exhaustive",
     derandomize=False,
