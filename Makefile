@@ -30,7 +30,7 @@ test: setup ## run all tests, Rust's and Python's, but those of test-kafka and t
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
 	$(PYTEST) tests/kafka
 
-test-release: setup ## build the wheel for each CPython on this machine, and test it
+test-release: setup ## test the wheel, and the codec on each supported CPython (fetches those that are missing)
 	$(PYTEST) tests/release
 
 miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly Rust with the components miri and rust-src)
