@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     """Prepares an input of a size and returns the function to time, which includes freeing its result."""
 
 MOST = 2.2
-"""The maximum factor of time for twice the input."""
+"""A factor of time for twice the input at which no more rounds are needed. A single run of linear work exceeds it."""
 SIZE = 1 << 17
 DOUBLINGS = 3
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 40

@@ -1,15 +1,19 @@
-"""Twice the input takes at most 2.2 times as long, whatever its content."""
+"""Time does not grow with the square of the input, whatever its content."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.hostile.growth import MOST, WORKS, growth, measured
+from tests.hostile.growth import WORKS, growth, measured
+
+MAX_FACTOR = 3.0
+"""Factor of time for twice the input, the mean of three doublings. Linear work has 2, and up to 2.6 was measured where
+inputs outgrow a cache; quadratic work has 4. A busy machine would have to slow all of 40 rounds down by 50 %."""
 
 
 @pytest.mark.parametrize("work", WORKS)
 def test_time_is_linear_in_the_input(work: str) -> None:
-    assert measured()[work] <= MOST
+    assert measured()[work] <= MAX_FACTOR
 
 
 def test_quadratic_time_is_detected() -> None:
