@@ -22,7 +22,7 @@ def to_text(uuid: UUID) -> str:
 def from_text(text: str) -> UUID:
     """Return the uuid that Kafka reads from a text (`Uuid.fromString`).
 
-    Like Kafka, it ignores the four bits of the last character that are no part of the uuid.
+    Like Kafka, it ignores the last four bits of the last character, which do not belong to the uuid.
 
     Raises:
         ValueError: the text is not an id. The sentence is that of Kafka, which the scripts print.
