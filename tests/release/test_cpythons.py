@@ -111,7 +111,7 @@ def test_codec_works(version: str, tmp_path: Path) -> None:
 
     run_tests(python, CODEC)
     if version == NEWEST:
-        # Compiled anew, because the compiler has warnings, too.
+        # Compiled anew, because the compiler also emits warnings.
         cache = f"pycache_prefix={tmp_path / 'compiled'}"
         assert int(run(python, "-I", "-W", "error", "-X", cache, "-c", IMPORT_ALL)) > 600
 

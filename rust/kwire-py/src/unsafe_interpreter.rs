@@ -6,7 +6,7 @@
 //!
 //! The engine reads and writes objects at offsets that were fixed when it was compiled. They differ between minor
 //! versions, and nothing stops a module of one version from being loaded by another, or a later CPython from being
-//! accepted by the bindings before anybody has read its sources. Each assumption that can be measured without relying
+//! accepted by the bindings before its sources were reviewed. Each assumption that can be measured without relying
 //! on it is therefore measured at import. What cannot be measured, such as the order in which CPython clears an object,
 //! was reviewed for the versions up to `NEWEST`.
 //!
