@@ -8,7 +8,7 @@ packages (stable, testing, or unstable) and goes into the cache: `$XDG_CACHE_HOM
 `~/.cache/kwire/cpython`. Nothing is installed into the system.
 
 To fetch, the script needs apt, dpkg-deb, Debian's keyring, and a source of Debian's main archive in apt's
-configuration, whose mirror it uses. apt resolves against an empty state, so the packages come with the C
+configuration: it uses that mirror. apt resolves against an empty state, so the packages come with the C
 library that they were built for. patchelf, which comes with them, makes the interpreter use that library, which may be
 newer than the system's.
 """

@@ -42,7 +42,7 @@ SOUNDNESS = ("soundness", "decoder/test_soundness.py", "proof/test_uniform_struc
 """Tests that would break invariants of the interpreter if the engine did."""
 
 DEBUG = ("3.14", "3.15")
-"""Versions whose debug builds Debian has. The assertions of older ones found nothing that these do not check."""
+"""Versions with a debug build in Debian. The assertions of older ones found nothing that these do not check."""
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -111,7 +111,7 @@ def test_codec_works(version: str, tmp_path: Path) -> None:
 
     run_tests(python, CODEC)
     if version == NEWEST:
-        # Compiled anew, because the compiler also emits warnings.
+        # Without cached bytecode, because the compiler also emits warnings.
         cache = f"pycache_prefix={tmp_path / 'compiled'}"
         assert int(run(python, "-I", "-W", "error", "-X", cache, "-c", IMPORT_ALL)) > 600
 

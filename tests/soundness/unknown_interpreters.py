@@ -1,4 +1,4 @@
-"""Interpreters whose objects have another layout, simulated by what the engine measures when it is imported.
+"""Interpreters with another layout of objects, simulated by what the engine measures when it is imported.
 
 The functions run in a child process (`children.outcome`) before anything imports kwire. They return the warning with
 which the package falls back to the reference codec.
