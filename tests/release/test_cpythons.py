@@ -42,7 +42,7 @@ SOUNDNESS = ("soundness", "decoder/test_soundness.py", "proof/test_uniform_struc
 """Tests that would break invariants of the interpreter if the engine did."""
 
 DEBUG = ("3.14", "3.15")
-"""Versions with a debug build in Debian. The assertions of older ones found nothing that these do not check."""
+"""Versions with a debug build in Debian unstable."""
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
