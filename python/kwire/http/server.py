@@ -19,6 +19,7 @@ from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
 from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
 from kwire.protocol.endpoint import Endpoint
+from kwire.readable import printable
 
 if TYPE_CHECKING:
     import logging
@@ -132,10 +133,7 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
 
 def escape_control_characters(record: logging.LogRecord) -> bool:
     """Escape a message, so that text from the network cannot forge a line or color a terminal. A filter of logging."""
-    record.msg = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in record.getMessage()
-    )
+    record.msg = printable(record.getMessage())
     record.args = None
     return True
 
