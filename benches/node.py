@@ -78,13 +78,16 @@ def serve_node(pipe: Connection) -> None:
     from kwire.cluster.node.metrics import Metrics
     from kwire.cluster.node.request_context import NodeServices
     from kwire.cluster.node.request_dispatcher import RequestDispatcher
-    from kwire.cluster.node.tools import ToolContext, ToolRegistry, ToolRunner
+    from kwire.cluster.node.tools import ProcessRights, ToolRegistry, ToolRunner
 
     class NoObserver:
         def opened(self, client: Any) -> None: ...
         def closed(self, client: Any, reason: Any, detail: str) -> None: ...
         def failed(self, client: Any, error: BaseException) -> None:
             raise RuntimeError(client) from error
+
+    def no_tool_connections(caller: Any) -> Any:
+        raise RuntimeError(f"{caller} runs a tool")
 
     async def main() -> None:
         metadata = MetadataCache()
@@ -94,7 +97,7 @@ def serve_node(pipe: Connection) -> None:
             metadata,
             FeatureCache({}, metadata.mark_changed),
             MetadataUpdates(metadata),
-            ToolRunner(ToolContext(1, ToolRegistry(), dict)),
+            ToolRunner(ToolRegistry(), dict, ProcessRights("none", ()), no_tool_connections),
             ConnectionPool(client_id="node-1", timeout=10.0),
         )
         dispatcher = RequestDispatcher(services, Metrics(1))

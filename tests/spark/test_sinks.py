@@ -555,10 +555,10 @@ def set_incidents(pipeline: Pipeline, *incidents: dict[str, Any]) -> None:
     for row in incidents:
         date = "open" if row["ended_at"] is None else f"{row['began_at']:%Y-%m-%d}"
         partition = {"date": date, "hour": "0"}
-        file = TableFile(Output(store.location), FileKind.SILVER, INCIDENTS.folder, partition, INCIDENTS.arrow, None)
+        file = TableFile(Output(store.location), FileKind.SILVER, INCIDENTS.folder, partition, INCIDENTS.arrow)
         pairs = {name: list(row[name].items()) for name in ("seen_at", "attributes")}
         file.write(pa.Table.from_pylist([row | pairs], schema=INCIDENTS.arrow))
-        change.added.setdefault(INCIDENTS.folder, []).append(file.close().data_file)
+        change.added.setdefault(INCIDENTS.folder, []).append(file.close().file)
     store.commit(change)
 
 

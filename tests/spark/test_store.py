@@ -45,7 +45,7 @@ DAY = datetime(2026, 11, 21, tzinfo=UTC)
 def ingest(store: Store, record: Record, name: str, rows: int = 1, stream: tuple[str, int] | None = None) -> Change:
     """Write rows of one broker, named `name`, to several tables, and return the change that adds them."""
     change = Change(
-        "ingest", record.number, reporters={reporter_key(name, 1, ""): {"state": "", "last": 0, "days": {}}}
+        "ingest", record.number, reporters={reporter_key(name, 1, "", None): {"state": "", "last": 0, "days": {}}}
     )
     change.streams.update([stream] if stream else [])
     for folder in TABLES:

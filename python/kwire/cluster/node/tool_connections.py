@@ -137,6 +137,7 @@ class _ConnectionOfTool:
         self.cached_responses = cached
         self.observer = listener.observer
         self.limits = listener.limits
+        self.reserved = listener.reserved
         self.identify: Identify = self._identify
         self._subject = subject
         self._peer = peer
@@ -160,8 +161,9 @@ class _ConnectionOfTool:
     def remove(self, connection: ServerConnection) -> None:
         self._listener.remove(connection)
 
-    def connections_of(self, ip_address: str) -> int:
-        return self._listener.connections_of(ip_address)
+    def exceeded_limit(self, ip_address: str, unopened: int = 0, unopened_of_address: int = 0) -> None:
+        """Return None: MAX_CONNECTIONS bounds the connections of a tool, which its caller's connection has allowed."""
+        del ip_address, unopened, unopened_of_address
 
     def occupied_more(self, size: int) -> None:
         self._listener.occupied_more(size)
