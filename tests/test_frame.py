@@ -19,6 +19,7 @@ from kwire.messages.kafka.end_txn_marker import EndTxnMarker
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire.messages.kip4.list_topics import ListTopicsRequest
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +43,8 @@ def request_payload(message: Message, version: int, client_id: str | None = "me"
 # Requests.
 
 
-@pytest.mark.parametrize("client_id", ["me", "", "żółć", None])
-@pytest.mark.parametrize("version", MetadataRequest.versions)
+@for_rows("client_id", ["me", "", "żółć", None])
+@for_rows("version", MetadataRequest.versions)
 def test_request_round_trip(version: int, client_id: str | None) -> None:
     message = MetadataRequest(topics=())
     read = frame.decode_request(request_payload(message, version, client_id))
@@ -74,7 +75,7 @@ def test_data_without_an_api_key_has_no_frame() -> None:
         frame.encode_request(EndTxnMarker(coordinator_epoch=1), version=0, correlation_id=7)
 
 
-@pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
+@for_rows("wrap", [bytes, bytearray, memoryview])
 def test_payloads_are_bytes_like(wrap: Any) -> None:
     payload = request_payload(ALL_TOPICS, 9)
     assert frame.decode_request(wrap(payload)).message == ALL_TOPICS
@@ -103,7 +104,7 @@ VIEWS: dict[str, Callable[[bytes], Any]] = {
 }
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@for_rows("view", VIEWS.values(), ids=VIEWS)
 def test_payloads_are_views_of_any_items(view: Callable[[bytes], Any]) -> None:
     request = frame.encode_request(MetadataRequest(topics=None), version=1, correlation_id=9, client_id="to")[4:]
     assert len(request) == 16
@@ -153,7 +154,7 @@ def test_offsets_count_from_the_start_of_the_payload() -> None:
     assert (error.wanted, error.left) == (4, 3)
 
 
-@pytest.mark.parametrize("length", range(12))
+@for_rows("length", range(12))
 def test_truncated_header_is_an_error(length: int) -> None:
     with pytest.raises(DecodeError, match="truncated"):
         frame.decode_request(request_payload(ALL_TOPICS, 1)[:length])
@@ -204,7 +205,7 @@ def test_versions_of_all_classes_of_a_key_are_listed() -> None:
     assert caught.value.supported == "2, 0-1"
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("payload", "client_id", "end"),
     [("0003 0001 00000007 0001 61 ffffffff", "a", 11), ("03e7 0001 00000007 0001 61 0000", "a", 11),
      ("0012 0063 00000007 ffff 00 00", None, 11), ("0007 0000 00000007 00000001", "", 8)],
@@ -224,14 +225,14 @@ def test_negative_version() -> None:
 # Responses.
 
 
-@pytest.mark.parametrize("version", MetadataResponse.versions)
+@for_rows("version", MetadataResponse.versions)
 def test_response_round_trip(version: int) -> None:
     response = frame.encode_response(NO_TOPICS, version=version, correlation_id=-1)
     read = frame.decode_response(payload_of(response), MetadataResponse, version=version)
     assert read == (-1, version, NO_TOPICS)
 
 
-@pytest.mark.parametrize("version", ApiVersionsResponse.versions)
+@for_rows("version", ApiVersionsResponse.versions)
 def test_api_versions_response_has_header_0(version: int) -> None:
     message = ApiVersionsResponse(error_code=0, api_keys=())
     payload = payload_of(frame.encode_response(message, version=version, correlation_id=7))
@@ -253,7 +254,7 @@ def test_error_35_is_decoded_for_a_version_that_kwire_does_not_know_either() -> 
     assert (decoded.version, decoded.message.error_code) == (0, 35)
 
 
-@pytest.mark.parametrize("body", ["0000 00000000", "0023 00000001", "0023 00000000 00"])
+@for_rows("body", ["0000 00000000", "0023 00000001", "0023 00000000 00"])
 def test_malformed_api_versions_response_is_an_error(body: str) -> None:
     with pytest.raises(DecodeError):
         frame.decode_response(bytes.fromhex("00000007" + body), ApiVersionsResponse, version=3)
@@ -343,7 +344,7 @@ def split(stream: bytes, size: int) -> tuple[list[bytes], str | None]:
     return found, None
 
 
-@pytest.mark.parametrize("size", [-1, -(1 << 31), 41, (1 << 31) - 1])
+@for_rows("size", [-1, -(1 << 31), 41, (1 << 31) - 1])
 def test_invalid_size_is_rejected_once_it_is_complete(size: int) -> None:
     splitter = frame.Splitter(max_size=40)
     octets = size.to_bytes(4, "big", signed=True)
@@ -354,7 +355,7 @@ def test_invalid_size_is_rejected_once_it_is_complete(size: int) -> None:
     assert (caught.value.size, caught.value.max_size) == (size, 40)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("data", "protocol"),
     [
         (b"HTTP/1.1 400 Bad Request", "HTTP"),

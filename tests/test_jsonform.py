@@ -37,6 +37,7 @@ from kwire.declare import (
     uuid,
     zero,
 )
+from tests.for_rows import for_rows
 
 
 class Everything(Message, versions="0"):
@@ -169,7 +170,7 @@ class TestAllTypes:
         ]
         assert from_json(Everything, document, version=0) == message
 
-    @pytest.mark.parametrize(("value", "written"), [(inf, "Infinity"), (-inf, "-Infinity"), (nan, "NaN")])
+    @for_rows(("value", "written"), [(inf, "Infinity"), (-inf, "-Infinity"), (nan, "NaN")])
     def test_infinities_and_nan_are_strings(self, value: float, written: str) -> None:
         document = to_json(replace(EVERYTHING, share=value), version=0)
         assert document["share"] == written
@@ -233,7 +234,7 @@ class TestVersions:
     def test_ignorable_value_is_dropped_if_the_version_lacks_it(self) -> None:
         assert to_json(Changing(old_form="a", hint=5), version=0) == {"form": "a", "owner": ""}
 
-    @pytest.mark.parametrize(
+    @for_rows(
         ("message", "version", "path"),
         [
             (Changing(is_kraft_controller=True), 0, ("is_kraft_controller",)),
@@ -263,7 +264,7 @@ class TestVersions:
         unknown: dict[str, Any] = {"unknown_tags": {9: b"x"}}
         assert to_json(Changing(**unknown), version=3) == to_json(Changing(), version=3)
 
-    @pytest.mark.parametrize("version", [-1, 4])
+    @for_rows("version", [-1, 4])
     def test_undeclared_versions_are_rejected(self, version: int) -> None:
         with pytest.raises(UnsupportedVersion):
             to_json(Changing(), version=version)
@@ -275,7 +276,7 @@ class TestReading:
     def test_fields_with_a_default_can_be_missing(self) -> None:
         assert from_json(Changing, {}, version=3) == Changing()
 
-    @pytest.mark.parametrize("name", EVERYTHING_IN_JSON)
+    @for_rows("name", EVERYTHING_IN_JSON)
     def test_missing_required_field_is_rejected(self, name: str) -> None:
         document = {key: value for key, value in EVERYTHING_IN_JSON.items() if key != name}
         with pytest.raises(EncodeError) as caught:
@@ -283,7 +284,7 @@ class TestReading:
         assert (caught.value.kind, caught.value.path) == ("wrong_type", (name,))
         assert str(caught.value) == f"{name}: wrong_type: required field is missing"
 
-    @pytest.mark.parametrize(
+    @for_rows(
         ("name", "value", "kind", "path"),
         [
             ("flag", 1, "wrong_type", ("flag",)),
@@ -334,13 +335,13 @@ class TestReading:
             from_json(Everything, EVERYTHING_IN_JSON | {name: value}, version=0)
         assert (caught.value.kind, caught.value.path) == (kind, path)
 
-    @pytest.mark.parametrize("document", [None, [], "{}", 5])
+    @for_rows("document", [None, [], "{}", 5])
     def test_document_must_be_an_object(self, document: object) -> None:
         with pytest.raises(EncodeError) as caught:
             from_json(Changing, document, version=0)
         assert caught.value.path == ()
 
-    @pytest.mark.parametrize(
+    @for_rows(
         ("name", "reason"),
         [
             ("epoch", "version 1 does not have this field"),
@@ -390,7 +391,7 @@ class TestKafkasOwnDocuments:
 class TestForgedObjects:
     """Constructors reject wrong values, so these are set without them."""
 
-    @pytest.mark.parametrize(
+    @for_rows(
         ("name", "value", "kind"),
         [
             ("flag", 1, "wrong_type"),
@@ -424,7 +425,7 @@ def forged(message: Everything, name: str, value: object) -> Everything:
     return copy  # type: ignore[no-any-return]  # Any, because the type is immutable for type checkers
 
 
-@pytest.mark.parametrize("key", [None, 1, True, b"topics", ("a",)])
+@for_rows("key", [None, 1, True, b"topics", ("a",)])
 def test_keys_that_are_not_names_are_rejected(key: Any) -> None:
     with pytest.raises(EncodeError) as caught:
         from_json(Everything, {key: 1}, version=0)

@@ -18,6 +18,7 @@ from tests.cli.running import environment, kwire
 from tests.cli.scripted_broker import raw_server
 from tests.cli.shells import Shell, installed_shells
 from tests.eventually import eventually_sync
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -309,7 +310,7 @@ finally:
     assert not slow & set(done.stderr.split())
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("line", "words", "text", "kept"),
     [
         ("kafka topics ", ["kafka", "topics"], "", ""),
@@ -334,7 +335,7 @@ def test_candidate_is_escaped_unless_a_quote_is_open() -> None:
     assert escape("topic:orders", split("kafka topic:o", BREAKS)[1]) == "orders"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@for_rows("shell", ["bash", "zsh", "fish"])
 def test_script_is_printed(shell: str) -> None:
     run = kwire("completion", shell)
     assert run.code == 0

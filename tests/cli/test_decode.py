@@ -17,6 +17,7 @@ from kwire.messages.kafka import MetadataResponse
 from tests.cli.bodies import API_VERSIONS_REQUEST, EMPTY_METADATA_V13, LIST_TOPICS_KIP4, METADATA_V13, exchange
 from tests.cli.running import DATA, assert_golden
 from tests.cli.running import kwire as run
+from tests.for_rows import for_rows
 from tests.proof.material import Exchange, exchanges
 
 METADATA = ("decode", "-m", "MetadataResponse", "-v", "13")
@@ -31,7 +32,7 @@ def test_body_is_printed_as_kafka_json() -> None:
     assert json.loads(done.out) == kwire.to_json(message, version=13)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "words",
     [
         ("0000000001 00 ffffffff 01 0000 00",),
@@ -60,8 +61,8 @@ def test_format_of_files_is_detected(tmp_path: Path, suffix: str) -> None:
     assert run(*METADATA, tmp_path / f"body.{suffix}") == run(*METADATA, METADATA_V13)
 
 
-@pytest.mark.parametrize("arguments", [(), ("-",)], ids=["nothing", "a dash"])
-@pytest.mark.parametrize("content", [bytes.fromhex(METADATA_V13), METADATA_V13.encode()], ids=["binary", "hex"])
+@for_rows("arguments", [(), ("-",)], ids=["nothing", "a dash"])
+@for_rows("content", [bytes.fromhex(METADATA_V13), METADATA_V13.encode()], ids=["binary", "hex"])
 def test_stdin_is_the_default_input(arguments: tuple[str, ...], content: bytes) -> None:
     assert run(*METADATA, *arguments, stdin=content) == run(*METADATA, METADATA_V13)
 
@@ -85,7 +86,7 @@ def test_request_header_names_the_message() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["MetadataResponse", "Metadata", "3"])
+@for_rows("name", ["MetadataResponse", "Metadata", "3"])
 def test_response_is_named_by_class_api_or_key(name: str) -> None:
     response = exchange(3, 12).response
 
@@ -208,7 +209,7 @@ def test_list_input_produces_a_list() -> None:
     assert done.code == 1
 
 
-@pytest.mark.parametrize(("given", "expected"), [("[]", []), ("", "")])
+@for_rows(("given", "expected"), [("[]", []), ("", "")])
 def test_empty_input_produces_empty_output(given: str, expected: object) -> None:
     done = run(*METADATA, "--format", "json", stdin=given)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from kwire import messages
 from kwire.cli.colors import Paint
 from kwire.cli.frames import Frame, parse_body, parse_request, parse_response
@@ -13,6 +11,7 @@ from kwire.cli.hexdump import hexdump
 from tests.cli.bodies import API_VERSIONS_REQUEST, LIST_TOPICS_KIP4, METADATA_V13, exchange
 from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run
+from tests.for_rows import for_rows
 from tests.proof.material import exchanges, message_class, mutants, vectors
 
 ROW = re.compile(r" *(\d+)  ([0-9a-f]{4,})  ((?:[0-9a-f]{2} ?){0,8})(?: |$)")
@@ -95,7 +94,7 @@ def test_all_option_shows_long_arrays_in_full() -> None:
     assert bytes_shown(long.splitlines()) == bytes.fromhex(LONG)
 
 
-@pytest.mark.parametrize("message", sorted(vectors()))
+@for_rows("message", sorted(vectors()))
 def test_every_byte_of_every_vector_is_shown_once(message: str) -> None:
     for vector in vectors()[message]:
         lines = dump(parse_body(message_class(message), vector.version, vector.body), everything=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-import pytest
 
 import kwire
 from kwire import verbs
@@ -18,11 +17,12 @@ from kwire.cli.program import command_names, program, short_help
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
 from tests.docs.pages import console_examples
+from tests.for_rows import for_rows
 from tests.installing import ROOT, empty_environment
 
 DOCUMENT = ROOT / "docs" / "cli.md"
 
-each_command = pytest.mark.parametrize("name", command_names())
+each_command = for_rows("name", command_names())
 
 
 def command(name: str) -> click.Command:
@@ -108,7 +108,7 @@ def test_documented_options_exist() -> None:
     assert named <= exist | {"--help", "--version"}
 
 
-@pytest.mark.parametrize(("line", "output"), console_examples(DOCUMENT))
+@for_rows(("line", "output"), console_examples(DOCUMENT))
 def test_documented_examples_print_the_documented_output(line: str, output: str) -> None:
     script = f'kwire() {{ {shlex.quote(sys.executable)} -m kwire "$@"; }}\n{line}\n'
 
@@ -126,7 +126,7 @@ def test_documented_examples_print_the_documented_output(line: str, output: str)
     assert done.stdout == output
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("arguments", "complaint"),
     [
         (("dekode",), "no such command 'dekode': did you mean decode"),
@@ -163,7 +163,7 @@ def test_usage_error_explains_and_exits_with_2(arguments: tuple[str, ...], compl
     assert done.code == 2
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("given", "complaint"),
     [("0", "odd number of hex digits: 1"), ("0x0g", "'0x0g' is neither hex, nor")],
 )
@@ -178,7 +178,7 @@ def test_help_does_not_import_commands_or_messages() -> None:
     assert not {module for module in listed if module.startswith(("kwire.cli.commands.", "kwire.messages.kafka."))}
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "arguments",
     [
         ("--help",),

@@ -12,8 +12,6 @@ import subprocess
 import sys
 from struct import pack, unpack_from
 
-import pytest
-
 from kwire import frame
 from kwire.messages.kafka.produce import ProduceRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -21,6 +19,7 @@ from kwire.testing import FakeCluster
 from tests.cli.running import kwire
 from tests.cli.scripted_broker import connect, raw_server, receive, receive_frame, scripted_broker, sized
 from tests.cli.sniffing import request, sniffing
+from tests.for_rows import for_rows
 
 LIST_TOPICS = {
     "confluent-kafka": """
@@ -48,7 +47,7 @@ def list_topics(address: str, client: str = "kafka-python") -> str:
 # Traffic of real clients
 
 
-@pytest.mark.parametrize("client", LIST_TOPICS)
+@for_rows("client", LIST_TOPICS)
 def test_json_has_a_line_for_each_exchange_of_a_real_client(client: str) -> None:
     with FakeCluster(brokers=1, topics=["orders", "payments"]) as cluster:
         with sniffing("--to", cluster.endpoint(1)) as sniffer:
@@ -124,7 +123,7 @@ def test_several_brokers_have_an_address_each() -> None:
 # Filters
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("options", "apis"),
     [
         (["--api", "Metadata"], {"Metadata"}),
@@ -240,7 +239,7 @@ def test_requests_without_a_response_are_shown() -> None:
 # Ends
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@for_rows("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_the_command_and_its_connections(number: signal.Signals) -> None:
     with scripted_broker(lambda _payload: b"") as broker, sniffing("--to", broker) as it, connect(it.address) as client:
         client.sendall(request(SaslHandshakeRequest(mechanism="PLAIN"), 1, 1) * 3)
@@ -318,7 +317,7 @@ def test_port_in_use_is_an_error() -> None:
     assert run.err == f"Error: cannot listen on 127.0.0.1:{port}: {os.strerror(98)}\n"
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("arguments", "text"),
     [
         ([], "nothing to sniff: name the broker with --to HOST:PORT, or several with --map"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from kwire import frame
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -24,6 +22,7 @@ from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, Sasl
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tests.cli.scripted_broker import connect, receive_frame, scripted_broker, sized
 from tests.cli.sniffing import request, sniffing
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from kwire.declare import Message
@@ -93,9 +92,9 @@ def sniffed(name: str, *options: str, cut: int = 0) -> str:
         return it.stop()
 
 
-@pytest.mark.parametrize("output", ["json", "table", "hexdump"])
-@pytest.mark.parametrize("cut", [0, 3], ids=["valid", "malformed"])
-@pytest.mark.parametrize("name", SECRETS)
+@for_rows("output", ["json", "table", "hexdump"])
+@for_rows("cut", [0, 3], ids=["valid", "malformed"])
+@for_rows("name", SECRETS)
 def test_secrets_are_hidden(name: str, cut: int, output: str) -> None:
     out = sniffed(name, "-o", output, "-a", cut=cut)
 
@@ -108,7 +107,7 @@ def test_secrets_are_hidden(name: str, cut: int, output: str) -> None:
         assert "604800000" in out, "an ordinary config is shown"
 
 
-@pytest.mark.parametrize("output", ["json", "hexdump"])
+@for_rows("output", ["json", "hexdump"])
 def test_secrets_are_shown_on_request(output: str) -> None:
     out = sniffed("IncrementalAlterConfigs", "-o", output, "--show-secrets")
 
@@ -123,7 +122,7 @@ def test_bytes_that_cannot_be_decoded_are_shown_on_request() -> None:
     assert SECRET[:-3] in bytes.fromhex(document["request"]["hex"])
 
 
-@pytest.mark.parametrize("output", ["json", "table", "hexdump"])
+@for_rows("output", ["json", "table", "hexdump"])
 def test_tokens_without_a_header_are_hidden(output: str) -> None:
     accepted = SaslHandshakeResponse(error_code=0, mechanisms=("PLAIN",))
     replies = iter([frame.encode_response(accepted, version=0, correlation_id=7), sized(SECRET)])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 
-import pytest
-
 from kwire.testing import FakeCluster
 from tests.cli.bodies import METADATA_V13
 from tests.cli.running import kwire as run
 from tests.cli.running import kwire_on_terminal as run_on_terminal
+from tests.for_rows import for_rows
 
 DUMP = ("decode", "-m", "MetadataResponse", "-v", "13", "-o", "hexdump", METADATA_V13)
 TABLE = ("decode", "-m", "MetadataResponse", "-v", "13", "-o", "table", METADATA_V13)
@@ -19,7 +18,7 @@ LIST = ("messages",)
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
-each_output = pytest.mark.parametrize("arguments", [DUMP, TABLE, FIELDS, LIST], ids=["dump", "table", "fields", "list"])
+each_output = for_rows("arguments", [DUMP, TABLE, FIELDS, LIST], ids=["dump", "table", "fields", "list"])
 
 
 @each_output
@@ -33,7 +32,7 @@ def test_output_to_a_pipe_is_not_colored(arguments: tuple[str, ...]) -> None:
 
 
 @each_output
-@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
+@for_rows("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
 def test_environment_disables_color(arguments: tuple[str, ...], variables: dict[str, str]) -> None:
     assert "\x1b" not in run_on_terminal(*arguments, **variables).out
 
@@ -77,7 +76,7 @@ def test_values_are_never_cut_off() -> None:
     assert "1,2,3" in shown
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("command", "sentence"),
     [(("topics", "list"), "No topics."), (("cluster", "health"), "The cluster has no problems.")],
     ids=["list", "check"],

@@ -19,6 +19,7 @@ from kwire.cli.row_help import described_keys
 from kwire.testing import FakeCluster
 from tests.cli.running import GOLDEN, environment, kwire, kwire_on_terminal
 from tests.cli.scripted_broker import raw_server, sized
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def cluster() -> Iterator[FakeCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("arguments", "message"),
     [
         (["topics", "list"], "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster"),
@@ -188,7 +189,7 @@ class Closing(socketserver.BaseRequestHandler):
     """Closes every connection."""
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("handler", "sentence"),
     [
         (Http, "HTTP"),
@@ -215,7 +216,7 @@ def test_traceback_is_printed_on_request() -> None:
         assert run.err.endswith(f"Error: {REFUSED}\n")
 
 
-@pytest.mark.parametrize(("debug", "traceback"), [((), False), (("--debug",), True)], ids=["plain", "debug"])
+@for_rows(("debug", "traceback"), [((), False), (("--debug",), True)], ids=["plain", "debug"])
 def test_unexpected_error_is_a_sentence_without_debug(debug: tuple[str, ...], traceback: bool) -> None:
     program = """
 import sys
@@ -253,7 +254,7 @@ def test_overrides_take_the_place_of_properties(cluster: FakeCluster, tmp_path: 
     assert without_file.code == 4
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("override", "sentence"),
     [
         ("security.protocol", "'security.protocol' is not a property: write -X KEY=VALUE"),

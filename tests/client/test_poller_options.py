@@ -9,6 +9,7 @@ import pytest
 from kwire.client import PolledRequest, Poller, topic_configs
 from kwire.testing import FakeCluster
 from tests.client.polling import poller, succeeded, until
+from tests.for_rows import for_rows
 
 
 def test_bootstrap_is_required() -> None:
@@ -19,7 +20,7 @@ def test_bootstrap_is_required() -> None:
 NAN, INFINITY = float("nan"), float("inf")
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("option", "value"),
     [
         *[
@@ -39,7 +40,7 @@ def test_invalid_option_is_rejected_by_name(option: str, value: Any) -> None:
         Poller("127.0.0.1:1", **{option: value})
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "request_",
     [PolledRequest(topic_configs(), 0), PolledRequest(topic_configs(), 1, brokers="some")],  # type: ignore[arg-type]  # the mistake
 )

@@ -17,6 +17,7 @@ from kwire.metadata import events
 from kwire.protocol import errors
 from kwire.testing import FakeCluster
 from tests.eventually import eventually
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ def test_example_of_a_fake_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     assert [broker.node_id for broker in cluster.state.brokers] == [1, 2]
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "name",
     sorted({*events.__all__, *errors.__all__, *Poll._fields, *(field.name for field in fields(Statistics))}),
 )

@@ -14,6 +14,7 @@ from kwire import encode
 from kwire.declare import Message, int32
 from kwire.testing import strategies
 from tests.columnar.expected import array_paths, assert_columns_are_right
+from tests.for_rows import for_rows
 from tests.proof.material import message_class, mutants, vectors
 from tests.proof.test_differential import damaged
 from tests.random_declarations import message_classes, versions
@@ -29,7 +30,7 @@ def by_version(bodies: list[Any]) -> dict[int, list[bytes]]:
     return found
 
 
-@pytest.mark.parametrize("message", sorted(vectors()))
+@for_rows("message", sorted(vectors()))
 def test_columns_of_kafkas_bodies_equal_decoded_objects(message: str) -> None:
     """Use every array of the message as rows, with all bodies of a version in one batch."""
     cls = message_class(message)
@@ -38,7 +39,7 @@ def test_columns_of_kafkas_bodies_equal_decoded_objects(message: str) -> None:
             assert_columns_are_right(cls, bodies, version, rows)
 
 
-@pytest.mark.parametrize("message", sorted({mutant.message for mutant in mutants()}))
+@for_rows("message", sorted({mutant.message for mutant in mutants()}))
 def test_damaged_bodies_become_error_rows(message: str) -> None:
     cls = message_class(message)
     good = by_version(vectors()[message])

@@ -14,6 +14,7 @@ import kwire
 from kwire import frame
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from tests.columnar.expected import expected_rows
+from tests.for_rows import for_rows
 from tests.proof.material import vectors
 
 VERSION = 12
@@ -68,7 +69,7 @@ def test_arrow_data_outlives_batch_and_frames() -> None:
     assert table["isr_nodes"].to_pylist() == [row["isr_nodes"] for row in expected]
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "frames",
     [
         pa.array(FRAMES, pa.binary()),
@@ -89,13 +90,13 @@ def test_frames_can_be_bytes_like_or_arrow(frames: Any) -> None:
     assert batch["leader_id"].to_pylist() == LEADERS
 
 
-@pytest.mark.parametrize("frames", [pa.array([1]), pa.array(["text"]), ["text"], [1], 1])
+@for_rows("frames", [pa.array([1]), pa.array(["text"]), ["text"], [1], 1])
 def test_other_frames_are_rejected(frames: Any) -> None:
     with pytest.raises(TypeError):
         kwire.columns(MetadataResponse, frames, version=VERSION)
 
 
-@pytest.mark.parametrize("version", range(14))
+@for_rows("version", range(14))
 def test_response_headers_are_skipped(version: int) -> None:
     bodies = [each.body for each in vectors()["MetadataResponse"] if each.version == version]
     header = bytes(4) if version < 9 else bytes(5)
@@ -147,7 +148,7 @@ def test_undeclared_version_is_rejected() -> None:
         kwire.columns(MetadataResponse, [], version=99)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("mistake", "message"),
     [
         ({"cls": int}, "int: this class is not a message"),

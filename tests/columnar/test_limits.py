@@ -11,6 +11,7 @@ import kwire
 from kwire.columnar import ColumnsTooLarge
 from kwire.declare import Message, Struct, array, field, int8, int32, int64, maybe, string, uuid
 from kwire.messages.kafka import MetadataResponse
+from tests.for_rows import for_rows
 from tests.proof.material import vectors
 
 LONG = "x" * 1000
@@ -74,7 +75,7 @@ def distinct_bytes(batch: Any) -> int:
     return int(pa.record_batch(batch).get_total_buffer_size())
 
 
-@pytest.mark.parametrize("case", AMPLIFIED)
+@for_rows("case", AMPLIFIED)
 def test_columns_are_limited_by_their_memory(case: str) -> None:
     rows, values = AMPLIFIED[case]
     body = kwire.encode(Limited(offset=0, **values), version=0)
@@ -136,7 +137,7 @@ def test_defaults_are_limited_by_32_bit_offsets() -> None:
         kwire.columns(Texts, [body], version=0, rows="texts", max_bytes=1 << 30)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("limit", "error"),
     [(0, ValueError), (-1, ValueError), (True, TypeError), (1.5, TypeError), ("1", TypeError), (None, TypeError)],
 )
@@ -171,7 +172,7 @@ def test_buffers_that_columns_share_count_once() -> None:
     assert held <= batch.nbytes < held + 4 * count // 8
 
 
-@pytest.mark.parametrize("rows", ["", "brokers", "topics", "topics.partitions"])
+@for_rows("rows", ["", "brokers", "topics", "topics.partitions"])
 def test_size_of_a_batch_is_that_of_its_distinct_buffers(rows: str) -> None:
     bodies = [vector.body for vector in vectors()["MetadataResponse"] if vector.version == 9]
     batch = kwire.columns(MetadataResponse, bodies * 100, version=9, rows=rows)

@@ -16,6 +16,7 @@ from kwire.compat.registry import MODULES, find_script
 from kwire.testing import FakeCluster
 from kwire.tools import find_tools
 from tests.cli.running import environment, kwire
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,7 @@ def test_every_script_is_installed_with_and_without_suffix(folder: Path) -> None
     assert {path.name for path in folder.iterdir()} == {*SCRIPTS, *(f"{name}.sh" for name in SCRIPTS)}
 
 
-@pytest.mark.parametrize("suffix", ["", ".sh"])
+@for_rows("suffix", ["", ".sh"])
 def test_installed_script_lists_topics(folder: Path, cluster: FakeCluster, suffix: str) -> None:
     done = run_program(folder, f"kafka-topics{suffix}", "--bootstrap-server", cluster.bootstrap, "--list")
     assert (done.returncode, done.stdout, done.stderr) == (0, "audit\norders\n", "")

@@ -30,6 +30,7 @@ from kwire.declare import (
     uuid,
     zero,
 )
+from tests.for_rows import for_rows
 
 
 class Broker(Struct):
@@ -138,7 +139,7 @@ def test_values_of_subclasses_are_accepted() -> None:
     assert Broker(node_id=Number.ONE, host="h") == ONE
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("wrong", "kind", "path"),
     [
         ({"brokers": (), "alive": 1}, "wrong_type", ("alive",)),
@@ -170,7 +171,7 @@ def test_values_of_a_wrong_type_are_rejected_with_their_path(wrong: Any, kind: s
     assert (caught.value.kind, caught.value.path) == (kind, path)
 
 
-@pytest.mark.parametrize("value", [True, 1.0, "1", b"1"], ids=repr)
+@for_rows("value", [True, 1.0, "1", b"1"], ids=repr)
 def test_int_field_rejects_other_types(value: Any) -> None:
     with pytest.raises(EncodeError, match=f"node_id: wrong_type: expected an int, found {type(value).__name__}"):
         Broker(node_id=value, host="h")
@@ -305,7 +306,7 @@ def test_repr_of_deeply_nested_arrays_is_bounded() -> None:
 # Pickles and copies
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@for_rows("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles(protocol: int) -> None:
     cluster = Cluster(
         brokers=(ONE, Racked(node_id=2, host="i", shelf=3, unknown_tags={9: b"z"})),

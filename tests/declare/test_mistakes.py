@@ -13,6 +13,7 @@ from kwire.declare import Message, Request, Struct, field
 from kwire.declare.introspect import describe, fields
 from kwire.declare.representation import short_value
 from kwire.declare.wire_types import array, float64, int8, int32, maybe, nullable, string, uint16, uuid
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def struct(**body: Any) -> Callable[[], Any]:
     return lambda: metaclass("Wrong", (Struct,), namespace)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("options", "reason"),
     [
         ({"since": 1}, "since= needs a default="),
@@ -63,12 +64,12 @@ def test_invalid_options_are_rejected(options: dict[str, Any], reason: str) -> N
     assert reason in reason_given
 
 
-@pytest.mark.parametrize("name", ["unknown_tags", "_hidden"])
+@for_rows("name", ["unknown_tags", "_hidden"])
 def test_reserved_field_names_are_rejected(name: str) -> None:
     assert declaration_error(struct(**{name: (int32,)}))[:2] == ("Wrong", name)
 
 
-@pytest.mark.parametrize("name", ["api_key", "versions", "flexible"])
+@for_rows("name", ["api_key", "versions", "flexible"])
 def test_names_of_class_keywords_are_reserved_in_messages(name: str) -> None:
     metaclass: Any = type(Message)
     namespace = {"__module__": __name__, "__annotations__": {name: int32}}
@@ -87,7 +88,7 @@ def message(**keywords: Any) -> Callable[[], Any]:
     return lambda: metaclass("Wrong", (Message,), {"__module__": __name__}, **keywords)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("keywords", "reason"),
     [
         ({"api_key": 3}, "a message needs versions="),
@@ -136,7 +137,7 @@ WRONG_TYPES: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wire", "reason"), [row[1:] for row in WRONG_TYPES], ids=[row[0] for row in WRONG_TYPES])
+@for_rows(("wire", "reason"), [row[1:] for row in WRONG_TYPES], ids=[row[0] for row in WRONG_TYPES])
 def test_types_without_wire_format_are_rejected(wire: Any, reason: str) -> None:
     wrong = struct(good=(int8,), bad=(wire,))()
     declaration, name, reason_given = declaration_error(lambda: fields(wrong))
@@ -151,9 +152,7 @@ WRONG_OPTIONS: list[tuple[str, Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("wire", "options", "reason"), [row[1:] for row in WRONG_OPTIONS], ids=[row[0] for row in WRONG_OPTIONS]
-)
+@for_rows(("wire", "options", "reason"), [row[1:] for row in WRONG_OPTIONS], ids=[row[0] for row in WRONG_OPTIONS])
 def test_options_that_do_not_fit_the_type_are_rejected(wire: Any, options: Any, reason: str) -> None:
     wrong = struct(bad=(wire, options))()
     declaration, name, reason_given = declaration_error(lambda: fields(wrong))
@@ -185,9 +184,7 @@ WRONG_DEFAULTS: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("wire", "default"), [row[1:] for row in WRONG_DEFAULTS], ids=[row[0] for row in WRONG_DEFAULTS]
-)
+@for_rows(("wire", "default"), [row[1:] for row in WRONG_DEFAULTS], ids=[row[0] for row in WRONG_DEFAULTS])
 def test_defaults_of_a_wrong_type_are_rejected(wire: Any, default: Any) -> None:
     for written in (default, field(default=default)):
         wrong = struct(bad=(wire, written))()
@@ -283,7 +280,7 @@ def nested_message(wire: Any) -> Any:
     return METACLASS("Deep", (Message,), body, versions="0")
 
 
-@pytest.mark.parametrize("wire", [nested_arrays(62), nested_structs(31), array[maybe[nested_structs(30)]]])
+@for_rows("wire", [nested_arrays(62), nested_structs(31), array[maybe[nested_structs(30)]]])
 def test_types_can_be_nested_64_deep(wire: Any) -> None:
     deep = nested_message(wire)
     for codec in (kwire, reference):
@@ -291,7 +288,7 @@ def test_types_can_be_nested_64_deep(wire: Any) -> None:
             codec.decode(deep, b"", version=0)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("wire", "where"),
     [
         (nested_arrays(63), "Deep.value"),
@@ -304,7 +301,7 @@ def test_types_can_be_nested_64_deep(wire: Any) -> None:
     ],
     ids=["arrays", "many arrays", "nullable", "maybe", "structs", "many structs", "mixed"],
 )
-@pytest.mark.parametrize("codec", [kwire, reference])
+@for_rows("codec", [kwire, reference])
 def test_types_nested_deeper_are_rejected(codec: Any, wire: Any, where: str) -> None:
     with pytest.raises(kwire.DeclarationError) as caught:
         codec.decode(nested_message(wire), b"", version=0)

@@ -10,6 +10,7 @@ import kwire
 import kwire.declare
 from kwire import DeclarationError, codec, messages
 from kwire.declare import Message, Struct, array, field, int8, int32, zero
+from tests.for_rows import for_rows
 from tests.proof.material import DATA
 
 # A line with a dialect is followed by plans of its messages.
@@ -29,14 +30,12 @@ def golden() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(("dialect", "name", "version", "text"), golden())
+@for_rows(("dialect", "name", "version", "text"), golden())
 def test_golden(dialect: str, name: str, version: int, text: str) -> None:
     assert kwire.plan(messages.find(dialect, name=name), version=version) == text
 
 
-@pytest.mark.parametrize(
-    "cls", messages.every(), ids=lambda cls: f"{cls.__module__.removeprefix('kwire.messages.')}.{cls.__name__}"
-)
+@for_rows("cls", messages.every(), ids=lambda cls: f"{cls.__module__.removeprefix('kwire.messages.')}.{cls.__name__}")
 def test_engine_round_trips_every_plan(cls: type[Message]) -> None:
     for version in cls.versions:
         assert codec._engine_plan(cls, version).text == kwire.plan(cls, version=version)
@@ -63,7 +62,7 @@ def text_of(annotation: Any, version: int = 1, **options: Any) -> str:
     return kwire.plan(cls, version=version).removeprefix(f"M v{version} ")
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("annotation", "classic", "flexible"),
     [
         (bool, "{f:bool}", "<f:bool>"),
@@ -94,7 +93,7 @@ def test_types(annotation: Any, classic: str, flexible: str) -> None:
     assert (text_of(annotation, 0), text_of(annotation, 1)) == (classic, flexible)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("annotation", "options", "text"),
     [
         (wire.string, {"compact": False}, "<f:string>"),
@@ -112,7 +111,7 @@ def test_options(annotation: Any, options: dict[str, Any], text: str) -> None:
     assert text_of(annotation, **options) == text
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("annotation", "default", "text"),
     [
         (bool, True, "true"),

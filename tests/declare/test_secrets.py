@@ -26,6 +26,7 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
 from kwire.messages.kafka.create_delegation_token import CreateDelegationTokenResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsResponse
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from tests.for_rows import for_rows
 from tests.proof.material import exchanges
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ MESSAGES: dict[str, Message] = {
 }
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+@for_rows("message", MESSAGES.values(), ids=MESSAGES)
 def test_no_text_of_a_message_shows_a_secret(message: Message) -> None:
     for text in texts_of(message):
         assert "hunter2" not in text
@@ -75,7 +76,7 @@ def test_no_text_of_a_message_shows_a_secret(message: Message) -> None:
     assert "[hidden]" in repr(message)
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+@for_rows("message", MESSAGES.values(), ids=MESSAGES)
 def test_programs_get_secrets_unchanged(message: Message) -> None:
     version = message.versions.highest
 
@@ -104,7 +105,7 @@ def test_a_config_is_hidden_only_if_its_key_names_a_secret() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "key",
     [
         "ssl.key.password",

@@ -26,6 +26,7 @@ from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as Partition
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
 from kwire.testing import strategies
+from tests.for_rows import for_rows
 from tests.proof.material import message_class, vectors
 from tests.proof.test_differential import damaged
 from tests.random_declarations import message_classes, versions
@@ -115,7 +116,7 @@ def test_unchanged_parts_around_and_inside_a_changed_topic_are_kept() -> None:
     assert (array.added, array.removed, array.moved) == ((), (), False)
 
 
-@pytest.mark.parametrize("gone", [(0,), (3,), (9,), (3, 4), (0, 1, 2), (2, 4, 6), (8, 9)])
+@for_rows("gone", [(0,), (3,), (9,), (3, 4), (0, 1, 2), (2, 4, 6), (8, 9)])
 def test_other_topics_are_kept_when_topics_are_removed_and_added(gone: tuple[int, ...]) -> None:
     decoder = MessageDecoder()
     topics = [topic(f"topic-{number}") for number in range(10)]
@@ -411,7 +412,7 @@ def test_decoder_of_random_declarations(data: st.DataObject) -> None:
         assert again == outcome(partial(kwire.decode, cls, frame, version=version))
 
 
-@pytest.mark.parametrize("message", sorted(vectors()))
+@for_rows("message", sorted(vectors()))
 def test_decoder_of_kafkas_bodies(message: str) -> None:
     cls = message_class(message)
     for version in cls.versions:

@@ -6,18 +6,17 @@ process with a limited address space.
 
 from __future__ import annotations
 
-import pytest
-
 from kwire import messages
 from kwire.declare import Message
 from kwire.declare.introspect import describe, fields
 from kwire.declare.plan_text import minimum_size
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, Primitive, StructType, WireType
+from tests.for_rows import for_rows
 from tests.hostile.greedy import CASES
 from tests.hostile.watched import watched
 from tests.hostile.work import CLAIMS, MEGABYTE, SIZE
 
-each_case = pytest.mark.parametrize("name", [case.name for case in CASES])
+each_case = for_rows("name", [case.name for case in CASES])
 
 
 @each_case
@@ -42,7 +41,7 @@ def test_validate_memory_is_constant(name: str) -> None:
     assert done.peak < MEGABYTE
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+@for_rows("name", CLAIMS)
 def test_claimed_counts_do_not_allocate_memory(name: str) -> None:
     done = watched("claim", name)
     assert done.outcome in ("truncated", "count_exceeds_input", "too_long")
@@ -55,7 +54,7 @@ def test_encode_does_not_allocate_memory_of_an_earlier_message() -> None:
     assert done.peak < MEGABYTE
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "nested", ["{a: int8 }", "<a: int8 >", "{a:[ int8 ]}", "<a#0:compact[ int8 ]=[]>", "{a:maybe( int8 )}", "{ int8 }"]
 )
 def test_deeply_nested_plans_are_rejected(nested: str) -> None:
@@ -72,7 +71,7 @@ LARGEST = {"int8": 0, "bool": 0, "uuid": 120}
 """The maximum size of objects of fixed-size types: 32 for a number, and 0 for an int8, which is shared."""
 
 
-@pytest.mark.parametrize("cls", messages.every(), ids=lambda cls: f"{cls.__module__} {cls.__name__}")
+@for_rows("cls", messages.every(), ids=lambda cls: f"{cls.__module__} {cls.__name__}")
 def test_elements_of_declared_messages_stay_within_the_limit(cls: type[Message]) -> None:
     for version in cls.versions:
         for element in elements(StructType(cls), version):

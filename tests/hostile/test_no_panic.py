@@ -15,6 +15,7 @@ import kwire
 from kwire import messages
 from kwire._kwire import Plan
 from kwire.declare import Message, Struct, array, int8, string
+from tests.for_rows import for_rows
 from tests.proof.material import message_class, vectors
 from tests.proof.outcomes import outcome
 
@@ -101,7 +102,7 @@ def test_plan_accepts_the_right_classes() -> None:
     assert Plan(TEXT, RIGHT).decode(b"\0\0\0\1\7\0\1n") == Holder(items=(Named(x=7, name="n"),))
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "structs",
     [
         [],
@@ -132,7 +133,7 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
-@pytest.mark.parametrize("data", [None, 7, "text", [1], object(), memoryview(b"abcd")[::2]], ids=kind)
+@for_rows("data", [None, 7, "text", [1], object(), memoryview(b"abcd")[::2]], ids=kind)
 def test_decode_rejects_other_inputs(data: Any) -> None:
     plan = Plan(TEXT, RIGHT)
     for call in (plan.decode, plan.validate):
@@ -140,7 +141,7 @@ def test_decode_rejects_other_inputs(data: Any) -> None:
             call(data)
 
 
-@pytest.mark.parametrize("message", [None, 7, "text", (), object(), Holder, Named(x=1, name="")], ids=kind)
+@for_rows("message", [None, 7, "text", (), object(), Holder, Named(x=1, name="")], ids=kind)
 def test_encode_rejects_other_objects(message: Any) -> None:
     with pytest.raises(kwire.EncodeError):
         Plan(TEXT, RIGHT).encode(message)

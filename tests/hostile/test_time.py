@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.for_rows import for_rows
 from tests.hostile.growth import WORKS, growth, measured
 
 MAX_FACTOR = 3.0
@@ -11,7 +10,7 @@ MAX_FACTOR = 3.0
 inputs outgrow a cache; quadratic work has 4. A busy machine would have to slow all of 40 rounds down by 50 %."""
 
 
-@pytest.mark.parametrize("work", WORKS)
+@for_rows("work", WORKS)
 def test_time_is_linear_in_the_input(work: str) -> None:
     assert measured()[work] <= MAX_FACTOR
 

@@ -11,6 +11,7 @@ import pytest
 from kwire.http.access import InvalidTokens, Role, is_loopback, read_tokens
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
+from tests.for_rows import for_rows
 from tests.http.server_process import ServerProcess
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def test_client_certificates_are_principals(cluster: FakeCluster, tmp_path: Path
         assert "User:CN=alice ran topics delete" in server.log()
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("options", "message"),
     [
         (["--client-authority", "ca.pem"], "--client-authority requires --certificate"),
@@ -251,7 +252,7 @@ def test_tokens_are_read_with_their_roles(tokens: Path) -> None:
     assert [(token.name, token.role) for token in read_tokens(tokens)] == [("alice", Role.READ), ("bob", Role.CHANGE)]
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("host", "expected"),
     [
         ("127.0.0.1", True),

@@ -23,6 +23,7 @@ from kwire import messages
 from kwire.declare.field import MISSING, Field
 from kwire.declare.introspect import describe, fields, structs_in
 from kwire.declare.wire_types import ArrayType, BytesType, NullableType, Primitive, StringType, StructType, WireType
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,7 @@ def declared(name: str) -> type[Message]:
     return messages.find("kafka", name=name)
 
 
-@pytest.mark.parametrize(("release", "name"), CASES)
+@for_rows(("release", "name"), CASES)
 def test_fields_equal_kafkas_in_wire_order(release: str, name: str) -> None:
     for version, schema in schemas(release)[name]["versions"].items():
         expected = [_as_declared(name, entry) for entry in schema["fields"] if entry["type"] != "absent"]
@@ -76,7 +77,7 @@ def test_fields_equal_kafkas_in_wire_order(release: str, name: str) -> None:
         assert actual == expected, f"version {version}"
 
 
-@pytest.mark.parametrize(("release", "name"), CASES)
+@for_rows(("release", "name"), CASES)
 def test_absent_fields_have_kafkas_default_and_ignorable_flag(release: str, name: str) -> None:
     for version, schema in schemas(release)[name]["versions"].items():
         absent = [_as_declared(name, entry) for entry in schema["fields"] if entry["type"] == "absent"]
@@ -102,7 +103,7 @@ def struct_names() -> dict[str, dict[str, str]]:
     return names
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_rows("name", NAMES)
 def test_structs_are_named_as_in_kafka(name: str) -> None:
     """A response struct takes the suffix `Response` where the request has another struct of the same name."""
     expected = dict(struct_names().get(name, {}))
@@ -135,7 +136,7 @@ def test_few_responses_have_structs_with_a_suffix() -> None:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_rows("name", NAMES)
 def test_every_field_is_in_some_version(name: str) -> None:
     """Finds fields that do not exist in Kafka. Two places can share a struct and use different fields."""
     cls = declared(name)
@@ -143,7 +144,7 @@ def test_every_field_is_in_some_version(name: str) -> None:
     assert {(struct, field.name) for struct, _ in present for field in fields(struct)} == present
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_rows("name", NAMES)
 def test_class_keywords_equal_kafkas_schema(name: str) -> None:
     facts = describe(declared(name))
     known = [schemas(release)[name] for release in RELEASES if name in schemas(release)]

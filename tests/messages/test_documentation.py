@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from kwire import messages
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,14 +68,14 @@ def words(text: str) -> set[str]:
     return {word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", apart.lower()) if word not in SAYS_NOTHING}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
+@for_rows("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
 def test_modules_and_classes_have_docstrings(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
     for declaration in declarations(path):
         assert ast.get_docstring(declaration), declaration.name
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
+@for_rows("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE).with_suffix("")))
 def test_fields_say_more_than_their_names(path: Path) -> None:
     for declaration in declarations(path):
         for name, text in documented_fields(declaration):

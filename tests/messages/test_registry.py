@@ -20,6 +20,7 @@ from kwire.errors import KwireError
 from kwire.messages import FAMILIES, UnknownMessage, every, find, kafka, kip4, kip584, module_name, names
 from kwire.messages.headers import RequestHeader, ResponseHeader
 from kwire.messages.stubs import stub, stub_path
+from tests.for_rows import for_rows
 
 DIALECTS = ("kafka", "kip4")
 NAMED_DIFFERENTLY_BY_TWO_RELEASES = {("kafka", 74, "request"), ("kafka", 74, "response")}
@@ -34,7 +35,7 @@ def label(value: object) -> str:
 # By key
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("dialect", "api_key", "version", "kind", "name"),
     [
         ("kafka", 3, 12, "request", "MetadataRequest"),
@@ -53,7 +54,7 @@ def test_find_by_key_kind_and_version(
     assert find(dialect, api_key=api_key, version=version, kind=kind).__name__ == name
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("api_key", "kafka_name", "kip4_name"),
     [
         (3, "MetadataRequest", "TopicMetadataRequest"),
@@ -79,7 +80,7 @@ def test_find_without_version_returns_the_newest_class() -> None:
     assert find("kafka", api_key=74, kind="request") is kafka.ListConfigResourcesRequest
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@for_rows("version", [0, 1])
 def test_find_returns_the_newer_of_two_names_for_a_key(version: int) -> None:
     found = find("kafka", api_key=74, version=version, kind="response")
 
@@ -95,13 +96,13 @@ def test_find_by_name() -> None:
     assert find("kip4", name="UpdateFeaturesRequest") is kip584.UpdateFeaturesRequest
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@for_rows("dialect", DIALECTS)
 def test_headers_belong_to_both_dialects(dialect: str) -> None:
     assert find(dialect, name="RequestHeader") is RequestHeader
     assert find(dialect, name="ResponseHeader") is ResponseHeader
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("name", "module"),
     [
         ("MetadataRequest", "metadata"),
@@ -117,7 +118,7 @@ def test_module_name_follows_from_the_message_name(name: str, module: str) -> No
 # Conventions of all declarations
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=label)
+@for_rows("message", MESSAGES, ids=label)
 def test_every_message_is_in_the_module_of_its_name(message: type[Message]) -> None:
     package, _, module = message.__module__.rpartition(".")
 
@@ -125,7 +126,7 @@ def test_every_message_is_in_the_module_of_its_name(message: type[Message]) -> N
     assert getattr(sys.modules[package], message.__name__) is message
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=label)
+@for_rows("message", MESSAGES, ids=label)
 def test_every_message_is_found_by_name_and_in_each_of_its_versions(message: type[Message]) -> None:
     facts = describe(message)
     for dialect in facts.dialects:
@@ -136,7 +137,7 @@ def test_every_message_is_found_by_name_and_in_each_of_its_versions(message: typ
                 assert found is message
 
 
-@pytest.mark.parametrize("request_class", [m for m in MESSAGES if describe(m).kind == "request"], ids=label)
+@for_rows("request_class", [m for m in MESSAGES if describe(m).kind == "request"], ids=label)
 def test_every_request_has_a_response_of_its_key_and_versions(request_class: type[Message]) -> None:
     facts = describe(request_class)
     assert facts.response is not None
@@ -148,7 +149,7 @@ def test_every_request_has_a_response_of_its_key_and_versions(request_class: typ
         assert dialect in response.dialects
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@for_rows("dialect", DIALECTS)
 def test_every_returns_the_messages_of_a_dialect(dialect: str) -> None:
     of_the_dialect = every(dialect)
     keys = [describe(cls).api_key for cls in of_the_dialect if cls.api_key >= 0]
@@ -174,7 +175,7 @@ def test_find_by_key_needs_a_request_or_response() -> None:
 # Unknown messages
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("dialect", "arguments", "text"),
     [
         ("kafka", {"api_key": 9999, "kind": "request"}, "dialect kafka has no request with key 9999"),
@@ -207,7 +208,7 @@ def test_unknown_dialect_is_rejected() -> None:
         find("kip5", name="MetadataRequest")
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "name",
     ["", "Metadata", "metadata", "Request", "Struct", "kafka.metadata.MetadataRequest", "../MetadataRequest", "_V1"],
 )
@@ -223,7 +224,7 @@ def test_find_does_not_return_structs() -> None:
         find("kip4", name="TopicMetadata")
 
 
-@pytest.mark.parametrize("arguments", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
+@for_rows("arguments", [{}, {"api_key": 3}, {"kind": "request"}, {"version": 3}], ids=str)
 def test_find_with_missing_arguments_raises_type_error(arguments: dict[str, object]) -> None:
     with pytest.raises(TypeError, match="api_key= and kind="):
         find("kafka", **arguments)  # type: ignore[arg-type]  # names and numbers
@@ -250,14 +251,14 @@ def test_import_of_an_api_name_suggests_its_messages() -> None:
         from kwire.messages.kafka import ShareFetch  # type: ignore[attr-defined]  # noqa: F401  # a typo
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@for_rows("family", FAMILIES)
 def test_dir_of_a_package_lists_its_messages(family: str) -> None:
     package = importlib.import_module(f"kwire.messages.{family}")
     assert set(names(package.__name__)) <= set(dir(package))
     assert all(getattr(package, name).__name__ == name for name in names(package.__name__))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@for_rows("family", FAMILIES)
 def test_stub_of_a_package_is_current(family: str) -> None:
     assert stub_path(family).read_text("utf-8") == stub(family), "run python -m kwire.messages.stubs"
 
@@ -277,7 +278,7 @@ def run_python(program: str, *arguments: str | Path) -> str:
 IMPORTED_APIS = "print(*sorted(m for m in sys.modules if m.startswith('kwire.messages.') and m.count('.') == 3))"
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "look_up",
     [
         "from kwire.messages.kafka import ElectLeadersRequest",

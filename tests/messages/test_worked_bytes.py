@@ -35,6 +35,7 @@ from kwire.messages.kip4.structures import Broker, ConfigEntry, PartitionReplica
 from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata, ReplicaLag, TopicMetadata, TopicMetadataResponse_V1
 from kwire.messages.kip584.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeature, SupportedFeature
 from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -232,10 +233,8 @@ CASES = [
 
 UPDATE_FEATURES_OF_THE_OLDER_DRAFT = "00 00 ea 60 02 00 02 02 66 00 00 00 00 00 00 00 03 00 00 00"
 
-each_case = pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-both_codecs = pytest.mark.parametrize(
-    "codec", [pytest.param(kwire, id="engine"), pytest.param(reference, id="reference")]
-)
+each_case = for_rows("case", [pytest.param(case, id=case.name) for case in CASES])
+both_codecs = for_rows("codec", [pytest.param(kwire, id="engine"), pytest.param(reference, id="reference")])
 
 
 @both_codecs

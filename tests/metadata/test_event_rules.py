@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +43,7 @@ from kwire.metadata.events import (
     TopicRecreated,
     TopicRemoved,
 )
+from tests.for_rows import for_rows
 from tests.metadata.responses import BROKERS, ID, OTHER_ID, metadata, partition, topic
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_topic_without_a_name_is_reported_by_its_id() -> None:
 # Partitions
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("after", "expected"),
     [
         (partition(leader=2, epoch=6), LeaderMoved("orders", 0, 1, 2, 5, 6)),
@@ -215,7 +215,7 @@ def lag_topic(*isr: int, leader: int = 1, lag: int = 0, **configs: str) -> LagTo
     return LagTopic(topic_error_code=0, topic_name="orders", partitions=(lag_partition,), config_entries=tuple(entries))
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("after", "expected"),
     [
         (lag_topic(1, 2, leader=2), [LeaderMoved("orders", 0, 1, 2, -1, -1)]),
@@ -270,7 +270,7 @@ def test_resource_missing_or_failed_in_one_response_has_no_events() -> None:
 # Texts
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("event", "text"),
     [
         (BrokerJoined(1, "h", 9), "broker 1 joined at h:9"),

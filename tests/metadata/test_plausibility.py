@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import pytest
-
 from kwire import frame
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kwire.messages.kafka.describe_configs import DescribeConfigsRequest
@@ -20,6 +18,7 @@ from kwire.metadata.plausibility import (
     payload_requests_all_topics,
     requests_all_topics,
 )
+from tests.for_rows import for_rows
 from tests.metadata.responses import metadata, topic
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def test_confirmation_takes_one_second() -> None:
     assert timedelta(seconds=1) == CONFIRMED_AFTER
 
 
-@pytest.mark.parametrize("empty", [NO_TOPICS, NO_BROKERS, NOTHING], ids=["no topics", "no brokers", "nothing"])
+@for_rows("empty", [NO_TOPICS, NO_BROKERS, NOTHING], ids=["no topics", "no brokers", "nothing"])
 def test_empty_response_is_suspect_until_it_is_confirmed(empty: Message) -> None:
     assert suspects((0, FULL), (0.2, empty), (0.4, empty), (1.199999, empty), (1.2, empty), (1.3, empty)) == [
         False,
@@ -54,7 +53,7 @@ def test_empty_response_is_suspect_until_it_is_confirmed(empty: Message) -> None
     ]
 
 
-@pytest.mark.parametrize("empty", [NO_TOPICS, NO_BROKERS, NOTHING], ids=["no topics", "no brokers", "nothing"])
+@for_rows("empty", [NO_TOPICS, NO_BROKERS, NOTHING], ids=["no topics", "no brokers", "nothing"])
 def test_first_response_is_suspect_if_it_is_empty(empty: Message) -> None:
     assert suspects((0, empty), (0.5, empty), (1, empty)) == [True, True, False]
 
@@ -98,7 +97,7 @@ def test_series_starts_again_if_the_clock_goes_back() -> None:
 BROKER = Broker(node_id=1, host="h", port=1)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("response", "suspect"),
     [
         (TopicMetadataResponse_V1(brokers=(BROKER,), topics=()), True),
@@ -117,7 +116,7 @@ def test_other_responses_with_topics_or_brokers_are_covered(response: Message, s
     assert suspects((0, response)) == [suspect]
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("request_", "version", "expected"),
     [
         (MetadataRequest(topics=None), 12, True),
@@ -137,7 +136,7 @@ def test_request_for_all_topics_is_recognized(request_: Message, version: int, e
         assert payload_requests_all_topics(payload, "kafka") is expected
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("request_", "expected"),
     [
         (TopicMetadataRequest_V1(topic_names=()), True),
@@ -153,6 +152,6 @@ def test_kip4_request_for_all_topics_is_recognized(request_: Message, expected: 
     assert payload_requests_all_topics(payload, "kip4") is expected
 
 
-@pytest.mark.parametrize("payload", [None, b"", b"\0\3\0\14\0\0\0\1garbage", b"\x7f\0\0\0\0\0\0\0"])
+@for_rows("payload", [None, b"", b"\0\3\0\14\0\0\0\1garbage", b"\x7f\0\0\0\0\0\0\0"])
 def test_unknown_request_is_assumed_to_be_for_all_topics(payload: bytes | None) -> None:
     assert payload_requests_all_topics(payload, "kafka")

@@ -26,6 +26,7 @@ from kwire.declare.wire_types import (
     WireType,
 )
 from kwire.errors import DECODE_KINDS, ENCODE_KINDS
+from tests.for_rows import for_rows
 from tests.proof.codecs import Codec, through_both
 from tests.proof.forged import UNSET, put
 
@@ -201,7 +202,7 @@ def test_table_of_bodies_is_complete() -> None:
     }
 
 
-@pytest.mark.parametrize("row", BAD_BODIES, ids=[row.name for row in BAD_BODIES])
+@for_rows("row", BAD_BODIES, ids=[row.name for row in BAD_BODIES])
 @through_both
 def test_invalid_body_raises_the_expected_error(codec: Codec, row: Bad) -> None:
     match row.type:
@@ -305,7 +306,7 @@ def test_table_of_values_is_complete() -> None:
     }
 
 
-@pytest.mark.parametrize("row", BAD_VALUES, ids=[f"{index} {row.name}" for index, row in enumerate(BAD_VALUES)])
+@for_rows("row", BAD_VALUES, ids=[f"{index} {row.name}" for index, row in enumerate(BAD_VALUES)])
 @through_both
 def test_invalid_value_raises_the_expected_error(codec: Codec, row: BadValue) -> None:
     forged = message(row.type)(before=7, value=GOOD_VALUES[row.type])
@@ -313,7 +314,7 @@ def test_invalid_value_raises_the_expected_error(codec: Codec, row: BadValue) ->
     assert error_of(codec, forged, 0) == (row.kind, row.path)
 
 
-@pytest.mark.parametrize("name", sorted(TYPES))
+@for_rows("name", sorted(TYPES))
 @through_both
 def test_value_of_an_absent_field_is_rejected(codec: Codec, name: str) -> None:
     wire, flexible = TYPES[name]
@@ -348,7 +349,7 @@ def test_clashing_unknown_tags_are_rejected(codec: Codec) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "raw",
     ["05", "05 02 aa", "80", "ffffffff1f 00", "8080808080 00", "05 00 04 00", "05 00 05 00"],
 )

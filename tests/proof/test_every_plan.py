@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 import kwire
 from kwire import codec, messages
 from kwire.messages.kafka import MetadataResponse
 from kwire.reference.layout import layout_of
+from tests.for_rows import for_rows
 
 
-@pytest.mark.parametrize("cls", messages.every(), ids=lambda cls: f"{cls.__module__.split('.')[2]} {cls.__name__}")
+@for_rows("cls", messages.every(), ids=lambda cls: f"{cls.__module__.split('.')[2]} {cls.__name__}")
 def test_every_version_has_a_plan_and_a_layout(cls: type[kwire.declare.Message]) -> None:
     for version in cls.versions:
         text = kwire.plan(cls, version=version)

@@ -15,6 +15,7 @@ import pytest
 import kwire
 from kwire import frame, messages, reference
 from kwire.declare.introspect import describe
+from tests.for_rows import for_rows
 from tests.proof.codecs import BOTH
 from tests.proof.material import DATA, Exchange, exchanges
 
@@ -71,7 +72,7 @@ def sized(payload: bytes) -> bytes:
     return len(payload).to_bytes(4, "big") + payload
 
 
-each_api = pytest.mark.parametrize("api", sorted(by_api()))
+each_api = for_rows("api", sorted(by_api()))
 
 
 @each_api

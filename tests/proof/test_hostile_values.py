@@ -24,6 +24,7 @@ from kwire.declare import (
     zero,
 )
 from kwire.declare.introspect import fields
+from tests.for_rows import for_rows
 from tests.proof.forged import put
 from tests.proof.hostile_values import CALLS, hostile_class, hostile_values
 from tests.proof.outcomes import outcome
@@ -88,17 +89,17 @@ def encoded(codec: Any, name: str, value: Any, version: int) -> Any:
     return found
 
 
-@pytest.mark.parametrize("value", list(values()))
-@pytest.mark.parametrize("version", [0, 1, 2])
+@for_rows("value", list(values()))
+@for_rows("version", [0, 1, 2])
 def test_codecs_agree_on_hostile_values_and_call_no_method(value: str, version: int) -> None:
     for name in NAMES:
         by_engine = encoded(kwire, name, values()[value], version)
         assert encoded(reference, name, values()[value], version) == by_engine, name
 
 
-@pytest.mark.parametrize("codec", [kwire, reference])
-@pytest.mark.parametrize("cached", [False, True])
-@pytest.mark.parametrize("version", [True, False, 0.0, 1.0, "1", None, [1]], ids=repr)
+@for_rows("codec", [kwire, reference])
+@for_rows("cached", [False, True])
+@for_rows("version", [True, False, 0.0, 1.0, "1", None, [1]], ids=repr)
 def test_versions_that_are_not_ints_are_rejected(codec: Any, cached: bool, version: Any) -> None:
     class Fresh(Message, versions="0-1"):
         number: int32 = 0
@@ -114,13 +115,13 @@ def test_versions_that_are_not_ints_are_rejected(codec: Any, cached: bool, versi
             call(version=version)
 
 
-@pytest.mark.parametrize("codec", [kwire, reference])
+@for_rows("codec", [kwire, reference])
 def test_encode_rejects_a_class(codec: Any) -> None:
     with pytest.raises(TypeError, match="message: expected an instance, found the class Everything"):
         codec.encode(Everything, version=7)
 
 
-@pytest.mark.parametrize("codec", [kwire, reference])
+@for_rows("codec", [kwire, reference])
 def test_objects_that_are_not_messages_are_rejected(codec: Any) -> None:
     class Foreign:
         pass

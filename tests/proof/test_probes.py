@@ -7,6 +7,7 @@ import pytest
 from kwire import DecodeError, EncodeError, UnsupportedVersion, to_json
 from kwire.messages.headers import RequestHeader
 from kwire.messages.kafka import ApiVersionsResponse, MetadataRequest
+from tests.for_rows import for_rows
 from tests.proof.codecs import Codec, through_both
 from tests.proof.material import Probe, canonical, message_class, probes
 from tests.proof.strictness import REASONS, reason
@@ -59,7 +60,7 @@ LAXER = "tag 0 at a version where it is not defined (UpdateMetadataRequest v6, t
 """The probe that Java rejects and kwire accepts: in version 6, a tag of version 7 is an unknown tag."""
 
 used = [probe for probe in probes() if probe.version in message_class(probe.message).versions]
-each_probe = pytest.mark.parametrize("probe", used, ids=[probe.question for probe in used])
+each_probe = for_rows("probe", used, ids=[probe.question for probe in used])
 
 
 def test_every_probe_is_used() -> None:

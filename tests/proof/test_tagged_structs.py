@@ -8,6 +8,7 @@ import kwire
 from kwire import EncodeError
 from kwire.declare import Message, Struct, field, int32, maybe, nullable, string, zero
 from kwire.declare.unknown_tags import unknown_tags
+from tests.for_rows import for_rows
 from tests.proof.codecs import Codec, through_both
 
 
@@ -45,7 +46,7 @@ def test_default_on_the_wire_is_accepted(codec: Codec) -> None:
 
 
 @through_both
-@pytest.mark.parametrize(
+@for_rows(
     ("leader", "body"),
     [
         (Leader(epoch=2), "01 01 09 ffffffff 00000002 00"),
@@ -77,7 +78,7 @@ class Votes(Message, versions="0", flexible="0+"):
 
 
 @through_both
-@pytest.mark.parametrize(
+@for_rows(
     ("message", "body"),
     [(Votes(), "00"), (Votes(last=Vote(voter=-1)), "01 00 07 01 ffffffff 00 00")],
     ids=["absent", "present"],

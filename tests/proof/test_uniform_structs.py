@@ -9,8 +9,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-import pytest
-
 import kwire
 from kwire import reference
 from kwire.declare import (
@@ -27,6 +25,7 @@ from kwire.declare import (
     uint32,
 )
 from kwire.declare.introspect import fields
+from tests.for_rows import for_rows
 from tests.proof.forged import UNSET, Stranger, put
 from tests.proof.outcomes import outcome
 
@@ -115,8 +114,8 @@ def assert_codecs_agree(message: Rows, version: int) -> None:
     assert outcome(kwire.encode, message, version=version) == outcome(reference.encode, message, version=version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
+@for_rows("version", VERSIONS)
+@for_rows("count", [0, 1, 2, 3, 1000])
 def test_rows_have_the_bytes_of_single_rows(count: int, version: int) -> None:
     message = rows(count)
     body = kwire.encode(message, version=version)
@@ -126,8 +125,8 @@ def test_rows_have_the_bytes_of_single_rows(count: int, version: int) -> None:
     assert len(body) - one * count in range(6, 12)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", VALUES)
+@for_rows("version", VERSIONS)
+@for_rows("name", VALUES)
 def test_one_row_has_an_unusual_value(name: str, version: int) -> None:
     for position in (0, 1, 3, ROWS - 1):
         for value in VALUES[name]:
@@ -136,8 +135,8 @@ def test_one_row_has_an_unusual_value(name: str, version: int) -> None:
             assert_codecs_agree(message, version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", VALUES)
+@for_rows("version", VERSIONS)
+@for_rows("name", VALUES)
 def test_all_rows_have_an_unusual_value(name: str, version: int) -> None:
     for value in VALUES[name]:
         message = rows()
@@ -146,8 +145,8 @@ def test_all_rows_have_an_unusual_value(name: str, version: int) -> None:
         assert_codecs_agree(message, version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("position", [0, 2, ROWS - 1])
+@for_rows("version", VERSIONS)
+@for_rows("position", [0, 2, ROWS - 1])
 def test_one_element_is_not_a_plain_row(position: int, version: int) -> None:
     changes = {f.name: getattr(row(position), f.name) for f in fields(Row)}
     for element in (OwnRow(**changes), Stranger(), None, 5, Row()):
@@ -158,7 +157,7 @@ def test_one_element_is_not_a_plain_row(position: int, version: int) -> None:
         assert_codecs_agree(message, version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_rows("version", VERSIONS)
 def test_lengths_change_from_row_to_row(version: int) -> None:
     for period in range(1, 6):
         message = rows(24)
@@ -168,7 +167,7 @@ def test_lengths_change_from_row_to_row(version: int) -> None:
         assert_codecs_agree(message, version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_rows("version", VERSIONS)
 def test_isr_equals_the_replicas_of_another_row(version: int) -> None:
     message = rows()
     for each, other in zip(message.rows, reversed(message.rows), strict=True):
@@ -179,7 +178,7 @@ def test_isr_equals_the_replicas_of_another_row(version: int) -> None:
     assert_codecs_agree(message, version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_rows("version", VERSIONS)
 def test_first_error_in_wire_order_is_reported(version: int) -> None:
     message = rows()
     put(message.rows[4], "tiny", 1000)

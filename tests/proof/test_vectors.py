@@ -11,10 +11,11 @@ from kwire import DecodeError, from_json, to_json
 from kwire.declare import Struct
 from kwire.declare.introspect import fields
 from kwire.reference import spans
+from tests.for_rows import for_rows
 from tests.proof.codecs import BOTH, Codec, through_both
 from tests.proof.material import canonical, message_class, vectors
 
-each_message = pytest.mark.parametrize("message", sorted(vectors()))
+each_message = for_rows("message", sorted(vectors()))
 
 
 def test_engine_is_the_compiled_module() -> None:

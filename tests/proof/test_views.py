@@ -15,6 +15,7 @@ from kwire import codec, reference
 from kwire.declare.introspect import fields
 from kwire.testing import strategies
 from kwire.views import ArrayView, DecodedMessage, Opener
+from tests.for_rows import for_rows
 from tests.proof.material import message_class, mutants, vectors
 from tests.proof.outcomes import outcome
 from tests.proof.view_checks import check_view
@@ -35,7 +36,7 @@ both_views = pytest.mark.parametrize("open_view", OPENERS, ids=["engine", "witho
 
 
 @both_views
-@pytest.mark.parametrize("message", sorted(vectors()))
+@for_rows("message", sorted(vectors()))
 def test_views_of_vectors_equal_messages(open_view: Any, message: str) -> None:
     cls = message_class(message)
     for vector in vectors()[message]:
@@ -51,7 +52,7 @@ def test_views_of_damaged_bodies_raise_the_errors_of_decode(open_view: Any) -> N
         assert outcome(open_view, cls, mutant.body, version=mutant.version) == expected, mutant.name
 
 
-@pytest.mark.parametrize("message", sorted(vectors()))
+@for_rows("message", sorted(vectors()))
 def test_views_of_every_prefix_raise_the_errors_of_decode(message: str) -> None:
     cls = message_class(message)
     vector = max((each for each in vectors()[message] if len(each.body) < 1_000), key=lambda each: len(each.body))

@@ -33,6 +33,7 @@ from kwire.protocol import (
     Timeout,
     WrongCorrelation,
 )
+from tests.for_rows import for_rows
 
 BROKER = Endpoint("broker-1", 9092)
 NO_TOPICS = MetadataResponse(brokers=(), topics=())
@@ -134,13 +135,13 @@ def test_request_before_the_handshake_is_rejected() -> None:
 # Versions.
 
 
-@pytest.mark.parametrize(("served", "common"), [((0, 9), 9), ((0, 99), 13), ((5, 5), 5), ((13, 20), 13)], ids=str)
+@for_rows(("served", "common"), [((0, 9), 9), ((0, 99), 13), ((5, 5), 5), ((13, 20), 13)], ids=str)
 def test_request_uses_the_highest_common_version(served: tuple[int, int], common: int) -> None:
     connection = connected({3: served})
     assert connection.request(MetadataRequest(topics=None)).version == common
 
 
-@pytest.mark.parametrize("served", [None, (14, 20)], ids=str)
+@for_rows("served", [None, (14, 20)], ids=str)
 def test_request_without_common_version_is_not_sent(served: tuple[int, int] | None) -> None:
     connection = connected({} if served is None else {3: served})
     with pytest.raises(NoCommonVersion) as caught:
@@ -215,7 +216,7 @@ def test_response_header_may_have_tags() -> None:
     assert connection.receive(header + encode(NO_TOPICS, version=13)).decode() == NO_TOPICS
 
 
-@pytest.mark.parametrize("first_received", [False, True])
+@for_rows("first_received", [False, True])
 def test_wrong_correlation_id_is_rejected(first_received: bool) -> None:
     connection = connected({3: (0, 13)})
     first = connection.request(MetadataRequest(topics=None))
@@ -262,7 +263,7 @@ def test_error_offset_counts_from_the_correlation_id() -> None:
     assert isinstance(caught.value.__cause__, DecodeError)
 
 
-@pytest.mark.parametrize("payload", [b"", b"\0\0\0"], ids=len)
+@for_rows("payload", [b"", b"\0\0\0"], ids=len)
 def test_payload_without_correlation_id_is_invalid(payload: bytes) -> None:
     connection = connected({3: (0, 13)})
     connection.request(MetadataRequest(topics=None))
@@ -290,7 +291,7 @@ def test_user_declared_messages_are_supported() -> None:
 TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("fault", "text"),
     [
         (ConnectFailed(BROKER, "refused"), "cannot connect: refused"),
@@ -338,7 +339,7 @@ def test_error_names_the_broker_and_can_be_pickled(fault: ConnectionFault, text:
     assert fault.args[0] == BROKER
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("fault", "base"),
     [
         (ConnectFailed(BROKER, "[Errno 111] Connection refused", 111), ConnectionError),

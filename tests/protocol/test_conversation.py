@@ -14,6 +14,7 @@ from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, Sasl
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
 from kwire.protocol import NoMessage
+from tests.for_rows import for_rows
 from tests.protocol.conversations import (
     BROKER,
     METADATA,
@@ -97,7 +98,7 @@ def test_versions_of_the_broker_are_remembered() -> None:
     assert traffic.dialect == "kafka"
 
 
-@pytest.mark.parametrize("version", [4, 99], ids=["known to kwire", "unknown to kwire"])
+@for_rows("version", [4, 99], ids=["known to kwire", "unknown to kwire"])
 def test_unsupported_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
     fallback = ApiVersionsResponse(error_code=35, api_keys=(ApiVersion(api_key=18, min_version=0, max_version=3),))
     traffic = conversation()
@@ -151,7 +152,7 @@ def test_produce_without_acknowledgment_has_no_response() -> None:
         one_way.decode_response()
 
 
-@pytest.mark.parametrize("acks", [1, -1])
+@for_rows("acks", [1, -1])
 def test_produce_with_acknowledgment_has_a_response(acks: int) -> None:
     traffic = conversation()
 
@@ -246,7 +247,7 @@ def handshake(version: int, mechanism: str) -> tuple[bytes, bytes]:
     )
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("mechanism", "tokens"),
     [
         ("PLAIN", [(b"\0alice\0secret", b"")]),

@@ -20,6 +20,7 @@ from kwire.reassign import (
     PlanRequest,
 )
 from kwire.reassign.planner import plan
+from tests.for_rows import for_rows
 from tests.reassign.snapshots import GIB, random_snapshot
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def least_replicas_added(made: Plan) -> int:
     return round(solver.objective_value)
 
 
-@pytest.mark.parametrize(("racks", "empty"), [(0, 0), (0, 2), (3, 0), (3, 3), (4, 0)])
+@for_rows(("racks", "empty"), [(0, 0), (0, 2), (3, 0), (3, 3), (4, 0)])
 def test_balance_by_count_moves_as_few_replicas_as_an_exact_solver(racks: int, empty: int) -> None:
     made = plan(random_snapshot(60, 9, racks=racks, empty=empty), COUNT)
 
@@ -104,7 +105,7 @@ def test_balance_by_count_moves_as_few_replicas_as_an_exact_solver(racks: int, e
     assert made.replicas_added == made.proof.moved == least_replicas_added(made)
 
 
-@pytest.mark.parametrize("racks", [0, 3, 5])
+@for_rows("racks", [0, 3, 5])
 def test_balance_by_count_gives_every_broker_its_share(racks: int) -> None:
     made = plan(random_snapshot(2000, 30, racks=racks, empty=6), COUNT)
 
@@ -113,7 +114,7 @@ def test_balance_by_count_gives_every_broker_its_share(racks: int) -> None:
     assert made.proof.ratio == 1.0
 
 
-@pytest.mark.parametrize(("racks", "drain"), [(0, ()), (3, ()), (3, (0, 4)), (5, (1,))])
+@for_rows(("racks", "drain"), [(0, ()), (3, ()), (3, (0, 4)), (5, (1,))])
 def test_balance_by_size_is_close_to_the_lower_bound(racks: int, drain: tuple[int, ...]) -> None:
     request = PlanRequest(balance={Balance.SIZE: 1}, drain=frozenset(drain))
     made = plan(random_snapshot(3000, 30, racks=racks, empty=3), request)
@@ -138,7 +139,7 @@ def test_leaders_are_spread_without_data() -> None:
     assert {each.leaders_after for each in made.loads} == {100}
 
 
-@pytest.mark.parametrize("racks", [0, 2, 3])
+@for_rows("racks", [0, 2, 3])
 def test_drain_moves_nothing_else(racks: int) -> None:
     snapshot = random_snapshot(300, 9, 2, racks=racks)
     request = PlanRequest(drain=frozenset({4}))
@@ -151,7 +152,7 @@ def test_drain_moves_nothing_else(racks: int) -> None:
     assert made.proof.is_optimal
 
 
-@pytest.mark.parametrize("factor", [1, 2, 4])
+@for_rows("factor", [1, 2, 4])
 def test_replication_factor_changes_with_the_fewest_new_replicas(factor: int) -> None:
     request = PlanRequest(replication_factor=factor, topics=("topic-0001",))
     made = plan(random_snapshot(300, 9, racks=3), request)
@@ -222,8 +223,8 @@ def test_plan_that_would_break_the_spread_over_racks_is_explained() -> None:
     assert made.moves
 
 
-@pytest.mark.parametrize("racks", [0, 2])
-@pytest.mark.parametrize("balance", [{Balance.COUNT: 1.0}, {Balance.SIZE: 1.0}, {}])
+@for_rows("racks", [0, 2])
+@for_rows("balance", [{Balance.COUNT: 1.0}, {Balance.SIZE: 1.0}, {}])
 def test_partition_with_more_replicas_than_brokers_remain_is_named(balance: dict[Balance, float], racks: int) -> None:
     request = PlanRequest(balance=balance, drain=frozenset({2}))
     with pytest.raises(
@@ -234,7 +235,7 @@ def test_partition_with_more_replicas_than_brokers_remain_is_named(balance: dict
         plan(random_snapshot(12, 3, racks=racks), request)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("request_", "text"),
     [
         (PlanRequest(drain=frozenset({7, 8})), "broker 7, 8 does not exist: the cluster has 0, 1, 2"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.records import Compression, Header, Record, RecordBatch
+from tests.for_rows import for_rows
 from tests.installing import ROOT
 from tests.records import vectors
 from tests.records.codecs import ENGINE, check_agreement, check_round_trip, fields_of
@@ -80,7 +80,7 @@ def test_arbitrary_records_have_the_same_outcome(payload: bytes, magic: int) -> 
 EMPTY = RecordBatch(base_offset=0, last_offset_delta=0, base_timestamp=-1, max_timestamp=-1, records=())
 
 
-@pytest.mark.parametrize("line", vectors.good()[::7], ids=lambda line: line["case"])
+@for_rows("line", vectors.good()[::7], ids=lambda line: line["case"])
 def test_mutated_vectors_have_the_same_outcome(line: dict[str, Any]) -> None:
     source = random.Random(line["case"])
     data = bytes.fromhex(line["hex"])[:4000]

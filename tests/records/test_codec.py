@@ -14,6 +14,7 @@ from kwire import records
 from kwire.errors import EncodeError, RecordsDecodeError
 from kwire.records import Compression, Header, MemoryRecords, Record, RecordBatch
 from kwire.records.reference.checksums import crc32c
+from tests.for_rows import for_rows
 from tests.records import vectors
 from tests.records.codecs import CODECS, ENGINE, fields_of
 from tests.records.vectors import NO_LIMIT
@@ -24,7 +25,7 @@ RECORDS = (
 )
 
 
-@pytest.mark.parametrize("compression", Compression)
+@for_rows("compression", Compression)
 def test_records_come_back(compression: Compression) -> None:
     found = records.decode(records.encode(RECORDS, compression=compression))
     assert tuple(found.records()) == RECORDS
@@ -33,7 +34,7 @@ def test_records_come_back(compression: Compression) -> None:
     assert (batch.base_offset, batch.last_offset, batch.max_timestamp) == (0, 1, 1_700_000_000_005)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@for_rows("codec", CODECS)
 def test_tuples_encode_like_records(codec: str) -> None:
     (batch,) = records.decode(records.encode(RECORDS)).batches
     plain = ((0, 1_700_000_000_000, b"k", b"v", (("h", b"1"),)), (1, 1_700_000_000_005, None, None))
@@ -82,8 +83,8 @@ def test_uncompressed_records_of_a_message_set_are_a_batch_each() -> None:
     assert [batch.records for batch in wrapped.batches] == [tuple(plain)]
 
 
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize(
+@for_rows("codec", CODECS)
+@for_rows(
     ("offsets", "delta", "is_possible"),
     [
         ((5, 7), None, True),
@@ -132,7 +133,7 @@ def test_a_batch_has_its_own_fields() -> None:
 # Input.
 
 
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+@for_rows("kind", [bytes, bytearray, memoryview])
 def test_bytes_like_objects_are_decoded(kind: type) -> None:
     data = records.encode(RECORDS)
     assert tuple(records.decode(kind(data)).records()) == RECORDS
@@ -186,7 +187,7 @@ def resealed(data: bytes | bytearray) -> bytes:
     return bytes(data[:17]) + computed.to_bytes(4, "big") + bytes(data[21:])
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@for_rows("codec", CODECS)
 def test_an_error_says_what_and_where(codec: str) -> None:
     data = bytearray(records.encode([(5, 0, b"k", b"value")]))
     place = data.index(b"value") - 1
@@ -199,7 +200,7 @@ def test_an_error_says_what_and_where(codec: str) -> None:
     assert pickle.loads(pickle.dumps(error)).args == error.args
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@for_rows("codec", CODECS)
 def test_an_error_in_compressed_records_counts_from_their_start(codec: str) -> None:
     batch = b"\x06\x00\x00\x00\x01\x02"  # a record that claims a value and ends
     compressed = zlib.compressobj(wbits=31)
@@ -226,7 +227,7 @@ def test_every_kind_is_listed() -> None:
     assert not set(RECORDS_DECODE_KINDS) & {"invalid_magic"} & set(DECODE_KINDS)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@for_rows("codec", CODECS)
 def test_a_wrapper_with_a_smaller_offset_than_its_last_record_is_rejected(codec: str) -> None:
     plain = [(offset, 0, None, b"v") for offset in range(3)]
     data = bytearray(records.encode(plain, magic=1, compression="gzip"))
@@ -246,8 +247,8 @@ def test_a_wrapper_with_a_smaller_offset_than_its_last_record_is_rejected(codec:
 # Limits.
 
 
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
+@for_rows("codec", CODECS)
+@for_rows("compression", ["gzip", "snappy", "lz4", "zstd"])
 def test_decompression_stops_at_the_limits(codec: str, compression: str) -> None:
     value = bytes(3 << 20)
     data = records.encode([(0, 0, None, value)], compression=compression)  # type: ignore[arg-type]  # a name
@@ -266,7 +267,7 @@ def test_decompression_stops_at_the_limits(codec: str, compression: str) -> None
     assert decode(data, True, size, NO_LIMIT)[0][0].records[0].value == value
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@for_rows("codec", CODECS)
 def test_the_size_limit_is_for_all_batches_together(codec: str) -> None:
     data = records.encode([(0, 0, None, bytes(600))], compression="gzip")
     one = len(records.encode([(0, 0, None, bytes(600))])) - 61
@@ -283,14 +284,14 @@ def test_small_batches_may_have_any_ratio() -> None:
     assert records.decode(data, max_ratio=1).batches
 
 
-@pytest.mark.parametrize("name", ["max_size", "max_ratio"])
-@pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)])
+@for_rows("name", ["max_size", "max_ratio"])
+@for_rows(("value", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)])
 def test_limits_are_checked(name: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=name):
         records.decode(b"", **{name: value})
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "payload",
     [
         pytest.param(b"\xff\xff\xff\xff\x0f" + b"\0" * 20, id="snappy block of 4 GiB"),
@@ -310,8 +311,8 @@ def test_claimed_sizes_allocate_nothing(payload: bytes) -> None:
 # Encode errors.
 
 
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize(
+@for_rows("codec", CODECS)
+@for_rows(
     ("record", "kind", "path"),
     [
         (7, "wrong_type", ()),
@@ -341,7 +342,7 @@ def test_invalid_values_are_rejected(codec: str, record: Any, kind: str, path: t
     assert (raised.value.kind, raised.value.path) == (kind, ("records", 1, *path))
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@for_rows("codec", CODECS)
 def test_both_codecs_give_the_same_reason(codec: str) -> None:
     fields = fields_of(RecordBatch(base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, records=()))
     with pytest.raises(EncodeError) as raised:
@@ -349,7 +350,7 @@ def test_both_codecs_give_the_same_reason(codec: str) -> None:
     assert str(raised.value) == "records[0].value: wrong_type: expected bytes or None, found float"
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("options", "kind", "path"),
     [
         ({"magic": 3}, "not_in_version", ("magic",)),
@@ -377,7 +378,7 @@ def test_magic_0_has_no_timestamps() -> None:
     assert records.encode([(0, -1, None, b"")], magic=0)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("options", "message"),
     [
         ({"compression": "brotli"}, "compression: expected one of none, gzip, snappy, lz4, zstd, found 'brotli'"),

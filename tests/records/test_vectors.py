@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kwire.errors import RecordsDecodeError
 from kwire.records import MemoryRecords, Record, batch_headers, encode
 from kwire.records.batch import Attribute
+from tests.for_rows import for_rows
 from tests.records import vectors
 from tests.records.codecs import CODECS, ENGINE, decode, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BATCH_FIELDS = (
     "magic",
@@ -45,8 +49,8 @@ STRICTER = {
 """Damaged batches that Java accepts and kwire rejects, because data would be lost silently."""
 
 
-def lines_of(lines: list[dict[str, Any]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("line", lines, ids=lambda line: line["case"])
+def lines_of(lines: list[dict[str, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return for_rows("line", lines, ids=lambda line: line["case"])
 
 
 def tuples_of(records: tuple[Record, ...]) -> list[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from kwire.messages.kafka.describe_topic_partitions import DescribeTopicPartitio
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire.messages.kip4.describe_topic import DescribeTopicResponse
 from kwire.reference import Span, spans
+from tests.for_rows import for_rows
 
 TAGGED = bytes.fromhex("0000 02 0012 0000 0003 00 00000007 02 01 08 0000000000000005 63 02 abcd")
 
@@ -75,7 +76,7 @@ def test_each_integer_of_an_array_has_a_span() -> None:
     ]
 
 
-@pytest.mark.parametrize("length", range(len(TAGGED)))
+@for_rows("length", range(len(TAGGED)))
 def test_invalid_body_returns_the_spans_before_the_error(length: int) -> None:
     whole, _ = spans(ApiVersionsResponse, TAGGED, version=3)
     found, error = spans(ApiVersionsResponse, TAGGED[:length], version=3)

@@ -17,6 +17,7 @@ from kwire.report.phrasing import format_duration
 from kwire.report.stories import latest_stories, stories
 from kwire.report.summary import ClusterSummary, Level, summarize
 from tests.browser import open_page
+from tests.for_rows import for_rows
 from tests.report.cases import after, incident, polls, state, write
 
 
@@ -275,7 +276,7 @@ def test_unanswered_polls_without_cluster_id_are_not_a_cluster(tmp_path: Path) -
     assert [history.cluster_id for history in read_histories(tmp_path / "alone")] == [""]
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("seconds", "text"),
     [(0.2, "0.2 s"), (59, "59 s"), (206, "3 min 26 s"), (7_200, "2 h"), (90_000, "1 d 1 h")],
 )

@@ -8,6 +8,7 @@ import pytest
 
 import kwire
 from kwire import EncodeError
+from tests.for_rows import for_rows
 from tests.soundness import forgeries
 from tests.soundness.children import outcome
 from tests.soundness.declared import Aged, Ages, Leaf, Leaf2, Small, Tree, full_tree
@@ -36,7 +37,7 @@ def test_nested_empty_object_is_rejected_with_its_path() -> None:
     assert caught.value.path == ("leaves", 1, "number")
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@for_rows("name", FIELDS)
 def test_unset_slot_is_rejected_with_its_name(name: str) -> None:
     message = full_tree()
     object.__delattr__(message, name)
@@ -46,8 +47,8 @@ def test_unset_slot_is_rejected_with_its_name(name: str) -> None:
     assert caught.value.path == (name,)
 
 
-@pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize(
+@for_rows("name", FIELDS)
+@for_rows(
     "forged", [object(), 1j, [1], {1}, Leaf2(), object.__new__(Small), type], ids=lambda forged: type(forged).__name__
 )
 def test_foreign_value_is_rejected_with_its_name(name: str, forged: object) -> None:
@@ -102,23 +103,23 @@ def test_foreign_value_in_an_absent_field_is_not_the_default() -> None:
     assert caught.value.path == ("items", 0, "old")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@for_rows("form", FORMS)
 def test_long_chains_and_cycles_are_freed(form: str) -> None:
     assert child("freed", form) == "freed"
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("action", ["hash", "compare", "compare unequal"])
+@for_rows("form", FORMS)
+@for_rows("action", ["hash", "compare", "compare unequal"])
 def test_long_chains_and_cycles_end_in_recursion_errors(form: str, action: str) -> None:
     assert child("attempted", form, action) == "RecursionError"
 
 
-@pytest.mark.parametrize("form", FORMS)
+@for_rows("form", FORMS)
 def test_forged_struct_of_another_class_is_rejected(form: str) -> None:
     assert child("attempted", form, "encode") == "EncodeError"
 
 
-@pytest.mark.parametrize("lies", ["equal", "different"])
+@for_rows("lies", ["equal", "different"])
 def test_encode_does_not_call_a_forged_equality(lies: str) -> None:
     assert child("encoded_with_evil_equality", lies) in ("encoded", "rejected at ('items', 0, 'old')")
 

@@ -8,10 +8,9 @@ import sys
 import weakref
 from typing import Any, ClassVar
 
-import pytest
-
 import kwire
 from kwire.declare import int32, string
+from tests.for_rows import for_rows
 from tests.soundness.declared import Leaf2, Small
 
 
@@ -71,7 +70,7 @@ KINDS: list[type[Small]] = [
     PlainBelowDict,
     FieldsBelowDict,
 ]
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+every_kind = for_rows("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 @every_kind
@@ -112,7 +111,7 @@ def test_decoding_does_not_leak_class_references(kind: type[Small]) -> None:
     assert sys.getrefcount(kind) == before
 
 
-@pytest.mark.parametrize("kind", [WithDict, WithBoth, DictBelowWeakref, PlainBelowDict, FieldsBelowDict])
+@for_rows("kind", [WithDict, WithBoth, DictBelowWeakref, PlainBelowDict, FieldsBelowDict])
 def test_cycles_through_a_dict_are_collected(kind: type[Small]) -> None:
     class Witness:
         pass
@@ -129,7 +128,7 @@ def test_cycles_through_a_dict_are_collected(kind: type[Small]) -> None:
     assert alive() is None
 
 
-@pytest.mark.parametrize("kind", [WithWeakref, WithBoth, DictBelowWeakref])
+@for_rows("kind", [WithWeakref, WithBoth, DictBelowWeakref])
 def test_weak_references_of_decoded_objects_die(kind: type[Small]) -> None:
     gone: list[str] = []
     decoded = kwire.decode(kind, kwire.encode(kind(), version=0), version=0)

@@ -7,9 +7,8 @@ import pickle
 import uuid
 import weakref
 
-import pytest
-
 import kwire
+from tests.for_rows import for_rows
 from tests.soundness.declared import Identified
 
 DIGIT = 30
@@ -21,7 +20,7 @@ BOUNDARIES = sorted(
 """Numbers around those at which an int gets another digit of 30 bits."""
 
 
-@pytest.mark.parametrize("number", BOUNDARIES, ids=hex)
+@for_rows("number", BOUNDARIES, ids=hex)
 def test_int_of_decoded_uuid_is_an_ordinary_int(number: int) -> None:
     decoded = kwire.decode(Identified, number.to_bytes(16), version=0).id
     assert decoded == uuid.UUID(int=number)
@@ -35,7 +34,7 @@ def test_int_of_decoded_uuid_is_an_ordinary_int(number: int) -> None:
     assert decoded.is_safe is uuid.SafeUUID.unknown
 
 
-@pytest.mark.parametrize("number", BOUNDARIES, ids=hex)
+@for_rows("number", BOUNDARIES, ids=hex)
 def test_encoded_uuid_has_the_bytes_of_its_int(number: int) -> None:
     assert kwire.encode(Identified(id=uuid.UUID(int=number)), version=0) == number.to_bytes(16)
 

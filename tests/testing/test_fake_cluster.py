@@ -23,6 +23,7 @@ from kwire.messages.kafka.metadata import MetadataRequest, MetadataRequestTopic
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.testing import FakeCluster, Misbehavior
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -389,7 +390,7 @@ MISTAKES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("message", MISTAKES)
+@for_rows("message", MISTAKES)
 def test_invalid_arguments_are_rejected_and_leak_nothing(message: str) -> None:
     def create() -> None:
         with pytest.raises(ValueError, match=message):

@@ -7,10 +7,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from kwire.testing import FakeCluster, Misbehavior
 from tests.docs.pages import DOCS, as_module
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,12 +34,12 @@ def test_code_of_the_page_passes(tmp_path: Path) -> None:
     assert f"{len(Misbehavior) + 7} passed" in run.stdout
 
 
-@pytest.mark.parametrize("name", [name for name, _ in inspect.getmembers(FakeCluster) if not name.startswith("_")])
+@for_rows("name", [name for name, _ in inspect.getmembers(FakeCluster) if not name.startswith("_")])
 def test_every_member_of_fake_cluster_is_named(name: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert name in LIFECYCLE or f"`{name}" in text or f"cluster.{name}" in text
 
 
-@pytest.mark.parametrize("misbehavior", Misbehavior)
+@for_rows("misbehavior", Misbehavior)
 def test_every_misbehavior_is_listed(misbehavior: Misbehavior) -> None:
     assert f'| `{misbehavior.name}` | `"{misbehavior.value}"` |' in PAGE.read_text(encoding="utf-8")

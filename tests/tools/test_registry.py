@@ -9,6 +9,7 @@ import pytest
 from kwire.tools import BrokenTool, find_tool, find_tools, tool_names
 from kwire.tools.registry import GROUP, own_names
 from tests.docs.pages import DOCS
+from tests.for_rows import for_rows
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **tools: str) -> None:
@@ -17,7 +18,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **tools: str) -> None:
     monkeypatch.setattr("kwire.tools.registry.entry_points", lambda **_: points)
 
 
-@pytest.mark.parametrize("name", own_names())
+@for_rows("name", own_names())
 def test_declaration_is_complete(name: str) -> None:
     tool = find_tool(name)
     assert tool is not None
@@ -71,7 +72,7 @@ def test_tool_of_a_package_does_not_replace_one_of_kwire(monkeypatch: pytest.Mon
     assert found.name == "get-offset-shell"
 
 
-@pytest.mark.parametrize("name", own_names())
+@for_rows("name", own_names())
 def test_tool_is_documented_with_its_output(name: str) -> None:
     page = (DOCS / "how-to" / "tools.md").read_text(encoding="utf-8")
     assert f"`{name}`" in page

@@ -5,20 +5,19 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import pytest
-
 from kwire import verbs
 from kwire.cli.verb_command import verb_command
 from kwire.verbs.names import NAMES, kinds
 from kwire.verbs.rows import columns
 from kwire.verbs.verb import Danger, Option
 from tests.cli.every_verb import STEPS
+from tests.for_rows import for_rows
 
 ROOT = Path(__file__).parents[2]
 EVERY = [(noun, name) for noun in verbs.nouns() for name in verbs.verbs(noun)]
 
 
-@pytest.mark.parametrize(("noun", "name"), EVERY, ids=" ".join)
+@for_rows(("noun", "name"), EVERY, ids=" ".join)
 def test_declaration_is_complete(noun: str, name: str) -> None:
     verb = verbs.find_verb(noun, name)
     assert verb is not None
@@ -41,7 +40,7 @@ def test_declaration_is_complete(noun: str, name: str) -> None:
         assert verb.dialects
 
 
-@pytest.mark.parametrize(("noun", "name"), EVERY, ids=" ".join)
+@for_rows(("noun", "name"), EVERY, ids=" ".join)
 def test_a_run_of_the_command_shows_the_verb(noun: str, name: str) -> None:
     steps = [step for step in STEPS if step.verb == (noun, name)]
     verb = verbs.find_verb(noun, name)
@@ -55,7 +54,7 @@ def test_a_run_of_the_command_shows_the_verb(noun: str, name: str) -> None:
             assert f'"{noun}", "{name}"' in (ROOT / step.succeeds_in).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("noun", "name", "waits"), [("topics", "create", True), ("groups", "delete", False)])
+@for_rows(("noun", "name", "waits"), [("topics", "create", True), ("groups", "delete", False)])
 def test_only_a_verb_that_waits_has_the_option(noun: str, name: str, waits: bool) -> None:
     verb = verbs.find_verb(noun, name)
     assert verb is not None

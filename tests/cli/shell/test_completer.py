@@ -12,6 +12,7 @@ from kwire.cli.shell.history import contains_secret
 from kwire.cli.shell.parser import parse
 from kwire.cli.shell.session import ShellSession
 from tests.eventually import eventually_sync
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ def grammar() -> Grammar:
     return read_statements()
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("source", "names", "start"),
     [
         ("sta", ["stats"], 0),
@@ -70,7 +71,7 @@ def test_every_statement_is_offered(session: ShellSession, grammar: Grammar) -> 
     assert {"describe", "exit", "help", "set", "stats", "topics", "use", "watch"} <= {name for name, _ in found.names}
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("text", "secret"),
     [
         ("set ssl.keystore.password = hunter2", True),

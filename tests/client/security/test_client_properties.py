@@ -26,6 +26,7 @@ from kwire.client.security import (
     UnsecuredToken,
 )
 from kwire.testing.kafka.certificates import CertificateAuthority
+from tests.for_rows import for_rows
 
 STORES = Path(__file__).parents[2] / "data" / "stores"
 PASSWORD = "open-sesame"
@@ -67,7 +68,7 @@ def test_empty_file_is_plaintext() -> None:
     assert parse({}) == ClientProperties(connection=ConnectionConfig())
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("protocol", "jaas"),
     [("PLAINTEXT", None), ("SSL", None), ("SASL_PLAINTEXT", SCRAM), ("SASL_SSL", SCRAM), ("sasl_ssl", SCRAM)],
 )
@@ -92,7 +93,7 @@ def test_plain() -> None:
     assert parse(sasl("PLAIN", PLAIN)).connection.sasl == PlainCredentials("alice", Secret(PASSWORD))
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+@for_rows("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_scram(mechanism: str) -> None:
     credentials = parse(sasl(mechanism, SCRAM)).connection.sasl
 
@@ -179,7 +180,7 @@ def test_kerberos_is_the_default_mechanism() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("properties", "text"),
     [
         (sasl("SCRAM-SHA-1", SCRAM), "sasl.mechanism: SCRAM-SHA-1 is not supported: expected GSSAPI, PLAIN,"),
@@ -240,8 +241,8 @@ def test_name_check_can_be_switched_off() -> None:
     assert tls.context.verify_mode == ssl.CERT_REQUIRED
 
 
-@pytest.mark.parametrize("type", [None, "JKS", "PKCS12"])
-@pytest.mark.parametrize("suffix", ["jks", "p12"])
+@for_rows("type", [None, "JKS", "PKCS12"])
+@for_rows("suffix", ["jks", "p12"])
 def test_content_of_a_store_counts_more_than_its_type(type: str | None, suffix: str) -> None:
     properties = {
         "security.protocol": "SSL",
@@ -261,7 +262,7 @@ def test_content_of_a_store_counts_more_than_its_type(type: str | None, suffix: 
     assert len(tls.context.get_ca_certs()) == 0 or tls.context.verify_mode == ssl.CERT_REQUIRED
 
 
-@pytest.mark.parametrize("password", [None, PASSWORD])
+@for_rows("password", [None, PASSWORD])
 def test_inline_pem(authority: CertificateAuthority, password: str | None) -> None:
     issued = authority.issue("alice")
     properties = {
@@ -296,7 +297,7 @@ def test_protocols_and_ciphers_are_those_of_openssl() -> None:
     assert names == {"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305", "AES128-SHA"}
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("properties", "text"),
     [
         (
@@ -374,7 +375,7 @@ def test_timeout_must_be_a_number() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("properties", "warning"),
     [
         ({"sasl.mechansim": "PLAIN"}, "client.properties: sasl.mechansim: unknown key: did you mean sasl.mechanism?"),
@@ -397,7 +398,7 @@ def test_probable_mistake_is_a_warning(properties: dict[str, str], warning: str)
     assert parse(properties).warnings == (warning,)
 
 
-@pytest.mark.parametrize("key", ["group.id", "acks", "metadata.max.age.ms", "config.providers.env.class"])
+@for_rows("key", ["group.id", "acks", "metadata.max.age.ms", "config.providers.env.class"])
 def test_keys_of_other_clients_are_ignored_silently(key: str) -> None:
     assert parse({key: "x"}).warnings == ()
 

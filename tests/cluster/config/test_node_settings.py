@@ -7,6 +7,7 @@ import pytest
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.config.setting import SettingError
 from kwire.properties import parse_properties
+from tests.for_rows import for_rows
 
 REQUIRED = {"broker.id": "1", "zookeeper.connect": "127.0.0.1:2181"}
 
@@ -38,7 +39,7 @@ def test_defaults_leave_room_for_others() -> None:
     assert defaults.max_request_items <= 10_000
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("name", "text", "reason"),
     [
         ("broker.id", "one", "expected an integer"),
@@ -67,12 +68,12 @@ def test_invalid_value_is_rejected(name: str, text: str, reason: str) -> None:
     assert reason in str(raised.value)
 
 
-@pytest.mark.parametrize("text", ["a:1", "a", "one:2181, two:2181/kafka/x", "[::1]:2181/", "ü.example:1"])
+@for_rows("text", ["a:1", "a", "one:2181, two:2181/kafka/x", "[::1]:2181/", "ü.example:1"])
 def test_ensemble_may_have_default_ports_spaces_and_a_chroot(text: str) -> None:
     assert NodeSettings.from_properties(REQUIRED | {"zookeeper.connect": text}).zookeeper == text
 
 
-@pytest.mark.parametrize("missing", REQUIRED)
+@for_rows("missing", REQUIRED)
 def test_id_and_ensemble_are_required(missing: str) -> None:
     with pytest.raises(SettingError, match="a node requires this setting"):
         NodeSettings.from_properties({name: text for name, text in REQUIRED.items() if name != missing})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from kwire.cluster.controller.feature_rules import (
     plan_update,
 )
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ class TestBootstrap:
 
 
 class TestCompatibility:
-    @pytest.mark.parametrize("levels", [(1, 3), (1, 1), (2, 3), (3, 3)])
+    @for_rows("levels", [(1, 3), (1, 1), (2, 3), (3, 3)])
     def test_range_within_the_supported_one_is_compatible(self, levels: tuple[int, int]) -> None:
         assert incompatibilities(finalized(group_coordinator=levels), SUPPORTED) == []
 
@@ -91,7 +91,7 @@ class TestCompatibility:
 CURRENT = finalized(group_coordinator=(1, 1), transaction_coordinator=(2, 3))
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("change", "level"),
     [
         (FeatureChange("group_coordinator", 2, False), 2),
@@ -115,7 +115,7 @@ def test_new_feature_starts_at_the_minimum_that_the_controller_supports() -> Non
     assert plan.after == finalized(group_coordinator=(1, 2))
 
 
-@pytest.mark.parametrize("level", [0, -1, -32768])
+@for_rows("level", [0, -1, -32768])
 def test_level_below_1_deletes_the_feature(level: int) -> None:
     """KIP-584: 'A value < 1, is special, and can be used to request the deletion of the feature.'."""
     plan = plan_update(CURRENT, [FeatureChange("group_coordinator", level, True)], SUPPORTED, BROKERS)
@@ -123,7 +123,7 @@ def test_level_below_1_deletes_the_feature(level: int) -> None:
     assert "group_coordinator" not in plan.after.features
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("change", "reason"),
     [
         (FeatureChange("", 1, False), "a feature has no name"),
@@ -205,7 +205,7 @@ def test_finalized_feature_without_support_can_be_deleted() -> None:
     assert plan.after == finalized()
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("change", "features"),
     [
         (FeatureChange("group_coordinator", 0, True), {}),

@@ -7,6 +7,7 @@ import pytest
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_created, check_targets, parse
 from tests.cluster.controller.clusters import assignment
+from tests.for_rows import for_rows
 
 
 def test_parse_assignment_of_kafka_topics() -> None:
@@ -14,7 +15,7 @@ def test_parse_assignment_of_kafka_topics() -> None:
     assert parse(" 1 : 2 ,3") == {0: (1, 2), 1: (3,)}
 
 
-@pytest.mark.parametrize("text", ["", ",", "1,", "a", "1:", ":1", "-1", "1:b", "1;2", "2147483648", "1_0", "\u0661"])
+@for_rows("text", ["", ",", "1,", "a", "1:", ":1", "-1", "1:b", "1;2", "2147483648", "1_0", "\u0661"])
 def test_parse_rejects_malformed_text(text: str) -> None:
     with pytest.raises(AdminError) as rejected:
         parse(text)
@@ -25,7 +26,7 @@ def test_new_topic_needs_no_live_brokers() -> None:
     check_created({0: (7, 8), 1: (8, 9)})
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "assigned",
     [{1: (1,)}, {0: (1,), 2: (1,)}, {0: (1, 1)}, {0: ()}, {0: (1, 2), 1: (1,)}, {0: (-1,)}, {-1: (1,), 0: (1,)}],
     ids=["no 0", "a gap", "twice", "empty", "uneven", "negative broker", "negative partition"],
@@ -41,7 +42,7 @@ def test_partition_listed_twice_is_rejected() -> None:
         by_partition((*assignment((1,), (2,)), *assignment((3,), first=1)))
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "assigned",
     [{3: (1, 2)}, {2: (1, 2), 4: (2, 1)}, {2: (1,)}, {2: (1, 9)}, {2: ()}, {2: (1, 1)}],
     ids=["leaves one out", "gap", "other factor", "dead", "empty", "twice"],

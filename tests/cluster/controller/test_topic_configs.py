@@ -7,6 +7,7 @@ import pytest
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
+from tests.for_rows import for_rows
 
 GOOD = {
     "cleanup.policy": ["compact", "delete", "compact,delete", "delete, compact"],
@@ -54,12 +55,12 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key in GOOD for value in GOOD[key]])
+@for_rows(("key", "value"), [(key, value) for key in GOOD for value in GOOD[key]])
 def test_valid_value_is_accepted(key: str, value: str) -> None:
     check_configs({key: value})
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key in BAD for value in BAD[key]])
+@for_rows(("key", "value"), [(key, value) for key in BAD for value in BAD[key]])
 def test_invalid_value_is_rejected(key: str, value: str) -> None:
     with pytest.raises(AdminError) as rejected:
         check_configs({key: value})

@@ -19,6 +19,7 @@ from kwire.messages.kip584.api_versions import ApiVersionsRequest, FinalizedFeat
 from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
 from tests.cluster.node.nodes import new_root, nodes, send, session, settings
 from tests.eventually import eventually
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from kwire.cluster.zookeeper import Store
@@ -276,9 +277,7 @@ def test_features_are_settings_of_a_node() -> None:
     assert parsed.features_enabled
 
 
-@pytest.mark.parametrize(
-    ("protocol", "enabled"), [("2.6", False), ("2.7-IV0", True), ("2.7", True), ("3.9", True), ("0.10.2", False)]
-)
+@for_rows(("protocol", "enabled"), [("2.6", False), ("2.7-IV0", True), ("2.7", True), ("3.9", True), ("0.10.2", False)])
 def test_protocol_decides_whether_features_are_enabled(protocol: str, enabled: bool) -> None:
     """KIP-584: the status is enabled 'only when the broker IBP config is greater than or equal to
     migration_ibp_version', and disabled 'only when the broker IBP config is less than' it.
@@ -287,7 +286,7 @@ def test_protocol_decides_whether_features_are_enabled(protocol: str, enabled: b
     assert parsed.features_enabled == enabled
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("text", "reason"),
     [
         ("f", "expected name:min-max or name:min-max:safe, found 'f'"),

@@ -45,6 +45,7 @@ from tests.cluster.node.secured import (
 )
 from tests.cluster.node.test_error_codes import creation
 from tests.eventually import eventually
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -340,7 +341,7 @@ async def test_only_nodes_change_what_they_write_to_zookeeper(
     assert NODE_PASSWORD not in caplog.text
 
 
-@pytest.mark.parametrize("properties", [{"zookeeper.set.acl": "true"}, {"zookeeper.digest.credentials": NODE_PASSWORD}])
+@for_rows("properties", [{"zookeeper.set.acl": "true"}, {"zookeeper.digest.credentials": NODE_PASSWORD}])
 def test_credentials_of_zookeeper_must_be_complete(properties: dict[str, str]) -> None:
     with pytest.raises(SettingError) as refused:
         node_settings("localhost:2181", 1, properties)

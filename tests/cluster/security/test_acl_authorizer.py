@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from kwire.cluster.security.acl_authorizer import AclAuthorizer, AclOperation, Permission, ResourcePattern
 from kwire.cluster.security.subjects import Subject, normalized_host
 from kwire.cluster.zookeeper.acls import AclEntry
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from kwire.cluster.zookeeper.acls import PatternType, ResourceType
@@ -56,7 +55,7 @@ def test_super_users_need_no_entries_to_be_read() -> None:
     assert not may(unread, AclOperation.ALTER, subject=BOB)
 
 
-@pytest.mark.parametrize("allowed", [True, False])
+@for_rows("allowed", [True, False])
 def test_setting_decides_about_resources_without_entries(allowed: bool) -> None:
     assert may(authorizer(allow_if_no_acl=allowed), AclOperation.READ) is allowed
     assert may(authorizer(allow("Read"), allow_if_no_acl=allowed), AclOperation.READ, "other") is allowed
@@ -79,8 +78,8 @@ def test_permission_is_for_one_principal_and_operation() -> None:
     assert not may(made, AclOperation.ALTER, subject=Subject("User:Alice", ALICE.host))
 
 
-@pytest.mark.parametrize("principal", ["User:alice", "User:*"])
-@pytest.mark.parametrize("denied", ["Alter", "All", "ALTER"])
+@for_rows("principal", ["User:alice", "User:*"])
+@for_rows("denied", ["Alter", "All", "ALTER"])
 def test_denial_overrides_permission(principal: str, denied: str) -> None:
     assert not may(authorizer(allow("All"), deny(denied, principal)), AclOperation.ALTER)
     assert not may(authorizer(deny(denied, principal), allow("All")), AclOperation.ALTER)
@@ -103,7 +102,7 @@ def test_all_is_every_operation() -> None:
     assert all(may(made, operation) for operation in AclOperation)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("pattern_type", "pattern", "topic", "applies"),
     [
         ("literal", "orders", "orders", True),
@@ -134,7 +133,7 @@ def test_cluster_has_one_name() -> None:
     assert not made.allows(ALICE, Permission(AclOperation.CLUSTER_ACTION, "Cluster"))
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("host", "applies"), [("*", True), ("10.0.0.1", True), ("::ffff:10.0.0.1", True), ("10.0.0.2", False), ("", False)]
 )
 def test_host_applies(host: str, applies: bool) -> None:
@@ -147,17 +146,17 @@ def test_addresses_have_one_form() -> None:
     assert normalized_host("fe80:0:0:0:0:0:0:1%eth0") == "fe80::1"
 
 
-@pytest.mark.parametrize("allowed", ["Read", "Write", "Delete", "Alter", "Describe"])
+@for_rows("allowed", ["Read", "Write", "Delete", "Alter", "Describe"])
 def test_permission_implies_describe(allowed: str) -> None:
     assert may(authorizer(allow(allowed)), AclOperation.DESCRIBE)
 
 
-@pytest.mark.parametrize("allowed", ["Create", "AlterConfigs", "DescribeConfigs", "ClusterAction"])
+@for_rows("allowed", ["Create", "AlterConfigs", "DescribeConfigs", "ClusterAction"])
 def test_other_permissions_do_not_imply_describe(allowed: str) -> None:
     assert not may(authorizer(allow(allowed)), AclOperation.DESCRIBE)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("allowed", "applies"), [("AlterConfigs", True), ("ALTER_CONFIGS", True), ("Alter", False), ("Describe", False)]
 )
 def test_permission_implies_describing_configs(allowed: str, applies: bool) -> None:
@@ -169,14 +168,14 @@ def test_denial_implies_nothing() -> None:
     assert not may(authorizer(deny("Describe"), allow("Read")), AclOperation.DESCRIBE)
 
 
-@pytest.mark.parametrize("entry", [AclEntry("User:alice", "Perhaps", "All", "*"), allow("Fly")])
+@for_rows("entry", [AclEntry("User:alice", "Perhaps", "All", "*"), allow("Fly")])
 def test_unknown_names_permit_nothing(entry: AclEntry) -> None:
     made = authorizer(entry, allow_if_no_acl=True)
 
     assert not any(may(made, operation) for operation in AclOperation if operation is not AclOperation.UNKNOWN)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "pattern",
     [
         ResourcePattern("Topic", "orders"),

@@ -8,6 +8,7 @@ import pytest
 
 from kwire.cluster.zookeeper import AclChangeNotification, ResourceAcls, ZnodeError
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, ResourceType
+from tests.for_rows import for_rows
 
 RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
 
@@ -19,8 +20,8 @@ def test_paths() -> None:
     assert AclChangeNotification.path() == "/kafka-acl-changes/acl_changes_"
 
 
-@pytest.mark.parametrize("resource_type", RESOURCE_TYPES)
-@pytest.mark.parametrize("pattern_type", ["literal", "prefixed"])
+@for_rows("resource_type", RESOURCE_TYPES)
+@for_rows("pattern_type", ["literal", "prefixed"])
 def test_notification_is_decoded_in_any_case(resource_type: ResourceType, pattern_type: str) -> None:
     change = AclChangeNotification(resource_type, "a:b", "literal" if pattern_type == "literal" else "prefixed")
     written = change.encode()
@@ -30,7 +31,7 @@ def test_notification_is_decoded_in_any_case(resource_type: ResourceType, patter
         assert AclChangeNotification.decode(f"{resource_type.lower()}:a:b".encode()) == change
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("data", "key"),
     [
         (b"nonsense", ""),
@@ -48,7 +49,7 @@ def test_malformed_notification_is_rejected(data: bytes, key: str) -> None:
     assert failed.value.key == key
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("data", "key"),
     [
         (b'{"acls":[]}', "version"),

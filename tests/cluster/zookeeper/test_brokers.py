@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration, SupportedVersionRange, ZnodeError
+from tests.for_rows import for_rows
 
 PLAIN = {"version": 2, "jmx_port": -1, "endpoints": ["PLAINTEXT://h:9092"]}
 
@@ -16,7 +17,7 @@ def decoded(values: dict[str, Any]) -> BrokerRegistration:
     return BrokerRegistration.decode(json.dumps(values).encode(), "/brokers/ids/1")
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("endpoint", "expected"),
     [
         ("PLAINTEXT://h:9092", BrokerEndpoint("PLAINTEXT", "h", 9092)),
@@ -41,7 +42,7 @@ def test_listener_protocols_come_from_the_map() -> None:
     assert broker.plaintext == BrokerEndpoint("IN", "h", 1)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("values", "key"),
     [
         (PLAIN | {"version": 0}, "version"),
@@ -73,7 +74,7 @@ def test_null_values_and_invalid_timestamp_are_accepted() -> None:
     assert json.loads(broker.encode())["timestamp"] == "yesterday"
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("version", "keys"),
     [
         (1, {"version", "host", "port", "jmx_port", "timestamp"}),

@@ -8,11 +8,10 @@ import pytest
 
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError, notification_format
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, NotificationFormat, desanitize, sanitize
+from tests.for_rows import for_rows
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{x", b"[]", b"5", b"{}", b'{"version":7}', b'{"config":null}', b'{"config":[]}']
-)
+@for_rows("data", [b"", b"{x", b"[]", b"5", b"{}", b'{"version":7}', b'{"config":null}', b'{"config":[]}'])
 def test_data_without_configs_are_empty(data: bytes) -> None:
     assert dict(EntityConfig.decode(data).config) == {}
 
@@ -22,7 +21,7 @@ def test_config_value_must_be_a_string() -> None:
         EntityConfig.decode(b'{"version":1,"config":{"retention.ms":5}}', EntityConfig.path("topics", "t"))
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("release", "form"),
     [((0, 8, 1), "quoted"), ((0, 8, 2, 2), "quoted"), ((0, 9, 0), "v1"), ((0, 10, 0, 1), "v1"), ((0, 10, 1), "v2"),
      ((3, 9), "v2")],
@@ -31,7 +30,7 @@ def test_notification_format_of_each_release(release: tuple[int, ...], form: str
     assert notification_format(release) == form
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("form", "data"),
     [
         ("quoted", b'"orders"'),
@@ -46,14 +45,14 @@ def test_notification_formats(form: NotificationFormat, data: bytes) -> None:
     assert (change.entity_type, change.entity_name) == ("topics", "orders")
 
 
-@pytest.mark.parametrize(("form", "path"), [("quoted", "clients/c"), ("v1", "brokers/1"), ("v1", "users/u")])
+@for_rows(("form", "path"), [("quoted", "clients/c"), ("v1", "brokers/1"), ("v1", "users/u")])
 def test_old_format_rejects_later_entity_types(form: NotificationFormat, path: str) -> None:
     with pytest.raises(ValueError, match=f"format {form} does not support {path}"):
         ConfigChangeNotification(path).encode(form)
     assert ConfigChangeNotification.decode(ConfigChangeNotification(path).encode()) == ConfigChangeNotification(path)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("data", "key"),
     [
         (b"orders", ""),

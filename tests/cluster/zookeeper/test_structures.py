@@ -26,24 +26,23 @@ from kwire.cluster.zookeeper import (
     ZnodeError,
 )
 from tests.cluster.zookeeper.znode_samples import CLASSES, JSON_SAMPLES, SAMPLES, Sample, by_source
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
+@for_rows("sample", SAMPLES, ids=by_source)
 def test_sample_is_decoded(sample: Sample) -> None:
     assert type(sample.expected).decode(sample.data, sample.path) == sample.expected
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
+@for_rows("sample", SAMPLES, ids=by_source)
 def test_encoded_sample_decodes_to_the_same_value(sample: Sample) -> None:
     assert type(sample.expected).decode(sample.expected.encode(), sample.path) == sample.expected
 
 
-@pytest.mark.parametrize(
-    "sample", [sample for sample in SAMPLES if sample.source.startswith("Kafka 3.9.1")], ids=by_source
-)
+@for_rows("sample", [sample for sample in SAMPLES if sample.source.startswith("Kafka 3.9.1")], ids=by_source)
 def test_encoded_sample_equals_the_data_of_kafka(sample: Sample) -> None:
     written = sample.expected.encode()
     if sample.data.startswith(b"{"):
@@ -57,7 +56,7 @@ def test_partition_state_is_encoded_byte_for_byte_as_in_kafka() -> None:
     assert PartitionState.decode(data).encode() == data
 
 
-@pytest.mark.parametrize("sample", JSON_SAMPLES, ids=by_source)
+@for_rows("sample", JSON_SAMPLES, ids=by_source)
 def test_unknown_keys_are_kept_and_written_back(sample: Sample) -> None:
     unknown = {"z": [1.5, None, {"deep": "\u00e9\ud800"}], "large": 10**30, "": True}
     data = json.dumps(json.loads(sample.data) | unknown).encode()
@@ -102,14 +101,14 @@ NESTED: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("cls", "values", "key"), NESTED, ids=[cls.__name__ for cls, _, _ in NESTED])
+@for_rows(("cls", "values", "key"), NESTED, ids=[cls.__name__ for cls, _, _ in NESTED])
 def test_unknown_keys_of_nested_objects_are_kept(cls: Any, values: dict[str, Any], key: str) -> None:
     decoded = cls.decode(json.dumps(values).encode(), "/x")
     assert key in decoded.encode().decode()
     assert cls.decode(decoded.encode(), "/x") == decoded
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=by_source)
+@for_rows("sample", SAMPLES, ids=by_source)
 def test_decoded_values_are_immutable(sample: Sample) -> None:
     for name in type(sample.expected).__slots__:
         with pytest.raises(AttributeError):
@@ -174,7 +173,7 @@ def test_any_value_of_any_key_is_a_value_or_an_error(sample: Sample, data: st.Da
         assert cls.decode(value.encode(), sample.path) == value
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("timestamp", "expected"),
     [
         (b"1795219334002", 1795219334002),
@@ -194,8 +193,8 @@ def test_timestamp_beyond_64_bits_stays_an_unknown_key(timestamp: bytes, expecte
     assert ActiveController.decode(value.encode()) == value
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=by_source)
-@pytest.mark.parametrize(
+@for_rows("cls", CLASSES, ids=by_source)
+@for_rows(
     "data",
     [b"[" * 200_000, b"9" * 5_000, b'{"version":' + b"9" * 5_000 + b"}", b"\xff\xfe\x00", b"NaN", b'{"version":NaN}'],
     ids=["deep", "long", "long inside", "no text", "NaN", "NaN inside"],
@@ -205,7 +204,7 @@ def test_data_that_break_a_parser_are_an_error(cls: Any, data: bytes) -> None:
     assert value is None or cls in {DeletionMarker, EntityConfig, ConsumerOwner}
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "data",
     [
         b' \n{"version":1,"config":{"a":"x"}} and more',  # Jackson reads only the first value

@@ -9,17 +9,18 @@ import uuid
 import pytest
 
 from kwire.cluster.zookeeper import PartitionState, TopicRegistration, ZnodeError
+from tests.for_rows import for_rows
 
 TOPIC_ID = uuid.UUID("431072b8-c622-4095-9462-371d6cb3bc28")
 
 
-@pytest.mark.parametrize("version", [b"1", b"2", b"3", b"99", b'"x"', b"null"])
+@for_rows("version", [b"1", b"2", b"3", b"99", b'"x"', b"null"])
 def test_version_of_a_topic_is_ignored(version: bytes) -> None:
     data = b'{"version":' + version + b',"partitions":{"0":[1]},"topic_id":"QxByuMYiQJWUYjcdbLO8KA"}'
     assert TopicRegistration.decode(data) == TopicRegistration({0: (1,)}, TOPIC_ID)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("data", "topic"),
     [
         (b"{}", TopicRegistration({})),
@@ -37,7 +38,7 @@ def test_registration_that_kafka_accepts_is_decoded(data: bytes, topic: TopicReg
     assert TopicRegistration.decode(data) == topic
 
 
-@pytest.mark.parametrize(
+@for_rows(
     ("data", "key"),
     [
         (b"", ""),
@@ -83,7 +84,7 @@ def test_older_versions_are_encoded() -> None:
     assert json.loads(topic.encode())["topic_id"] == "QxByuMYiQJWUYjcdbLO8KA"
 
 
-@pytest.mark.parametrize("key", ["leader", "leader_epoch", "isr", "controller_epoch"])
+@for_rows("key", ["leader", "leader_epoch", "isr", "controller_epoch"])
 def test_partition_state_requires_every_key(key: str) -> None:
     values = {"leader": 1, "leader_epoch": 0, "isr": [1], "controller_epoch": 1}
     assert PartitionState.decode(json.dumps(values).encode()) == PartitionState(1, 0, (1,), 1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kwire.protocol.sasl import PlainMechanism, SaslError, ScramMechanism
 from kwire.protocol.sasl_server import AuthenticationRejected, PlainServer, ScramCredential, ScramServer
 from kwire.secret import Secret
+from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
     from kwire.protocol.sasl import SaslMechanism
@@ -44,14 +45,14 @@ def scram(name: ScramName, user: str, password: str) -> ScramServer:
     return server
 
 
-@pytest.mark.parametrize("user", ["alice", "a,=b"])
-@pytest.mark.parametrize("name", NAMES)
+@for_rows("user", ["alice", "a,=b"])
+@for_rows("name", NAMES)
 def test_scram_accepts_the_password(name: ScramName, user: str) -> None:
     assert scram(name, user, USERS[user].reveal()).user == user
 
 
-@pytest.mark.parametrize(("user", "password"), [("alice", "wrong"), ("alice", ""), ("stranger", "x"), ("Alice", "x")])
-@pytest.mark.parametrize("name", NAMES)
+@for_rows(("user", "password"), [("alice", "wrong"), ("alice", ""), ("stranger", "x"), ("Alice", "x")])
+@for_rows("name", NAMES)
 def test_scram_rejects_other_passwords_and_users_alike(name: ScramName, user: str, password: str) -> None:
     with pytest.raises(AuthenticationRejected, match=r"^Authentication failed: Invalid username or password$"):
         scram(name, user, password)
@@ -114,7 +115,7 @@ def test_proof_of_another_exchange_is_rejected() -> None:
         other.respond(final or b"")
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "first",
     [b"n,a=admin,n=alice,r=abc", b"p=tls-unique,,n=alice,r=abc", b"n,,n=alice,r=abc,tokenauth=true", b"n,,n=,r=x"],
 )
@@ -130,7 +131,7 @@ def test_plain_accepts_the_password() -> None:
     assert server.user == "alice"
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "token",
     [
         b"\0alice\0wrong",
@@ -159,7 +160,7 @@ def test_credential_in_the_form_of_kafka() -> None:
     assert base64.b64encode(credential.stored_key).decode() not in repr(credential)
 
 
-@pytest.mark.parametrize(
+@for_rows(
     "text",
     [
         "",
