@@ -148,6 +148,20 @@ async def test_broker_accepts_the_sequence_of_an_idempotent_producer(cluster: Cl
     ]
 
 
+async def test_connection_goes_on_after_records_that_need_no_acknowledgment(cluster: Cluster, topic: str) -> None:
+    data = records.encode(RECORDS[:3])
+    partition = PartitionProduceData(index=0, records=data)
+    request = ProduceRequest(
+        acks=0, timeout_ms=1000, topic_data=(TopicProduceData(name=topic, partition_data=(partition,)),)
+    )
+    async with await Connection.open(cluster.bootstrap) as connection:
+        assert await produce(connection, topic, data) == 0
+        assert await connection.send(request, version=PRODUCE_VERSION) is None
+        assert await produce(connection, topic, data) == 0
+        found = await fetch(connection, topic)
+    assert [batch.base_offset for batch in found.batches] == [0, 3, 6]
+
+
 @pytest.mark.parametrize("compression", list(Compression)[:4])
 @pytest.mark.parametrize(("magic", "version"), [(0, 0), (1, 2)])
 async def test_older_brokers_convert_message_sets(

@@ -16,6 +16,7 @@ from kwire.messages.kafka.alter_user_scram_credentials import (
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FinalizedFeatureKey
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
+from kwire.messages.kafka.produce import ProduceRequest
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
@@ -409,3 +410,31 @@ def test_request_that_is_encoded_first_can_be_sent_later() -> None:
     with pytest.raises(WrongCorrelation):
         connection.receive(payload_of(later, NO_TOPICS))
     assert first.correlation_id == later.correlation_id + 1
+
+
+@pytest.mark.parametrize("version", [9, 11])
+def test_request_without_response_is_never_in_flight(version: int) -> None:
+    connection = connected({0: (9, version), 3: (0, 12)})
+    produce = ProduceRequest(acks=0, timeout_ms=1, topic_data=())
+
+    first = connection.request(MetadataRequest(topics=None))
+    one_way = connection.request(produce)
+    last = connection.request(MetadataRequest(topics=()))
+
+    assert (first.has_response, one_way.has_response, last.has_response) == (True, False, True)
+    assert connection.in_flight == 2
+    assert connection.receive(payload_of(first, NO_TOPICS)).sent is first
+    assert connection.receive(payload_of(last, NO_TOPICS)).sent is last
+    assert connection.in_flight == 0
+
+    connection.expect(connection.encode(produce))
+    assert connection.in_flight == 0
+
+
+@pytest.mark.parametrize(("acks", "in_flight"), [(0, 0), (1, 1), (-1, 1)])
+def test_acks_decide_whether_produce_has_a_response(acks: int, in_flight: int) -> None:
+    connection = connected({0: (9, 11)})
+
+    connection.request(ProduceRequest(acks=acks, timeout_ms=1, topic_data=()))
+
+    assert connection.in_flight == in_flight

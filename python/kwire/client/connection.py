@@ -19,7 +19,7 @@ from collections import deque
 from datetime import UTC, datetime
 from socket import gaierror
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from kwire.client.connection_config import ConnectionConfig
 from kwire.frame import MAX_SIZE
@@ -80,10 +80,17 @@ class TimedResponse(NamedTuple, Generic[R]):
 
 
 class _RequestInFlight(NamedTuple):
-    """A request without a response yet. `sent_at`: nanoseconds of `perf_counter_ns`."""
+    """A request that is not complete yet.
+
+    Attributes:
+        sent: the request.
+        result: the response; None for a request without one, which is complete once the transport has room again.
+        sent_at: nanoseconds of `perf_counter_ns`.
+        timer: ends the connection if the request is not complete in time.
+    """
 
     sent: SentRequest[Any]
-    result: asyncio.Future[TimedResponse[Any]]
+    result: asyncio.Future[TimedResponse[Any] | None]
     sent_at: int
     timer: asyncio.TimerHandle
 
@@ -101,6 +108,8 @@ class Connection:
         self._protocol = ClientConnection(endpoint, client_id=client_id)
         self._receiver = FrameReceiver(max_size=max_size)
         self._in_flight: deque[_RequestInFlight] = deque()
+        self._is_paused = False
+        self._waiting_for_room: list[_RequestInFlight] = []
         self._transport: asyncio.Transport | None = None
         self._negotiated: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
@@ -158,7 +167,12 @@ class Connection:
 
         def make_protocol() -> _StreamProtocol:
             return _StreamProtocol(
-                self._connection_made, self._receiver.get_buffer, self._buffer_updated, self._connection_lost
+                self._connection_made,
+                self._receiver.get_buffer,
+                self._buffer_updated,
+                self._pause_writing,
+                self._resume_writing,
+                self._connection_lost,
             )
 
         try:
@@ -238,6 +252,7 @@ class Connection:
         version: int | None = HANDSHAKE_VERSION
         while request is not None:
             timed = await self._submit(request, version)
+            assert timed is not None, "the requests of an authentication have responses"
             request, version = exchange.receive(timed.response.decode()), None
         self._authentications += 1
         if exchange.session_lifetime_ms > 0 and self._fault is None:
@@ -301,20 +316,24 @@ class Connection:
             version: the API version; by default the highest one that client and broker have in common.
 
         Raises:
+            ValueError: the request has no response: `send` it. The connection stays open.
             NoCommonVersion: client and broker have no version in common. The connection stays open.
             EncodeError: the request cannot be encoded in this version. The connection stays open.
             ConnectionFault: the connection has ended.
         """
-        return self._submit(request, version, hold=self._held)
+        if not request.has_response:
+            raise ValueError(f"{type(request).__name__} has no response: use send() instead of submit()")
+        # Only requests without a response have the result None.
+        return cast("asyncio.Future[TimedResponse[R]]", self._submit(request, version, hold=self._held))
 
     def _submit(
         self, request: Request[R], version: int | None, *, hold: list[_RequestInFlight] | None = None
-    ) -> asyncio.Future[TimedResponse[R]]:
+    ) -> asyncio.Future[TimedResponse[R] | None]:
         """Send a request, or append it to `hold`."""
         if self._fault is not None:
             raise self._fault
         sent = self._protocol.encode(request, version=version)
-        result: asyncio.Future[TimedResponse[Any]] = self._loop.create_future()
+        result: asyncio.Future[TimedResponse[Any] | None] = self._loop.create_future()
         timer = self._loop.call_later(self.timeout, self._time_out, type(request).__name__)
         pending = _RequestInFlight(sent, result, perf_counter_ns(), timer)
         if hold is None:
@@ -326,11 +345,19 @@ class Connection:
     def _write(self, request: _RequestInFlight) -> None:
         assert self._transport is not None
         self._protocol.expect(request.sent)
-        self._in_flight.append(request)
+        if request.sent.has_response:
+            self._in_flight.append(request)
         self._transport.write(request.sent.frame)
+        if not request.sent.has_response:
+            self._waiting_for_room.append(request)
+            if not self._is_paused:
+                self._complete_written()
 
     async def send(self, request: Request[R], *, version: int | None = None, decoder: Decoder[R] | None = None) -> R:
         """Send a request and return its decoded response.
+
+        For a request without a response (Produce with `acks` 0), return None as soon as the request is written and few
+        bytes wait for the network, as Kafka's clients do. The broker reports no errors then, but closes the connection.
 
         Args:
             version: the API version; by default the highest one that client and broker have in common.
@@ -342,7 +369,9 @@ class Connection:
             NoCommonVersion: see `submit`.
             EncodeError: see `submit`.
         """
-        timed = await self.submit(request, version=version)
+        timed = await self._submit(request, version, hold=self._held)
+        if timed is None:
+            return cast("R", None)  # a type cannot depend on the value of `acks`
         try:
             return timed.response.decode(decoder)
         except InvalidResponse as fault:
@@ -364,6 +393,14 @@ class Connection:
         """End the connection and wait until the transport is closed. Requests in flight fail with ConnectionClosed."""
         self.abort()
         await asyncio.shield(self._lost)
+
+    def _complete_written(self) -> None:
+        """Complete the requests without a response."""
+        for request in self._waiting_for_room:
+            request.timer.cancel()
+            if not request.result.done():  # it may be cancelled
+                request.result.set_result(None)
+        self._waiting_for_room.clear()
 
     # Callbacks of the stream protocol
 
@@ -399,6 +436,13 @@ class Connection:
         request.timer.cancel()
         if not request.result.done():  # it may be cancelled
             request.result.set_result(TimedResponse(response, datetime.now(UTC), (now - request.sent_at) // 1000))
+
+    def _pause_writing(self) -> None:
+        self._is_paused = True
+
+    def _resume_writing(self) -> None:
+        self._is_paused = False
+        self._complete_written()
 
     def _time_out(self, name: str) -> None:
         self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.partial_bytes))
@@ -439,12 +483,13 @@ class Connection:
         later = (
             fault if isinstance(fault, ConnectionClosed) else self._closed("by us, after an earlier response failed")
         )
-        for request in (*self._in_flight, *(self._held or ())):
+        for request in (*self._in_flight, *self._waiting_for_room, *(self._held or ())):
             request.timer.cancel()
             if not request.result.done():
                 _set_exception(request.result, fault)
             fault = later
         self._in_flight.clear()
+        self._waiting_for_room.clear()
         self._held = None
 
 
@@ -456,11 +501,15 @@ class _StreamProtocol(asyncio.BufferedProtocol):
         on_made: Callable[[asyncio.Transport], None],
         buffer: Callable[[], memoryview],
         on_updated: Callable[[int], None],
+        on_paused: Callable[[], None],
+        on_resumed: Callable[[], None],
         on_lost: Callable[[Exception | None], None],
     ) -> None:
         self._on_made = on_made
         self._buffer = buffer
         self._on_updated = on_updated
+        self._on_paused = on_paused
+        self._on_resumed = on_resumed
         self._on_lost = on_lost
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -473,6 +522,12 @@ class _StreamProtocol(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._on_updated(nbytes)
+
+    def pause_writing(self) -> None:
+        self._on_paused()
+
+    def resume_writing(self) -> None:
+        self._on_resumed()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._on_lost(exc)

@@ -92,4 +92,7 @@ class Message(Struct):
     ) -> None: ...
 
 
-class Request(Message, Generic[_Response]): ...
+class Request(Message, Generic[_Response]):
+    @property
+    def has_response(self) -> bool:
+        raise NotImplementedError

@@ -416,6 +416,11 @@ class Request(Message):
             if isinstance(base, _RequestBase):
                 cls.__kwire_response__ = base.response
 
+    @property
+    def has_response(self) -> bool:
+        """True if the broker responds. Requests that can ask for no response override it, such as Produce."""
+        return True
+
 
 # These annotations serve only mypy. `typing.get_type_hints` of a struct would fail on them, since `ClassVar` is not
 # imported at run time.

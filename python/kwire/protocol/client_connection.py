@@ -12,6 +12,8 @@ sent again.
     sent = connection.request(MetadataRequest(topics=None)) # write sent.frame
     response = connection.receive(payload)                  # response.sent is sent
     message = response.decode()                             # a MetadataResponse
+
+A request without a response (Produce with `acks` 0) is only sent: it is never in flight.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ LARGEST_CORRELATION_ID = 0x7FFF_FFFF
 
 
 class SentRequest(NamedTuple, Generic[R]):
-    """A request in flight.
+    """An encoded request.
 
     Attributes:
         correlation_id: the id that its response must have.
@@ -67,6 +69,11 @@ class SentRequest(NamedTuple, Generic[R]):
     def payload(self) -> bytes:
         """The frame without its size prefix."""
         return self.frame[4:]
+
+    @property
+    def has_response(self) -> bool:
+        """True if the broker responds: always, except to Produce with `acks` 0."""
+        return self.request.has_response
 
     @property
     def may_have_secrets(self) -> bool:
@@ -140,7 +147,7 @@ class ClientConnection:
 
     @property
     def in_flight(self) -> int:
-        """The number of requests without a response."""
+        """The number of requests whose response has not arrived."""
         return len(self._in_flight)
 
     def request_api_versions(self, version: int | None = None) -> SentRequest[ApiVersionsResponse]:
@@ -195,7 +202,7 @@ class ClientConnection:
         return self.negotiated.version_of(request)
 
     def request(self, message: Request[R], *, version: int | None = None) -> SentRequest[R]:
-        """Encode a request and expect its response.
+        """Encode a request and expect its response, if it has one.
 
         Args:
             message: the request.
@@ -223,8 +230,9 @@ class ClientConnection:
         return sent
 
     def expect(self, sent: SentRequest[Any]) -> None:
-        """Expect the response to an encoded request, after those to all earlier ones."""
-        self._in_flight.append(sent)
+        """Expect the response to an encoded request, if it has one, after the responses to all earlier requests."""
+        if sent.has_response:
+            self._in_flight.append(sent)
 
     def receive(self, payload: bytes) -> ReceivedResponse[Any]:
         """Match a payload to the oldest request in flight. The body is not decoded.

@@ -389,7 +389,7 @@ def _is_request(payload: bytes) -> bool:
 
 def _has_no_response(produce: Exchange) -> bool:
     try:
-        return cast("ProduceRequest", produce.decode_request().message).acks == 0
+        return not cast("ProduceRequest", produce.decode_request().message).has_response
     except KwireError:
         return False  # a broker closes the connection
 

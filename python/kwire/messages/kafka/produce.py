@@ -37,6 +37,11 @@ class ProduceRequest(Request["ProduceResponse"], api_key=0, versions="0-13", fle
     topic_data: array[TopicProduceData]
     """The records to append, by topic and partition."""
 
+    @property
+    def has_response(self) -> bool:
+        """False with `acks` 0. If such a request fails, the broker closes the connection."""
+        return self.acks != 0
+
 
 class TopicProduceData(Struct, key=("name", "topic_id")):
     """The records for a topic."""
