@@ -73,3 +73,14 @@ def test_large_buffer_is_kept_and_released_after_small_frames() -> None:
     read(receiver, framed(b"small") * SHRINK_AFTER, 1 << 20)
     read(receiver, framed(b"small"), 1 << 20)
     assert len(receiver.get_buffer()) == MIN_BUFFER
+
+
+@pytest.mark.parametrize("count", [-5, -1, 10**9])
+def test_impossible_count_of_bytes_is_rejected(count: int) -> None:
+    receiver = FrameReceiver()
+    receiver.get_buffer()[:2] = b"\0\0"
+    assert receiver.buffer_updated(2) == []
+
+    with pytest.raises(ValueError, match=f"count={count}: expected 0 to"):
+        receiver.buffer_updated(count)
+    assert receiver.partial_bytes == 2

@@ -55,8 +55,13 @@ class FrameReceiver:
         """Process `count` bytes that were read into the buffer and return the payloads they complete.
 
         Check `error` afterwards; payloads before an invalid size are returned.
+
+        Raises:
+            ValueError: the buffer has no room for `count` bytes.
         """
         buffer = self._buffer
+        if not 0 <= count <= len(buffer) - self._end:
+            raise ValueError(f"count={count}: expected 0 to {len(buffer) - self._end}, the size of the buffer")
         start, end = 0, self._end + count
         payloads: list[bytes] = []
         while self._error is None and end - start >= 4:
