@@ -54,7 +54,8 @@ def test_wheel_contains_only_the_packages(dist: Path) -> None:
     assert {path.relative_to(ROOT / "python").as_posix() for path in templates} <= set(names)
     assert len([name for name in names if name.endswith((".so", ".pyd"))]) == 1
     assert not [name for name in names if "__pycache__" in name]
-    assert [name for name in names if name.endswith("licenses/LICENSE")]
+    licenses = {name.partition(".dist-info/licenses/")[2] for name in names if ".dist-info/licenses/" in name}
+    assert licenses == {"LICENSE", "NOTICE", "licenses/THIRD-PARTY"}
     assert [name for name in names if name.endswith("entry_points.txt")]
 
 
@@ -63,7 +64,8 @@ def test_source_archive_contains_no_build_products(dist: Path) -> None:
     with tarfile.open(only(dist, "*.tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
-    assert {"Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "pyproject.toml"} <= names
+    assert {"Cargo.lock", "Cargo.toml", "LICENSE", "NOTICE", "README.md", "pyproject.toml"} <= names
+    assert "licenses/THIRD-PARTY" in names
     assert {"rust/kwire/src/lib.rs", "rust/kwire-py/src/lib.rs", "python/kwire/__init__.py"} <= names
     assert not [name for name in names if name.endswith((".so", ".pyd", ".pyc")) or name.startswith("target")]
 
