@@ -16,7 +16,7 @@ from importlib import import_module
 
 import pytest
 
-from kwire.late_names import module_of_names
+from kwire.messages.stubs import MESSAGE_PACKAGES, PACKAGES_WITH_TABLES, stub, stub_path
 from kwire.testing import FakeCluster
 
 NEVER_LOADED = {
@@ -137,25 +137,22 @@ def test_scripts_of_the_shell_do_without_a_prompt() -> None:
     assert not set(done.stderr.split()) & {"prompt_toolkit", "rich", "yaml"}
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        "kwire",
-        "kwire.client",
-        "kwire.client.admin",
-        "kwire.cluster.zookeeper",
-        "kwire.reference",
-        "kwire.spark",
-        "kwire.testing",
-    ],
-)
-def test_packages_have_the_names_of_their_stubs(package: str) -> None:
+@pytest.mark.parametrize("package", PACKAGES_WITH_TABLES)
+def test_packages_have_the_names_of_their_tables(package: str) -> None:
     module = import_module(package)
-    names = set(module_of_names(package))
 
-    assert names == set(module.__all__)
-    assert names <= set(dir(module))
-    assert [name for name in names if not hasattr(module, name)] == []
+    assert set(module.__all__) <= set(dir(module))
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+    assert stub_path(package).read_text(encoding="utf-8") == stub(package), "run make stubs"
+
+
+@pytest.mark.parametrize("package", ["kwire", "kwire.client", *MESSAGE_PACKAGES])
+def test_star_import_binds_the_names_of_the_stub(package: str) -> None:
+    names: dict[str, object] = {}
+    exec(f"from {package} import *", names)
+
+    stub_names = {line.rsplit(maxsplit=1)[-1].rstrip(",") for line in stub(package).splitlines() if " as " in line}
+    assert names.keys() - {"__builtins__"} == stub_names
 
 
 def test_misspelled_public_name_is_an_error() -> None:

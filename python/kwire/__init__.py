@@ -6,37 +6,28 @@ correct. `decode`, `encode`, `validate`, and `plan` are imported at once; everyt
 
 from __future__ import annotations
 
-from kwire.codec import decode, encode, plan, validate
-from kwire.errors import DeclarationError, DecodeError, EncodeError, KwireError, UnsupportedVersion
+from kwire.codec import decode as decode
+from kwire.codec import encode as encode
+from kwire.codec import plan as plan
+from kwire.codec import validate as validate
+from kwire.errors import DeclarationError as DeclarationError
+from kwire.errors import DecodeError as DecodeError
+from kwire.errors import EncodeError as EncodeError
+from kwire.errors import KwireError as KwireError
+from kwire.errors import UnsupportedVersion as UnsupportedVersion
 from kwire.late_names import late_names
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "DeclarationError",
-    "DecodeError",
-    "Decoder",
-    "EncodeError",
-    "KwireError",
-    "UnsupportedVersion",
-    "View",
-    "columns",
-    "columns_schema",
-    "declare",
-    "decode",
-    "encode",
-    "errors",
-    "find",
-    "frame",
-    "from_json",
-    "full_repr",
-    "messages",
-    "plan",
-    "records",
-    "reference",
-    "to_json",
-    "validate",
-    "view",
-]
+_MODULES = {
+    "kwire": ("declare", "errors", "frame", "messages", "records", "reference"),
+    "kwire.codec": ("decode", "encode", "plan", "validate"),
+    "kwire.columnar": ("columns", "columns_schema"),
+    "kwire.declare.representation": ("full_repr",),
+    "kwire.decoder": ("Decoder",),
+    "kwire.errors": ("DeclarationError", "DecodeError", "EncodeError", "KwireError", "UnsupportedVersion"),
+    "kwire.jsonform": ("from_json", "to_json"),
+    "kwire.views": ("View", "find", "view"),
+}
 
-__getattr__, __dir__ = late_names(__name__)
+__all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

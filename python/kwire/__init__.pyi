@@ -1,3 +1,5 @@
+# Written by `python -m kwire.messages.stubs`.
+
 from kwire import declare as declare
 from kwire import errors as errors
 from kwire import frame as frame

@@ -10,26 +10,18 @@ from __future__ import annotations
 
 from kwire.late_names import late_names
 
-__all__ = [
-    "AdminClient",
-    "AuthenticationFailed",
-    "BlockingAdminClient",
-    "BlockingPoller",
-    "Connection",
-    "ConnectionConfig",
-    "ConnectionFault",
-    "Endpoint",
-    "MetadataEvent",
-    "Poll",
-    "PolledRequest",
-    "Poller",
-    "Statistics",
-    "TimedResponse",
-    "TlsHandshakeFailed",
-    "broker_configs",
-    "group_offsets",
-    "log_dirs",
-    "topic_configs",
-]
+_MODULES = {
+    "kwire.client.admin": ("AdminClient", "BlockingAdminClient"),
+    "kwire.client.blocking_poller": ("BlockingPoller",),
+    "kwire.client.connection": ("Connection", "TimedResponse"),
+    "kwire.client.connection_config": ("ConnectionConfig",),
+    "kwire.client.poll": ("Poll", "Statistics"),
+    "kwire.client.polled_offsets": ("group_offsets",),
+    "kwire.client.polled_requests": ("PolledRequest", "broker_configs", "log_dirs", "topic_configs"),
+    "kwire.client.poller": ("Poller",),
+    "kwire.metadata.events": ("MetadataEvent",),
+    "kwire.protocol.endpoint": ("Endpoint",),
+    "kwire.protocol.errors": ("AuthenticationFailed", "ConnectionFault", "TlsHandshakeFailed"),
+}
 
-__getattr__, __dir__ = late_names(__name__)
+__all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

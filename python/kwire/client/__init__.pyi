@@ -1,3 +1,5 @@
+# Written by `python -m kwire.messages.stubs`.
+
 from kwire.client.admin import AdminClient as AdminClient
 from kwire.client.admin import BlockingAdminClient as BlockingAdminClient
 from kwire.client.blocking_poller import BlockingPoller as BlockingPoller

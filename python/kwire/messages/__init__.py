@@ -9,8 +9,6 @@ kwire.messages.stubs` writes them.
 
 from __future__ import annotations
 
-import sys
-
 from kwire.errors import KwireError
 
 TYPE_CHECKING = False
@@ -102,12 +100,16 @@ def every(dialect: str | None = None) -> tuple[type[Message], ...]:
 
 
 def resolve(package: str, name: str) -> Any:
-    """Return a message of a package. Implements `__getattr__` of the packages.
+    """Return a message of a package, or its `__all__`. Implements `__getattr__` of the packages.
+
+    `from PACKAGE import *` binds the names that the package's stub has. It reads `__all__`, which imports all modules.
 
     Raises:
-        AttributeError: the package has no such message.
-        ImportError: as AttributeError, in a `from` import: Python's own error would not suggest a name.
+        AttributeError: the package has no such message. Similar names are suggested; a `from` import replaces the text
+            by Python's own, which suggests names since 3.12.
     """
+    if name == "__all__":
+        return names(package)
     module = _import(f"{package}.{module_name(name)}") if name[:1].isupper() else None
     if module is not None and hasattr(module, name):
         return getattr(module, name)
@@ -116,8 +118,6 @@ def resolve(package: str, name: str) -> Any:
         raise AttributeError(text)
     if similar := _similar(name, names(package)):
         text += f"; did you mean {' or '.join(similar)}?"
-    if sys._getframe(2).f_code.co_name == "_handle_fromlist":  # noqa: SLF001  # called by a `from` import
-        raise ImportError(text, name=package)
     raise AttributeError(text)
 
 

@@ -1,31 +1,52 @@
-"""Stubs of the message packages, for type checkers and completion.
+"""Stubs of packages that import names on first use, for type checkers and completion.
 
-The packages find messages by name at run time, which type checkers cannot follow. Each stub re-exports the messages of
-one package. `python -m kwire.messages.stubs` writes them and prints the files that changed.
+Packages of messages find them by name at run time, other packages have a table (`kwire.late_names`), and type checkers
+can follow neither. Each stub re-exports the names of one package. `python -m kwire.messages.stubs` writes the stubs and
+prints the files that changed.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
-from kwire import messages
 from kwire.messages import FAMILIES, module_name, names
 
 LINE_LENGTH = 120
+MESSAGE_PACKAGES = tuple(f"kwire.messages.{family}" for family in FAMILIES)
+PACKAGES_WITH_TABLES = (
+    "kwire",
+    "kwire.client",
+    "kwire.client.admin",
+    "kwire.cluster.zookeeper",
+    "kwire.reference",
+    "kwire.spark",
+    "kwire.testing",
+)
+PACKAGES = (*MESSAGE_PACKAGES, *PACKAGES_WITH_TABLES)
 
 
-def stub_path(family: str) -> Path:
+def stub_path(package: str) -> Path:
     """Return the path of the stub of a package."""
-    return Path(messages.__path__[0]) / family / "__init__.pyi"
+    return Path(import_module(package).__path__[0]) / "__init__.pyi"
 
 
-def stub(family: str) -> str:
+def stub(package: str) -> str:
     """Return the text of the stub of a package."""
-    package = f"{messages.__name__}.{family}"
-    messages_by_module = sorted((module_name(name), name) for name in names(package))
-    imports = [_import_line(f"{package}.{module}", name) for module, name in messages_by_module]
-    return "\n".join([f"# Written by `python -m {__spec__.name}`.", "", *imports, ""])
+    imports = [_import_line(module, name) for module, name in _names_with_modules(package)]
+    version = ["", "__version__: str"] if package == "kwire" else []
+    return "\n".join([f"# Written by `python -m {__spec__.name}`.", "", *imports, *version, ""])
+
+
+def _names_with_modules(package: str) -> list[tuple[str, str]]:
+    """Return the public names of a package, each after its module, sorted by both."""
+    if package in MESSAGE_PACKAGES:
+        return sorted((f"{package}.{module_name(name)}", name) for name in names(package))
+    table: dict[str, tuple[str, ...]] = vars(import_module(package))["_MODULES"]
+    pairs = [(module, name) for module, of_module in table.items() for name in of_module]
+    # As ruff sorts imports: constants, classes, functions.
+    return sorted(pairs, key=lambda pair: (pair[0], not pair[1].isupper(), not pair[1][0].isupper(), pair[1]))
 
 
 def _import_line(module: str, name: str) -> str:
@@ -36,8 +57,8 @@ def _import_line(module: str, name: str) -> str:
 
 def main() -> None:
     """Write all stubs."""
-    for family in FAMILIES:
-        path, text = stub_path(family), stub(family)
+    for package in PACKAGES:
+        path, text = stub_path(package), stub(package)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"wrote {path}\n")

@@ -12,9 +12,14 @@ mistake. `decode`, `encode`, and `validate` have the results and errors of the f
 from __future__ import annotations
 
 from kwire.late_names import late_names
-from kwire.reference.decoder import decode, validate
-from kwire.reference.encoder import encode
+from kwire.reference.decoder import decode as decode
+from kwire.reference.decoder import validate as validate
+from kwire.reference.encoder import encode as encode
 
-__all__ = ["Span", "decode", "encode", "spans", "validate"]
+_MODULES = {
+    "kwire.reference.decoder": ("decode", "validate"),
+    "kwire.reference.encoder": ("encode",),
+    "kwire.reference.value_spans": ("Span", "spans"),
+}
 
-__getattr__, __dir__ = late_names(__name__)
+__all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

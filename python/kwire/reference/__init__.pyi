@@ -1,3 +1,5 @@
+# Written by `python -m kwire.messages.stubs`.
+
 from kwire.reference.decoder import decode as decode
 from kwire.reference.decoder import validate as validate
 from kwire.reference.encoder import encode as encode

@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from kwire.late_names import late_names
 
-__all__ = ["Pipeline", "decode_frames", "register"]
+_MODULES = {
+    "kwire.spark.datasource": ("register",),
+    "kwire.spark.frames": ("decode_frames",),
+    "kwire.spark.pipeline": ("Pipeline",),
+}
 
-__getattr__, __dir__ = late_names(__name__)
+__all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

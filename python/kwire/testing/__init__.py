@@ -12,6 +12,12 @@ from __future__ import annotations
 
 from kwire.late_names import late_names
 
-__all__ = ["ClusterState", "FakeCluster", "LocalCluster", "Misbehavior", "ReceivedRequest"]
+_MODULES = {
+    "kwire.testing.cluster_state": ("ClusterState",),
+    "kwire.testing.fake_broker": ("ReceivedRequest",),
+    "kwire.testing.fake_cluster": ("FakeCluster",),
+    "kwire.testing.local_cluster": ("LocalCluster",),
+    "kwire.testing.misbehavior": ("Misbehavior",),
+}
 
-__getattr__, __dir__ = late_names(__name__)
+__all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

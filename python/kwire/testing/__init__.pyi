@@ -1,3 +1,5 @@
+# Written by `python -m kwire.messages.stubs`.
+
 from kwire.testing.cluster_state import ClusterState as ClusterState
 from kwire.testing.fake_broker import ReceivedRequest as ReceivedRequest
 from kwire.testing.fake_cluster import FakeCluster as FakeCluster

@@ -1,3 +1,5 @@
+# Written by `python -m kwire.messages.stubs`.
+
 from kwire.client.admin.acl_values import AclBinding as AclBinding
 from kwire.client.admin.acl_values import AclBindingFilter as AclBindingFilter
 from kwire.client.admin.acl_values import AclOperation as AclOperation

@@ -1,3 +1,5 @@
+# Written by `python -m kwire.messages.stubs`.
+
 from kwire.cluster.zookeeper.acls import AclChangeNotification as AclChangeNotification
 from kwire.cluster.zookeeper.acls import AclEntry as AclEntry
 from kwire.cluster.zookeeper.acls import ResourceAcls as ResourceAcls
