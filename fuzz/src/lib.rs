@@ -140,7 +140,7 @@ fn check_elements(plan: &Plan, body: &[u8], index: &Index, position: usize, expe
         let Some(keys) = KeyFields::new(root, position, &[name]) else {
             continue;
         };
-        let table = KeyTable::new(index, root, body, position, &keys);
+        let table = KeyTable::new(index, root, body, position, &keys).expect("memory");
         for number in 0..count.min(8) {
             let wanted = keys.of_element(index, root, body, position, number).expect("a key");
             let found = table

@@ -9,6 +9,7 @@ import pytest
 
 from kwire.errors import RecordsDecodeError, path_text
 from kwire.records import Record, columns, columns_schema, decode, encode
+from kwire.records.reference.compression import BATCH_SIZE, RECORD_SIZE
 from tests.records import vectors
 
 
@@ -102,7 +103,8 @@ def test_no_input_has_no_rows() -> None:
 
 def test_the_limits_are_for_all_inputs_together() -> None:
     data = encode([(0, 0, None, bytes(1000))], compression="gzip")
-    found = rows(data, data, data, max_size=2500)
+    one = len(encode([(0, 0, None, bytes(1000))])) - 61 + BATCH_SIZE + RECORD_SIZE
+    found = rows(data, data, data, max_size=3 * one - 1)
     assert [row["error_kind"] for row in found] == [None, None, "limit_exceeded"]
     with pytest.raises(TypeError, match="max_ratio"):
         columns([data], max_ratio=1.5)  # type: ignore[arg-type]  # what is tested

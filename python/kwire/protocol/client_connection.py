@@ -147,7 +147,7 @@ class ClientConnection:
 
     @property
     def in_flight(self) -> int:
-        """The number of requests whose response has not arrived."""
+        """The number of requests that wait for a response."""
         return len(self._in_flight)
 
     def request_api_versions(self, version: int | None = None) -> SentRequest[ApiVersionsResponse]:

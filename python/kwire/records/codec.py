@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
 
 DEFAULT_MAX_SIZE = 256 << 20
-"""The most decompressed bytes of a call."""
+"""Maximum memory of a call in bytes, as `decode` counts it."""
 DEFAULT_MAX_RATIO = 1_000
 """The most decompressed bytes of a batch as a multiple of its compressed bytes."""
 
@@ -42,9 +42,11 @@ def decode(
     Args:
         data: the batches.
         check_crc: compare the checksums.
-        max_size: the most decompressed bytes of all batches together; None for no limit.
-        max_ratio: the most decompressed bytes of a batch as a multiple of its compressed bytes; None for no limit. A
-            batch may always decompress to 1 MiB.
+        max_size: maximum memory of all batches together in bytes; None for no limit. It counts the decompressed bytes,
+            and upper bounds of the objects: 640 for each batch, 352 for each record, 192 for each header, and three
+            times the bytes of header keys.
+        max_ratio: maximum decompressed bytes of a batch as a multiple of its compressed bytes; None for no limit.
+            Batches that exceed it may decompress to 1 MiB together.
 
     Raises:
         RecordsDecodeError: the bytes are not valid batches, or exceed a limit.

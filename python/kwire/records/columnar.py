@@ -38,7 +38,7 @@ def columns(
     Args:
         frames: the inputs, as bytes-like objects or None, or as a binary Arrow array, which is not copied.
         check_crc: compare the checksums.
-        max_size: the most decompressed bytes of all inputs together; None for no limit.
+        max_size: maximum memory of all inputs together in bytes, counted as in `decode`; None for no limit.
         max_ratio: as in `decode`.
 
     Raises:

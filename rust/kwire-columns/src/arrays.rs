@@ -38,7 +38,7 @@ pub(crate) struct ArrayBuilder<'l> {
 
 impl<'l> ArrayBuilder<'l> {
     /// Take the columns of a builder that has converted everything.
-    pub(crate) fn new(builder: BatchBuilder<'_, 'l>, bad_rows: &[usize]) -> Self {
+    pub(crate) fn new(builder: BatchBuilder<'_, 'l, '_>, bad_rows: &[usize]) -> Self {
         let rows = builder.rows();
         let good = (!bad_rows.is_empty()).then(|| {
             let mut bits = BooleanBufferBuilder::new(rows);

@@ -8,8 +8,10 @@ use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
 use kwire::decode::UniformLayout;
 use kwire::plan::{Literal, Primitive};
 
+use crate::Hold;
 use crate::dictionary::Dictionary;
 use crate::offsets::Offsets;
+use crate::size::{Budget, Exceeded};
 use crate::text::Text;
 
 /// A column of a group.
@@ -134,7 +136,7 @@ impl Fixed {
     }
 
     /// Append one value of each struct of the blocks, at an offset in one of its parts.
-    pub(crate) fn extend_from_blocks(&mut self, blocks: &[Block<'_>], part: usize, offset: usize, room: Room) {
+    pub(crate) fn extend_from_blocks(&mut self, blocks: &[Block<'_>], part: usize, offset: usize, room: Room<'_>) {
         macro_rules! numbers {
             ($values:ident, $from:expr) => {{
                 room.make($values, blocks.iter().map(|block| block.count).sum());
@@ -233,9 +235,10 @@ impl Keys {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, text: &[u8]) {
-        let key = self.dictionary.key(text);
+    pub(crate) fn push(&mut self, text: &[u8], budget: &mut Budget<'_>) -> Result<(), Exceeded> {
+        let key = self.dictionary.key(text, budget)?;
         self.keys.push(key);
+        Ok(())
     }
 }
 
@@ -274,7 +277,13 @@ impl List<'_> {
     }
 
     /// Append a list of each struct of the blocks.
-    pub(crate) fn extend_from_blocks(&mut self, values: &mut Vec<i32>, blocks: &[Block<'_>], part: usize, room: Room) {
+    pub(crate) fn extend_from_blocks(
+        &mut self,
+        values: &mut Vec<i32>,
+        blocks: &[Block<'_>],
+        part: usize,
+        room: Room<'_>,
+    ) {
         for (block, places) in places(values, blocks, |block| block.layout.range(part).len() / 4, room) {
             let place = block.layout.range(part);
             let (size, at) = (block.layout.size(), place.start);
@@ -320,7 +329,7 @@ fn places<'v, 'b, 'a, T: Copy + Default>(
     values: &'v mut Vec<T>,
     blocks: &'b [Block<'a>],
     each: impl Fn(&Block<'a>) -> usize + 'b,
-    room: Room,
+    room: Room<'_>,
 ) -> impl Iterator<Item = (&'b Block<'a>, &'v mut [T])> {
     let start = values.len();
     let more = blocks.iter().map(|block| each(block) * block.count).sum();
@@ -336,15 +345,16 @@ fn places<'v, 'b, 'a, T: Copy + Default>(
 
 /// The progress through the frames, from which the final size of a column is estimated.
 #[derive(Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct Room<'h> {
     /// Bytes of frames before the first value.
     pub(crate) start: usize,
     /// Bytes of frames read so far.
     pub(crate) done: usize,
     pub(crate) total: usize,
+    pub(crate) hold: &'h Hold<'h>,
 }
 
-impl Room {
+impl Room<'_> {
     /// Reserve room for `count` values, and for the rest of the frames if they have as many values for each byte.
     #[inline]
     pub(crate) fn make<T>(self, values: &mut Vec<T>, count: usize) {
@@ -361,6 +371,11 @@ impl Room {
         let read = self.done.saturating_sub(self.start) as u128 + 1;
         let expected = so_far * (to_come as u128 + to_come as u128 / 32) / read;
         let expected = usize::try_from(expected).unwrap_or(usize::MAX).min(to_come / 4);
-        values.reserve_exact(count.saturating_add(expected).max(values.len() / 2));
+        let wanted = count.saturating_add(expected).max(values.len() / 2);
+        let size = values.len().saturating_add(wanted).saturating_mul(size_of::<T>());
+        // Memory for `count` values is held already. Vectors grow by doubling without more.
+        if (self.hold)(size) {
+            values.reserve_exact(wanted);
+        }
     }
 }

@@ -6,6 +6,7 @@
 use ahash::RandomState;
 use hashbrown::HashTable;
 
+use crate::size::{Budget, Exceeded, bits};
 use crate::text::{Text, signed, unsigned};
 
 /// Distinct strings in the order of their first appearance.
@@ -18,6 +19,9 @@ pub(crate) struct Dictionary {
     /// The index of the last key. Frames of one cluster usually name topics in the same order.
     last: usize,
 }
+
+/// Bytes of an entry besides its text: an offset, and a place with a byte of control in a table filled by 7/16 at least.
+const ENTRY: usize = 48;
 
 /// The hash of an entry, stored so that growing the table does not read the entry, and its index.
 struct Place {
@@ -38,25 +42,26 @@ impl Dictionary {
 
     /// Return the key of a string, which is added if it is new.
     #[inline]
-    pub(crate) fn key(&mut self, text: &[u8]) -> i32 {
+    pub(crate) fn key(&mut self, text: &[u8], budget: &mut Budget<'_>) -> Result<i32, Exceeded> {
         let next = self.last.wrapping_add(1);
         self.last = if self.entries.get(next) == Some(text) {
             next
         } else if self.entries.get(self.last) == Some(text) {
             self.last
         } else {
-            self.find(text)
+            self.find(text, budget)?
         };
-        signed(self.last)
+        Ok(signed(self.last))
     }
 
-    fn find(&mut self, text: &[u8]) -> usize {
+    fn find(&mut self, text: &[u8], budget: &mut Budget<'_>) -> Result<usize, Exceeded> {
         let entries = &mut self.entries;
         let hash = self.hasher.hash_one(text);
         let same = |place: &Place| place.hash == hash && entries.get(unsigned(place.index)) == Some(text);
         if let Some(found) = self.table.find(hash, same) {
-            return unsigned(found.index);
+            return Ok(unsigned(found.index));
         }
+        budget.cover(bits(text.len() + ENTRY))?;
         let index = entries.len();
         entries.push(text);
         let place = Place {
@@ -64,7 +69,7 @@ impl Dictionary {
             index: signed(index),
         };
         self.table.insert_unique(hash, place, |place| place.hash);
-        index
+        Ok(index)
     }
 
     /// Keep all entries added so far.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use arrow_schema::ArrowError;
 
+use crate::size::Exceeded;
+
 /// A path that does not lead to an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsError {
@@ -35,8 +37,19 @@ pub enum BatchError {
     ColumnsTooLarge,
     /// A column of strings or bytes exceeds [`MAX_BYTES`].
     ColumnTooLarge,
+    /// Memory is short.
+    OutOfMemory,
     /// Arrow rejects the arrays.
     Arrow(ArrowError),
+}
+
+impl From<Exceeded> for BatchError {
+    fn from(exceeded: Exceeded) -> Self {
+        match exceeded {
+            Exceeded::Limit => Self::ColumnsTooLarge,
+            Exceeded::Memory => Self::OutOfMemory,
+        }
+    }
 }
 
 impl fmt::Display for BatchError {
@@ -45,6 +58,7 @@ impl fmt::Display for BatchError {
             Self::TooLarge { bytes } => write!(f, "{bytes} bytes of frames: a batch takes at most {MAX_BYTES}"),
             Self::ColumnsTooLarge => write!(f, "the columns exceed the limit"),
             Self::ColumnTooLarge => write!(f, "a column needs more than {MAX_BYTES} bytes"),
+            Self::OutOfMemory => write!(f, "memory is short"),
             Self::Arrow(error) => write!(f, "{error}"),
         }
     }

@@ -7,7 +7,7 @@
 //! let plan: Plan = "Brokers v0 {brokers:[{node_id:int32 host:string}]}".parse()?;
 //! let shape = Shape::parse("Brokers v0 <brokers:[<node_id:int32 host:string>]>", &[])?;
 //! let columns = Columns::new(plan, None, &shape, "brokers")?;
-//! let batch = columns.batch(&[Some(b"\0\0\0\x01\0\0\0\x07\0\x01h"), Some(b"\0\0\0\x01\0")], 1 << 20)?;
+//! let batch = columns.batch(&[Some(b"\0\0\0\x01\0\0\0\x07\0\x01h"), Some(b"\0\0\0\x01\0")], 1 << 20, &|_| true)?;
 //! assert_eq!(batch.num_rows(), 2); // a broker, and an error for the truncated body
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -42,7 +42,11 @@ use crate::arrays::ArrayBuilder;
 use crate::builder::BatchBuilder;
 use crate::error::Fault;
 use crate::layout::Layout;
-use crate::size::{Exceeded, Sizes};
+use crate::size::{Budget, Exceeded, Sizes};
+
+/// Puts a number of bytes aside, in addition to earlier ones, so that allocations of this size in total succeed until the
+/// end of the call. Returns false if memory is short.
+pub type Hold<'h> = dyn Fn(usize) -> bool + 'h;
 
 /// The columns of one message in one version.
 pub struct Columns {
@@ -77,8 +81,14 @@ impl Columns {
 
     /// Decode frames into a batch. A frame of `None` is missing and becomes an error row.
     ///
-    /// `max_bytes` limits the memory of the columns.
-    pub fn batch(&self, frames: &[Option<&[u8]>], max_bytes: usize) -> Result<RecordBatch, BatchError> {
+    /// `max_bytes` limits the memory of the columns. `hold` is asked for memory before it is allocated; it may always
+    /// return true where the process may end if memory is short.
+    pub fn batch(
+        &self,
+        frames: &[Option<&[u8]>],
+        max_bytes: usize,
+        hold: &Hold<'_>,
+    ) -> Result<RecordBatch, BatchError> {
         let sizes = frames
             .iter()
             .map(|frame| frame.map_or(1, |frame| frame.len().saturating_add(1)));
@@ -86,12 +96,12 @@ impl Columns {
         if bytes > MAX_BYTES {
             return Err(BatchError::TooLarge { bytes });
         }
-        let mut builder = BatchBuilder::new(&self.layout, &self.sizes, bytes, max_bytes);
+        let mut builder = BatchBuilder::new(&self.layout, &self.sizes, bytes, Budget::new(max_bytes, hold), hold);
         let mut faults = Vec::new();
         for frame in frames {
             let fault = match frame.map(|frame| self.decode(frame, &mut builder)) {
                 Some(Ok(())) => None,
-                Some(Err(Stop::Visitor(Exceeded))) => return Err(BatchError::ColumnsTooLarge),
+                Some(Err(Stop::Visitor(exceeded))) => return Err(exceeded.into()),
                 Some(Err(Stop::Bytes(error))) => Some(Fault {
                     row: 0,
                     kind: error.kind.name(),
@@ -114,19 +124,18 @@ impl Columns {
                     added
                 }
             };
-            added.map_err(|Exceeded| BatchError::ColumnsTooLarge)?;
+            added?;
         }
         builder.convert();
         let paths = faults.iter().map(|fault| fault.path.len()).sum();
-        let checked = builder.check_size(paths);
-        checked.map_err(|Exceeded| BatchError::ColumnsTooLarge)?;
+        builder.check_size(paths)?;
         self.finish(builder, &faults).map_err(|error| match error {
             ArrowError::OffsetOverflowError(_) => BatchError::ColumnTooLarge,
             error => BatchError::Arrow(error),
         })
     }
 
-    fn decode<'a>(&'a self, frame: &'a [u8], builder: &mut BatchBuilder<'a, '_>) -> Result<(), Stop<Exceeded>> {
+    fn decode<'a>(&'a self, frame: &'a [u8], builder: &mut BatchBuilder<'a, '_, '_>) -> Result<(), Stop<Exceeded>> {
         let start = match &self.header {
             Some(header) => kwire::validate_prefix(header, frame).map_err(Stop::Bytes)?,
             None => 0,
@@ -143,7 +152,7 @@ impl Columns {
     }
 
     /// Make the arrays of columns that have been converted.
-    fn finish(&self, builder: BatchBuilder<'_, '_>, faults: &[Fault]) -> Result<RecordBatch, ArrowError> {
+    fn finish(&self, builder: BatchBuilder<'_, '_, '_>, faults: &[Fault]) -> Result<RecordBatch, ArrowError> {
         let bad: Vec<usize> = faults.iter().map(|fault| fault.row).collect();
         let mut finished = ArrayBuilder::new(builder, &bad);
         let mut arrays = vec![finished.frames()];

@@ -45,7 +45,7 @@ impl Offsets {
 
     /// Append `count` lists of the same length.
     #[inline]
-    pub(crate) fn extend(&mut self, length: usize, count: usize, room: Option<Room>) {
+    pub(crate) fn extend(&mut self, length: usize, count: usize, room: Option<Room<'_>>) {
         if self.count == 0 {
             self.length = length;
         }

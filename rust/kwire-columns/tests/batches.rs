@@ -90,7 +90,7 @@ fn rows_of_any_layout_keep_their_order() {
     ];
     let body = frame(&[topic("a", &partitions), topic("b", &partitions[..1])]);
     let batch = columns("topics.partitions")
-        .batch(&[Some(&body)], usize::MAX)
+        .batch(&[Some(&body)], usize::MAX, &|_| true)
         .expect("a batch");
 
     let indexes: Vec<Option<i32>> = (0..7).chain([0]).map(Some).collect();
@@ -132,7 +132,9 @@ fn thousands_of_rows_keep_their_order() {
         })
         .collect();
     let given: Vec<Option<&[u8]>> = frames.iter().map(|frame| Some(frame.as_slice())).collect();
-    let batch = columns("topics.partitions").batch(&given, usize::MAX).expect("a batch");
+    let batch = columns("topics.partitions")
+        .batch(&given, usize::MAX, &|_| true)
+        .expect("a batch");
 
     assert_eq!(rows.len(), 1740);
     let (indexes, replicas): (Vec<_>, Vec<_>) = rows.into_iter().map(|(index, ids)| (Some(index), Some(ids))).unzip();
@@ -157,6 +159,7 @@ fn an_invalid_frame_adds_one_row_and_no_dictionary_entry() {
             .batch(
                 &[Some(short), Some(&good), None, Some(short), Some(&good), Some(&[])],
                 usize::MAX,
+                &|_| true,
             )
             .expect("a batch");
         let frames: Vec<u32> = batch["frame"].as_primitive::<UInt32Type>().values().to_vec();
@@ -189,7 +192,7 @@ fn a_tagged_field_has_the_value_of_its_tag() {
     body.pop();
     body.extend([1, 3, 8, 0, 0, 0, 0, 0, 0, 0, 5]);
     let batch = columns("")
-        .batch(&[Some(&body), Some(&frame(&[]))], usize::MAX)
+        .batch(&[Some(&body), Some(&frame(&[]))], usize::MAX, &|_| true)
         .expect("a batch");
     let epochs: Vec<i64> = batch["epoch"].as_primitive::<Int64Type>().values().to_vec();
     assert_eq!(epochs, [5, -1]);
@@ -224,6 +227,6 @@ fn paths_without_an_array_are_rejected() {
 fn frames_beyond_the_size_limit_are_rejected_unread() {
     let megabytes = vec![0; 1 << 20];
     let frames = vec![Some(&megabytes[..]); (1 << 31) / megabytes.len()];
-    let refused = columns("topics").batch(&frames, usize::MAX);
+    let refused = columns("topics").batch(&frames, usize::MAX, &|_| true);
     assert!(matches!(refused, Err(BatchError::TooLarge { bytes }) if bytes > 1 << 31));
 }

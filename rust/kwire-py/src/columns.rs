@@ -11,14 +11,16 @@ use arrow_buffer::NullBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, SchemaRef};
 use kwire_columns::{BatchError, MAX_BYTES, RowsError, Shape};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyType};
 
 use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
+use crate::unsafe_allocator::{Headroom, require_reserve};
 use crate::unsafe_arrow::{ARRAY, SCHEMA, STREAM, chunks};
+use crate::unsafe_owned::out_of_memory;
 
 /// The columns of one message in one version.
 #[pyclass(frozen, module = "kwire._kwire")]
@@ -56,12 +58,18 @@ impl Columns {
 
     /// Decode a sequence of bytes-like objects and None, or binary Arrow data, into a batch.
     fn batch(&self, py: Python<'_>, frames: &Bound<'_, PyAny>, max_bytes: usize) -> PyResult<Batch> {
-        let made = with_frames(frames, |slices| py.detach(|| self.compiled.batch(slices, max_bytes)))?;
+        let made = with_frames(frames, |slices| {
+            py.detach(|| {
+                let headroom = Headroom::new();
+                self.compiled.batch(slices, max_bytes, &|more| headroom.hold(more))
+            })
+        })?;
         match made {
             Ok(batch) => Ok(Batch(batch)),
             Err(BatchError::TooLarge { bytes }) => Err(too_large(py, bytes)),
             Err(BatchError::ColumnsTooLarge) => Err(columns_too_large(py, max_bytes, false)),
             Err(BatchError::ColumnTooLarge) => Err(columns_too_large(py, MAX_BYTES, true)),
+            Err(BatchError::OutOfMemory) => Err(PyMemoryError::new_err(())),
             Err(BatchError::Arrow(error)) => Err(unexpected(&error)),
         }
     }
@@ -69,6 +77,7 @@ impl Columns {
 
 /// Call `work` with the frames of a sequence of bytes-like objects and None, or of binary Arrow data.
 pub(crate) fn with_frames<T>(frames: &Bound<'_, PyAny>, work: impl FnOnce(&[Option<&[u8]>]) -> T) -> PyResult<T> {
+    require_reserve()?;
     if let Some(chunks) = chunks(frames)? {
         let mut slices = Vec::new();
         for chunk in &chunks {
@@ -79,21 +88,22 @@ pub(crate) fn with_frames<T>(frames: &Bound<'_, PyAny>, work: impl FnOnce(&[Opti
     let mut held: Vec<Option<ImmutableBytes<'_>>> = Vec::new();
     for frame in frames.try_iter()? {
         let frame = frame?;
+        held.try_reserve(1).map_err(out_of_memory)?;
         held.push(if frame.is_none() {
             None
         } else {
             Some(ImmutableBytes::new(&frame)?)
         });
     }
-    let slices: Vec<_> = held
-        .iter()
-        .map(|frame| frame.as_ref().map(ImmutableBytes::as_slice))
-        .collect();
+    let mut slices = Vec::new();
+    slices.try_reserve_exact(held.len()).map_err(out_of_memory)?;
+    slices.extend(held.iter().map(|frame| frame.as_ref().map(ImmutableBytes::as_slice)));
     Ok(work(&slices))
 }
 
 /// Append the frames of a binary array to `slices`.
 fn add_slices<'a>(chunk: &'a ArrayRef, slices: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
+    slices.try_reserve(chunk.len()).map_err(out_of_memory)?;
     let chunk = chunk.as_any();
     if let Some(array) = chunk.downcast_ref::<BinaryArray>() {
         slices.extend(array.iter());

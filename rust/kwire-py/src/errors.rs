@@ -1,9 +1,12 @@
 //! Convert errors of the kwire crate to the exceptions of `kwire.errors`.
 
-use kwire::{DecodeError, EncodeError, Path, PathElement, PlanError};
+use kwire::{DecodeError, DecodeKind, EncodeError, Path, PathElement, PlanError};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
+
+use crate::unsafe_owned::new_tuple;
 
 /// Return a path as a tuple of names and indexes.
 fn path<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyTuple>> {
@@ -11,12 +14,15 @@ fn path<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyTuple>> {
         PathElement::Name(name) => Ok(name.into_pyobject(py)?.into_any()),
         PathElement::Index(index) => Ok(index.into_pyobject(py)?.into_any()),
     });
-    PyTuple::new(py, elements.collect::<PyResult<Vec<_>>>()?)
+    new_tuple(py, elements.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// Create `kwire.errors.DecodeError`.
 #[cold]
 pub(crate) fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
+    if error.kind == DecodeKind::OutOfMemory {
+        return PyMemoryError::new_err(());
+    }
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS.import(py, "kwire.errors", "DecodeError").and_then(|class| {
         class.call1((

@@ -12,7 +12,9 @@ use pyo3::types::{PyBytes, PyMemoryView, PySlice, PyTuple};
 use crate::errors::decode_error;
 use crate::immutable_bytes::ImmutableBytes;
 use crate::plan::Plan;
+use crate::unsafe_allocator::require_reserve;
 use crate::unsafe_index::build_part;
+use crate::unsafe_owned::{new_bytes, out_of_memory};
 
 /// The inputs from which on the GIL is released while they are checked.
 const LONG_INPUT: usize = 1 << 16;
@@ -42,6 +44,7 @@ impl Index {
     #[new]
     fn new(plan: Bound<'_, Plan>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = data.py();
+        require_reserve()?;
         let data = ImmutableBytes::new(data)?;
         let (bytes, root) = (data.as_slice(), &plan.get().compiled.root);
         // The bytes are immutable.
@@ -108,8 +111,8 @@ impl Index {
     }
 
     /// Return the unknown tags in shortest form.
-    fn unknown_tags<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.offsets.unknown_tags(self.root(), self.input(py)))
+    fn unknown_tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        new_bytes(py, &self.offsets.unknown_tags(self.root(), self.input(py)))
     }
 
     /// Decode an element of an array of structs.
@@ -143,6 +146,7 @@ impl Index {
         names: &Bound<'py, PyTuple>,
         parts: Vec<Option<PyBackedBytes>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        require_reserve()?;
         let (root, input) = (self.root(), self.input(py));
         let same = |table: &&Arc<Table>| {
             let mut wanted = names.iter_borrowed();
@@ -158,10 +162,13 @@ impl Index {
             table
         } else {
             let names = names.extract::<Vec<String>>()?;
-            let keys = KeyFields::new(root, position, &names).map(|keys| {
-                let table = KeyTable::new(&self.offsets, root, input, position, &keys);
-                (keys, table)
-            });
+            let keys = match KeyFields::new(root, position, &names) {
+                Some(keys) => {
+                    let table = KeyTable::new(&self.offsets, root, input, position, &keys);
+                    Some((keys, table.ok_or_else(|| out_of_memory(()))?))
+                }
+                None => None,
+            };
             let table = Arc::new(Table { names, keys });
             if let Ok(mut tables) = self.tables.lock()
                 && let Some(place) = tables.get_mut(position)
@@ -189,6 +196,7 @@ impl Index {
     }
 
     fn build<'py>(&self, py: Python<'py>, part: Part<'_>) -> PyResult<Bound<'py, PyAny>> {
+        require_reserve()?;
         let plan = self.plan.get();
         let built = plan.with_caches(|caches| build_part(py, part, &plan.layouts, caches));
         built.map_err(|error| error.map_or_else(|raised| raised, |error| decode_error(py, &error)))

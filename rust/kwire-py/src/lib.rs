@@ -15,6 +15,8 @@ mod pattern;
 mod plan;
 mod records;
 mod response_cache;
+#[allow(unsafe_code, reason = "allocates the memory of this module")]
+mod unsafe_allocator;
 #[allow(unsafe_code, reason = "takes Arrow data over from other libraries")]
 mod unsafe_arrow;
 #[allow(unsafe_code, reason = "writes the slots of objects that it allocates")]
@@ -66,15 +68,15 @@ mod unsafe_uniform;
 #[allow(unsafe_code, reason = "reads slots of objects and elements of tuples")]
 mod unsafe_uniform_source;
 
-use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
+use crate::unsafe_allocator::{Allocator, require_reserve};
 use crate::unsafe_interpreter::{require_known_layout, require_main_interpreter};
 
 /// Decoding many small frames into columns allocates and frees large buffers in every call. mimalloc keeps them, where
 /// the system's allocator returns them to the kernel, which clears them again page by page.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 /// The engine behind `kwire`. Its classes and functions are public only through that package.
 ///
@@ -83,6 +85,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn _kwire(module: &Bound<'_, PyModule>) -> PyResult<()> {
     require_main_interpreter(module.py())?;
     require_known_layout(module.py())?;
+    require_reserve()?;
     module.add_class::<columns::Batch>()?;
     module.add_class::<columns::Columns>()?;
     module.add_class::<columns::Schema>()?;

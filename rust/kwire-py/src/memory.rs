@@ -13,7 +13,9 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use crate::errors::decode_error;
 use crate::immutable_bytes::ImmutableBytes;
 use crate::plan::Plan;
+use crate::unsafe_allocator::require_reserve;
 use crate::unsafe_incremental::{Output, PreviousMessage, build_incremental};
+use crate::unsafe_owned::new_tuple;
 
 /// A frame and the message decoded from it.
 struct Frame {
@@ -74,6 +76,7 @@ impl Memory {
 
     /// Decode a bytes-like object. After an error, the last valid frame is kept unchanged.
     fn decode<'py>(&mut self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        require_reserve()?;
         let data = ImmutableBytes::new(data)?;
         let input = data.as_slice();
         // Release the message before the last one first, so that the new one is allocated in its memory.
@@ -178,15 +181,15 @@ fn array_changes<'py>(
     let changed = differences
         .changed
         .iter()
-        .map(|(old, new)| Ok((before.get_item(old)?, now.get_item(new)?)));
+        .map(|(old, new)| Ok(new_tuple(before.py(), vec![before.get_item(old)?, now.get_item(new)?])?.into_any()));
     let changed = changed.collect::<PyResult<Vec<_>>>()?;
     let count = if before.is_none() { 0 } else { before.len()? };
     let gone = (0..count).filter(|index| differences.retained.get(*index) != Some(&true));
     let removed = gone.map(|index| before.get_item(index)).collect::<PyResult<Vec<_>>>()?;
     Ok((
-        PyTuple::new(py, added)?,
-        PyTuple::new(py, removed)?,
-        PyTuple::new(py, changed)?,
+        new_tuple(py, added)?,
+        new_tuple(py, removed)?,
+        new_tuple(py, changed)?,
         differences.moved,
     ))
 }

@@ -9,6 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyType};
 
 use crate::errors::{decode_error, encode_error, plan_error};
 use crate::immutable_bytes::ImmutableBytes;
+use crate::unsafe_allocator::require_reserve;
 use crate::unsafe_builder::build;
 use crate::unsafe_caches::Caches;
 use crate::unsafe_layout::Layout;
@@ -85,6 +86,7 @@ impl Plan {
         data: &Bound<'py, PyAny>,
         version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        require_reserve()?;
         check_key(version)?;
         let data = ImmutableBytes::new(data)?;
         let built = self.with_caches(|caches| build(py, &self.compiled, &self.layouts, data.as_slice(), caches));
@@ -99,6 +101,7 @@ impl Plan {
         message: &Bound<'py, PyAny>,
         version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        require_reserve()?;
         check_key(version)?;
         unsafe_source::encode(py, &self.compiled, &self.layouts, &self.columns, message, &self.length)?
             .map_err(|error| encode_error(py, &error))
@@ -108,6 +111,7 @@ impl Plan {
     /// plan by.
     #[pyo3(signature = (data, version = None))]
     fn validate(&self, py: Python<'_>, data: &Bound<'_, PyAny>, version: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        require_reserve()?;
         check_key(version)?;
         let data = ImmutableBytes::new(data)?;
         let bytes = data.as_slice();

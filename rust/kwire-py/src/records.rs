@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 
 use kwire_records::{
-    BatchFields, Batches, Budget, ColumnsError, DecodeError, Decoder, EncodeError, Encoder, Limits, Step, Stop,
+    BatchFields, Batches, Budget, ColumnsError, DecodeError, DecodeKind, Decoder, EncodeError, Encoder, Limits,
+    Problem, Step, Stop,
 };
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
@@ -13,8 +14,9 @@ use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use crate::columns::{Batch, Schema, too_large, with_frames};
 use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
+use crate::unsafe_allocator::{Headroom, require_reserve};
 use crate::unsafe_layout::Layout;
-use crate::unsafe_owned::Raised;
+use crate::unsafe_owned::{Raised, new_bytes, new_tuple, out_of_memory};
 use crate::unsafe_record_builder::Builder;
 use crate::unsafe_record_source::Source;
 
@@ -82,6 +84,7 @@ impl Records {
         max_size: usize,
         max_ratio: usize,
     ) -> PyResult<(Bound<'py, PyTuple>, usize)> {
+        require_reserve()?;
         let data = ImmutableBytes::new(data)?;
         let mut decoder = take(&self.decoder);
         let made = self.build(
@@ -109,6 +112,7 @@ impl Records {
         max_size: usize,
         max_ratio: usize,
     ) -> PyResult<Option<(Bound<'py, PyAny>, usize)>> {
+        require_reserve()?;
         let data = ImmutableBytes::new(data)?;
         let Some(batch) = Batches::at(data.as_slice(), position, index).next() else {
             return Ok(None);
@@ -136,6 +140,7 @@ impl Records {
         data: &Bound<'py, PyAny>,
         check_crc: bool,
     ) -> PyResult<(Vec<Bound<'py, PyTuple>>, usize)> {
+        require_reserve()?;
         let data = ImmutableBytes::new(data)?;
         let mut batches = Batches::new(data.as_slice());
         let mut made = Vec::new();
@@ -165,7 +170,8 @@ impl Records {
             );
             let mut values = first.into_pyobject(py)?.iter().collect::<Vec<_>>();
             values.extend(rest.into_pyobject(py)?.iter());
-            made.push(PyTuple::new(py, values)?);
+            made.try_reserve(1).map_err(out_of_memory)?;
+            made.push(new_tuple(py, values)?);
         }
         Ok((made, batches.unread()))
     }
@@ -202,11 +208,12 @@ impl Records {
             producer_epoch: fields.8,
             base_sequence: fields.9,
         };
+        require_reserve()?;
         let mut output = take(&self.encoder);
         let Output { encoder, bytes } = &mut *output;
         bytes.clear();
         let written = self.write(py, &fields, records, level, encoder, bytes);
-        let made = written.map(|()| PyBytes::new(py, bytes));
+        let made = written.and_then(|()| new_bytes(py, bytes));
         encoder.release(KEPT);
         if bytes.capacity() > KEPT {
             *bytes = Vec::new();
@@ -226,11 +233,15 @@ impl Records {
     ) -> PyResult<Batch> {
         let limits = Limits { max_size, max_ratio };
         let made = with_frames(frames, |slices| {
-            py.detach(|| kwire_records::columns(slices, check_crc, limits))
+            py.detach(|| {
+                let headroom = Headroom::new();
+                kwire_records::columns(slices, check_crc, limits, &|more| headroom.hold(more))
+            })
         })?;
         match made {
             Ok(batch) => Ok(Batch(batch)),
             Err(ColumnsError::TooLarge) => Err(too_large(py, MAX_COLUMN_BYTES + 1)),
+            Err(ColumnsError::OutOfMemory) => Err(PyMemoryError::new_err(())),
             Err(ColumnsError::Arrow(error)) => Err(PyRuntimeError::new_err(error.to_string())),
         }
     }
@@ -263,9 +274,10 @@ impl Records {
             decoder
                 .walk(&batch, check_crc, &mut budget, &mut builder)
                 .map_err(|stop| stopped(py, stop))?;
+            made.try_reserve(1).map_err(out_of_memory)?;
             made.push(builder.end_batch().map_err(|Raised| PyErr::fetch(py))?);
         }
-        Ok((PyTuple::new(py, made)?, batches.unread()))
+        Ok((new_tuple(py, made)?, batches.unread()))
     }
 
     fn write(
@@ -306,6 +318,9 @@ fn stopped(py: Python<'_>, stop: Stop<Raised>) -> PyErr {
 /// Create `kwire.errors.RecordsDecodeError`.
 #[cold]
 fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
+    if error.kind == DecodeKind::OutOfMemory {
+        return PyMemoryError::new_err(());
+    }
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS
         .import(py, "kwire.errors", "RecordsDecodeError")
@@ -330,6 +345,9 @@ fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
 /// Create `kwire.errors.EncodeError`.
 #[cold]
 pub(crate) fn encode_error(py: Python<'_>, error: &EncodeError) -> PyErr {
+    if error.problem == Problem::OutOfMemory {
+        return PyMemoryError::new_err(());
+    }
     let path = match error.record {
         Some(record) => ("records", record, error.field).into_pyobject(py),
         None => (error.field,).into_pyobject(py),

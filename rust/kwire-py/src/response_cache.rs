@@ -3,6 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::unsafe_allocator::require_reserve;
+
 /// A cache of prepared responses, looked up by the bytes of the request.
 #[pyclass(module = "kwire._kwire")]
 pub(crate) struct ResponseCache {
@@ -38,8 +40,9 @@ impl ResponseCache {
     }
 
     /// Store the response body for a request. Return False and store nothing if the request is too short or too long.
-    fn insert(&mut self, request: &[u8], body: &[u8], label: Py<PyAny>) -> bool {
-        self.responses.insert(request, body, label)
+    fn insert(&mut self, request: &[u8], body: &[u8], label: Py<PyAny>) -> PyResult<bool> {
+        require_reserve()?;
+        Ok(self.responses.insert(request, body, label))
     }
 
     /// Remove all responses.

@@ -59,6 +59,9 @@ pub(crate) struct Builder<'a, 'py> {
     tracked: bool,
 }
 
+/// The longest unknown tags in bytes that are compared with those of the next struct.
+const MAX_REMEMBERED_TAGS: usize = 4096;
+
 impl<'a, 'py> Builder<'a, 'py> {
     pub(crate) fn new(py: Python<'py>, layouts: &'a [Layout], input: &'a [u8], caches: &'a mut Caches) -> Self {
         caches.begin(input);
@@ -157,7 +160,9 @@ impl<'a, 'py> Builder<'a, 'py> {
         let made = made
             .map_err(|error| raise(self.py, error))
             .and_then(|made| unsafe { Owned::new(made.into_ptr()) })?;
-        self.last_tags = Some((raw.to_vec(), made.pointer()));
+        if raw.len() <= MAX_REMEMBERED_TAGS {
+            self.last_tags = Some((raw.to_vec(), made.pointer()));
+        }
         Ok(made)
     }
 

@@ -4,7 +4,10 @@
 
 use std::ptr::NonNull;
 
+use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::unsafe_layout::count;
 
@@ -62,3 +65,37 @@ impl Drop for Owned {
 /// A Python exception is set.
 #[derive(Debug)]
 pub(crate) struct Raised;
+
+/// Return a new tuple. Unlike `PyTuple::new`, report it if memory is short.
+pub(crate) fn new_tuple<'py>(py: Python<'py>, items: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyTuple>> {
+    // SAFETY: the call returns a new tuple with null elements, or null with an exception set. Each element is written
+    // once, with a reference that it takes over, and no Python code runs before all are.
+    unsafe {
+        let tuple = ffi::PyTuple_New(items.len().cast_signed());
+        if tuple.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        for (index, item) in items.into_iter().enumerate() {
+            ffi::PyTuple_SET_ITEM(tuple, index.cast_signed(), item.into_ptr());
+        }
+        Ok(Bound::from_owned_ptr(py, tuple).cast_into_unchecked())
+    }
+}
+
+/// Return a new `bytes` object. Unlike `PyBytes::new`, report it if memory is short.
+pub(crate) fn new_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    // SAFETY: the call copies the bytes into a new object, or returns null with an exception set.
+    unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len().cast_signed());
+        if made.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(Bound::from_owned_ptr(py, made).cast_into_unchecked())
+    }
+}
+
+/// Return the error of a failed `try_reserve`.
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+pub(crate) fn out_of_memory<E>(_: E) -> PyErr {
+    PyMemoryError::new_err(())
+}

@@ -63,8 +63,9 @@ impl Items {
     }
 }
 
-/// The number of headers in a record with remembered keys.
+/// The number of headers in a record with remembered keys, and their longest key in bytes.
 const REMEMBERED: usize = 16;
+const LONGEST_REMEMBERED: usize = 256;
 
 /// Builds records and batches.
 pub(crate) struct Builder<'a, 'py> {
@@ -174,6 +175,9 @@ impl<'a, 'py> Builder<'a, 'py> {
                 c"surrogateescape".as_ptr(),
             ))
         }?;
+        if bytes.len() > LONGEST_REMEMBERED {
+            return Ok(made);
+        }
         if let Some(place) = self.keys.get_mut(index) {
             *place = (bytes.to_vec(), made.another());
         } else if index == self.keys.len() && index < REMEMBERED {

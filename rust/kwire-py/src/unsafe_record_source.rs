@@ -7,6 +7,7 @@
 //!    checked to be an instance of the class that named the offset.
 
 use kwire_records::{Encoder, NewRecord, RecordHeader};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -14,6 +15,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::records::{encode_error, raise_encode};
 use crate::unsafe_layout::Layout;
 use crate::unsafe_objects::elements;
+use crate::unsafe_owned::out_of_memory;
 use crate::unsafe_record_builder::{HEADER_KEY, HEADER_VALUE, HEADERS};
 
 type Node = *mut ffi::PyObject;
@@ -31,6 +33,9 @@ struct Wrong {
     header: Option<(usize, &'static str)>,
     reason: String,
 }
+
+const OUT_OF_MEMORY: &str = "out_of_memory";
+const INVALID_UTF8: &str = "invalid_utf8";
 
 type Read<T> = Result<T, Box<Wrong>>;
 
@@ -77,6 +82,7 @@ impl<'a> Source<'a> {
                     };
                     encoder.record(&record, out).map_err(|error| encode_error(py, &error))?;
                 }
+                Err(wrong) if wrong.kind == OUT_OF_MEMORY => return Err(out_of_memory(())),
                 Err(wrong) => return Err(raised(py, index, &wrong)?),
             }
         }
@@ -132,6 +138,15 @@ impl<'a> Source<'a> {
             if ffi::PyTuple_Check(held) == 0 {
                 return Err(wrong("headers", "a tuple", &found(held)));
             }
+            let count = elements(held).len();
+            if into.try_reserve(count).is_err() || escaped.try_reserve(count).is_err() {
+                return Err(Box::new(Wrong {
+                    kind: OUT_OF_MEMORY,
+                    field: "headers",
+                    header: None,
+                    reason: String::new(),
+                }));
+            }
             for (index, header) in elements(held).iter().enumerate() {
                 let at = |field, expected, found: &str| {
                     let mut error = wrong("headers", expected, found);
@@ -154,12 +169,12 @@ impl<'a> Source<'a> {
                 if key.is_null() || ffi::PyUnicode_Check(key) == 0 {
                     return Err(at("key", "str", &found(key)));
                 }
-                let Some(key) = utf8(py, key, escaped) else {
+                let key = utf8(py, key, escaped).map_err(|kind| {
                     let mut error = at("key", "", "");
-                    error.kind = "invalid_utf8";
+                    error.kind = kind;
                     "the string has no UTF-8 encoding".clone_into(&mut error.reason);
-                    return Err(error);
-                };
+                    error
+                })?;
                 let value = bytes(value).map_err(|found| at("value", "bytes or None", &found))?;
                 into.push((key, value));
             }
@@ -168,30 +183,36 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Return the UTF-8 encoding of a string, None if it has none.
+/// Return the UTF-8 encoding of a string, or the kind of the error.
 ///
 /// # Safety
 /// The object is a live `str`, and it and `escaped` outlive the slice.
-unsafe fn utf8<'b, 'py>(py: Python<'py>, text: Node, escaped: &mut Vec<Bound<'py, PyBytes>>) -> Option<&'b [u8]> {
+unsafe fn utf8<'b, 'py>(
+    py: Python<'py>,
+    text: Node,
+    escaped: &mut Vec<Bound<'py, PyBytes>>,
+) -> Result<&'b [u8], &'static str> {
     let mut size = 0;
     // SAFETY: `text` is a live `str`, which caches its encoding. The `bytes` object of an escaped string is kept in
     // `escaped` until the end of the call.
     unsafe {
         let data = ffi::PyUnicode_AsUTF8AndSize(text, &raw mut size);
         if !data.is_null() {
-            return Some(std::slice::from_raw_parts(data.cast(), size.cast_unsigned()));
+            return Ok(std::slice::from_raw_parts(data.cast(), size.cast_unsigned()));
         }
-        ffi::PyErr_Clear();
+        if PyErr::fetch(py).is_instance_of::<PyMemoryError>(py) {
+            return Err(OUT_OF_MEMORY);
+        }
         let made = ffi::PyUnicode_AsEncodedString(text, c"utf-8".as_ptr(), c"surrogateescape".as_ptr());
         if made.is_null() {
-            ffi::PyErr_Clear();
-            return None;
+            let is_short = PyErr::fetch(py).is_instance_of::<PyMemoryError>(py);
+            return Err(if is_short { OUT_OF_MEMORY } else { INVALID_UTF8 });
         }
         let made: Bound<'py, PyBytes> = Bound::from_owned_ptr(py, made).cast_into_unchecked();
         let slice = made.as_bytes();
         let slice = std::slice::from_raw_parts(slice.as_ptr(), slice.len());
         escaped.push(made);
-        Some(slice)
+        Ok(slice)
     }
 }
 

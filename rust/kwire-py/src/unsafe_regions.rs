@@ -164,11 +164,11 @@ impl Regions {
     }
 }
 
-/// Return the allocator of the interpreter's arenas.
+/// Return CPython's functions that map and unmap memory.
 ///
 /// # Safety
-/// The GIL is held.
-unsafe fn arena_allocator() -> ffi::PyObjectArenaAllocator {
+/// The interpreter is initialized.
+pub(crate) unsafe fn arena_allocator() -> ffi::PyObjectArenaAllocator {
     let mut allocator = ffi::PyObjectArenaAllocator {
         ctx: null_mut(),
         alloc: None,

@@ -13,9 +13,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, Offs
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::batch::{Batches, Header};
-use crate::compression::{Budget, Limits};
+use crate::compression::{Budget, Hold, Limits, RECORD_SIZE};
 use crate::decode::{Decoder, Record, Stop, Visitor};
-use crate::error::{DecodeError, PathText};
+use crate::error::{DecodeError, DecodeKind, PathText};
 
 /// The bytes of one chunk, or None if it is missing.
 pub type Chunk<'a> = Option<&'a [u8]>;
@@ -25,6 +25,8 @@ pub type Chunk<'a> = Option<&'a [u8]>;
 pub enum ColumnsError {
     /// Keys, values, or headers of more bytes than 32-bit offsets allow.
     TooLarge,
+    /// Memory is short.
+    OutOfMemory,
     /// Arrow rejects the arrays, which is a bug of this crate.
     Arrow(ArrowError),
 }
@@ -73,26 +75,43 @@ fn header_fields() -> Fields {
 }
 
 /// Decode chunks into one Arrow batch. `limits.max_size` is for all chunks together.
-pub fn columns(chunks: &[Chunk<'_>], check_crc: bool, limits: Limits) -> Result<RecordBatch, ColumnsError> {
+///
+/// `hold` is asked for memory before it is allocated; it may always return true where the process may end if memory is
+/// short.
+pub fn columns(
+    chunks: &[Chunk<'_>],
+    check_crc: bool,
+    limits: Limits,
+    hold: &Hold<'_>,
+) -> Result<RecordBatch, ColumnsError> {
     let mut rows = Rows::default();
     let mut decoder = Decoder::default();
-    let mut budget = Budget::new(limits);
+    let mut budget = Budget::holding(limits, hold);
     for (frame, chunk) in chunks.iter().enumerate() {
         let frame = u32::try_from(frame).map_err(|_| ColumnsError::TooLarge)?;
-        let start = rows.mark();
+        let (start, before) = (rows.mark(), budget);
         let fault = match chunk {
             None => Some(Fault::missing()),
             Some(chunk) => match decode(chunk, &mut decoder, check_crc, &mut budget, &mut rows) {
                 Ok(()) => None,
                 Err(Stop::Visitor(TooLarge)) => return Err(ColumnsError::TooLarge),
+                Err(Stop::Bytes(error)) if error.kind == DecodeKind::OutOfMemory => {
+                    return Err(ColumnsError::OutOfMemory);
+                }
                 Err(Stop::Bytes(error)) => Some(Fault::of(&error)),
             },
         };
         if let Some(fault) = fault {
             rows.truncate(&start);
+            budget.return_to(&before); // the rows of an invalid chunk need no memory any more
+            budget.cover(RECORD_SIZE).map_err(|_| ColumnsError::OutOfMemory)?;
             rows.error_row(fault);
         }
         rows.frame.resize(rows.offset.len(), frame);
+    }
+    // The arrays need as much memory again at most.
+    if !hold(rows.offset.len().saturating_mul(RECORD_SIZE)) {
+        return Err(ColumnsError::OutOfMemory);
     }
     rows.finish()
 }
@@ -101,7 +120,7 @@ fn decode(
     chunk: &[u8],
     decoder: &mut Decoder,
     check_crc: bool,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
     rows: &mut Rows,
 ) -> Result<(), Stop<TooLarge>> {
     for batch in Batches::new(chunk) {

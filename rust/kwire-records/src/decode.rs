@@ -1,7 +1,7 @@
 //! The walker over the records of a batch.
 
 use crate::batch::{Header, OVERHEAD_V2, RawBatch};
-use crate::compression::{Budget, Compression, Compressor, Failure};
+use crate::compression::{BATCH_SIZE, Budget, Compression, Compressor, Failure, HEADER_SIZE, RECORD_SIZE, WIDENED};
 use crate::error::{DecodeError, DecodeKind};
 use crate::legacy;
 use crate::reader::Reader;
@@ -76,9 +76,12 @@ impl Decoder {
         &mut self,
         batch: &RawBatch<'_>,
         check_crc: bool,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
         visitor: &mut V,
     ) -> Result<(), Stop<V::Error>> {
+        budget
+            .charge(1, BATCH_SIZE)
+            .map_err(|failure| refused(failure, batch.position).in_batch(batch.index))?;
         let walked = if batch.header.magic == 2 {
             self.walk_v2(batch, budget, visitor)
         } else {
@@ -90,7 +93,7 @@ impl Decoder {
     fn walk_v2<V: Visitor>(
         &mut self,
         batch: &RawBatch<'_>,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
         visitor: &mut V,
     ) -> Result<(), Stop<V::Error>> {
         let header = &batch.header;
@@ -108,14 +111,25 @@ impl Decoder {
         let payload = batch.bytes.get(OVERHEAD_V2..).unwrap_or_default();
         let start = batch.position + OVERHEAD_V2;
         if compression == Compression::None {
-            return walk_records(header, count, at_count, Reader::new(payload, start), visitor);
+            budget
+                .charge(payload.len(), 1)
+                .map_err(|failure| refused(failure, start).in_field("records"))?;
+            return walk_records(header, count, at_count, Reader::new(payload, start), budget, visitor);
         }
         if count == 0 && payload.is_empty() {
             // Compaction keeps batches after it has removed all their records.
             return visitor.batch(header, 0).map_err(Stop::Visitor);
         }
         self.decompress(compression, false, payload, start, budget)?;
-        walk_records(header, count, at_count, Reader::new(&self.decompressed, 0), visitor).map_err(|stop| {
+        walk_records(
+            header,
+            count,
+            at_count,
+            Reader::new(&self.decompressed, 0),
+            budget,
+            visitor,
+        )
+        .map_err(|stop| {
             stop.map_bytes(|error| {
                 if error.field == Some("count") {
                     error // it lies in the header
@@ -133,23 +147,13 @@ impl Decoder {
         lenient_lz4: bool,
         payload: &[u8],
         start: usize,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<(), Box<DecodeError>> {
         self.decompressed.clear();
         let made = self
             .compressor
             .decompress(compression, lenient_lz4, payload, budget, &mut self.decompressed);
-        made.map_err(|failure| {
-            match failure {
-                Failure::Corrupt => DecodeError::at(DecodeKind::CorruptCompression, start),
-                Failure::TooLarge(limit) => {
-                    let mut error = DecodeError::at(DecodeKind::LimitExceeded, start);
-                    error.wanted = Some(limit as u64);
-                    error
-                }
-            }
-            .in_field("records")
-        })
+        made.map_err(|failure| refused(failure, start).in_field("records"))
     }
 
     /// Free the buffer of decompressed records if it is larger than `max_bytes`.
@@ -164,11 +168,25 @@ impl Decoder {
     }
 }
 
+#[cold]
+pub(crate) fn refused(failure: Failure, offset: usize) -> Box<DecodeError> {
+    match failure {
+        Failure::Corrupt => DecodeError::at(DecodeKind::CorruptCompression, offset),
+        Failure::OutOfMemory => DecodeError::at(DecodeKind::OutOfMemory, offset),
+        Failure::TooLarge(limit) => {
+            let mut error = DecodeError::at(DecodeKind::LimitExceeded, offset);
+            error.wanted = Some(limit as u64);
+            error
+        }
+    }
+}
+
 fn walk_records<V: Visitor>(
     header: &Header,
     count: usize,
     at_count: usize,
     mut reader: Reader<'_>,
+    budget: &mut Budget<'_>,
     visitor: &mut V,
 ) -> Result<(), Stop<V::Error>> {
     let smallest = count.saturating_mul(SMALLEST_RECORD);
@@ -179,10 +197,13 @@ fn walk_records<V: Visitor>(
                 .into(),
         );
     }
+    budget
+        .charge(count, RECORD_SIZE)
+        .map_err(|failure| refused(failure, at_count).in_field("count"))?;
     visitor.batch(header, count).map_err(Stop::Visitor)?;
     let append_time = header.is_log_append_time().then_some(header.max_timestamp);
     for index in 0..count {
-        walk_record(header, append_time, &mut reader, visitor)
+        walk_record(header, append_time, &mut reader, budget, visitor)
             .map_err(|stop| stop.map_bytes(|error| error.in_record(index)))?;
     }
     if reader.left() > 0 {
@@ -200,6 +221,7 @@ fn walk_record<V: Visitor>(
     header: &Header,
     append_time: Option<i64>,
     reader: &mut Reader<'_>,
+    budget: &mut Budget<'_>,
     visitor: &mut V,
 ) -> Result<(), Stop<V::Error>> {
     let start = reader.offset();
@@ -231,6 +253,9 @@ fn walk_record<V: Visitor>(
                 .into(),
         );
     }
+    budget
+        .charge(headers, HEADER_SIZE)
+        .map_err(|failure| refused(failure, at_headers).in_field("headers"))?;
     let record = Record {
         // Java's arithmetic wraps as well.
         offset: header.base_offset.wrapping_add(offset_delta.into()),
@@ -241,7 +266,8 @@ fn walk_record<V: Visitor>(
     };
     visitor.record(&record).map_err(Stop::Visitor)?;
     for index in 0..headers {
-        walk_header(index, &mut body, visitor).map_err(|stop| stop.map_bytes(|error| error.in_header(index)))?;
+        walk_header(index, &mut body, budget, visitor)
+            .map_err(|stop| stop.map_bytes(|error| error.in_header(index)))?;
     }
     if body.left() > 0 {
         return Err(DecodeError::sized(DecodeKind::TrailingBytes, body.offset(), 0, body.left()).into());
@@ -250,7 +276,12 @@ fn walk_record<V: Visitor>(
 }
 
 #[inline(always)]
-fn walk_header<V: Visitor>(index: usize, body: &mut Reader<'_>, visitor: &mut V) -> Result<(), Stop<V::Error>> {
+fn walk_header<V: Visitor>(
+    index: usize,
+    body: &mut Reader<'_>,
+    budget: &mut Budget<'_>,
+    visitor: &mut V,
+) -> Result<(), Stop<V::Error>> {
     let start = body.offset();
     let length = body.varint().map_err(|error| error.in_field("key"))?;
     let Ok(length) = usize::try_from(length) else {
@@ -262,6 +293,9 @@ fn walk_header<V: Visitor>(index: usize, body: &mut Reader<'_>, visitor: &mut V)
         return Err(DecodeError::at(kind, start).in_field("key").into());
     };
     let key = body.take(length, start).map_err(|error| error.in_field("key"))?;
+    budget
+        .charge(length, WIDENED)
+        .map_err(|failure| refused(failure, start).in_field("key"))?;
     let value = nullable(body).map_err(|error| error.in_field("value"))?;
     visitor.header(index, key, value).map_err(Stop::Visitor)
 }

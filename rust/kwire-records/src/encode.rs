@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::batch::{LOG_OVERHEAD, OVERHEAD_V2, SMALLEST_V0, SMALLEST_V1};
-use crate::compression::{Compression, Compressor};
+use crate::compression::{Compression, Compressor, Failure};
 use crate::varint::{Small, put_varint, varint_size};
 
 const LOG_APPEND_TIME: i16 = 0x08;
@@ -33,6 +33,8 @@ pub enum Problem {
     TooLong,
     /// A value that the magic has no place for.
     NotInVersion,
+    /// The values are valid, but memory is short.
+    OutOfMemory,
 }
 
 impl Problem {
@@ -42,6 +44,7 @@ impl Problem {
             Self::OutOfRange => "out_of_range",
             Self::TooLong => "too_long",
             Self::NotInVersion => "not_in_version",
+            Self::OutOfMemory => "out_of_memory",
         }
     }
 }
@@ -78,6 +81,11 @@ fn error(problem: Problem, record: Option<usize>, field: &'static str, reason: S
         field,
         reason,
     })
+}
+
+#[cold]
+fn out_of_memory<E>(_: E) -> Box<EncodeError> {
+    error(Problem::OutOfMemory, None, "records", String::new())
 }
 
 /// A header of a record: key and value.
@@ -169,11 +177,13 @@ impl Encoder {
             max_timestamp: -1,
             last_offset: fields.base_offset.unwrap_or(0),
         });
-        if magic == 2 {
-            out.resize(out.len() + OVERHEAD_V2, 0);
-        } else if compression != Compression::None {
-            out.resize(out.len() + wrapper_overhead(magic), 0);
-        }
+        let overhead = match compression {
+            _ if magic == 2 => OVERHEAD_V2,
+            Compression::None => 0,
+            _ => wrapper_overhead(magic),
+        };
+        out.try_reserve(overhead).map_err(out_of_memory)?;
+        out.resize(out.len() + overhead, 0);
         Ok(())
     }
 
@@ -225,7 +235,10 @@ impl Encoder {
             let wrong_checksum = state.fields.magic == 0;
             self.compressor
                 .compress(state.compression, level, wrong_checksum, &self.body, out)
-                .map_err(|_| too_long("records", self.body.len()))?;
+                .map_err(|failure| match failure {
+                    Failure::OutOfMemory => out_of_memory(failure),
+                    Failure::Corrupt | Failure::TooLarge(_) => too_long("records", self.body.len()),
+                })?;
         }
         if state.fields.magic == 2 {
             state.finish_v2(out)
@@ -256,7 +269,7 @@ impl State {
                 None,
                 "offset",
                 format!(
-                    "{offset} is more than 2^31 away from the base offset {}",
+                    "{offset} does not fit 32 bits relative to the base offset {}",
                     self.base_offset
                 ),
             ));
@@ -282,7 +295,7 @@ impl State {
         let mut start = Small::new();
         start.varint(i32::try_from(size).map_err(|_| too_long("length", size))?);
         start.append(&middle);
-        out.reserve(size + 5);
+        out.try_reserve(size + 5).map_err(out_of_memory)?;
         out.extend_from_slice(start.bytes());
         out.extend_from_slice(key.unwrap_or_default());
         put_varint(value_length, out);
@@ -317,6 +330,9 @@ impl State {
         let written = offset.wrapping_sub(self.relative_to());
         let attributes = self.fields.attributes & LOG_APPEND_TIME;
         let start = out.len();
+        let size = key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
+        out.try_reserve(LOG_OVERHEAD + SMALLEST_V1 + size)
+            .map_err(out_of_memory)?;
         out.extend_from_slice(&written.to_be_bytes());
         out.extend_from_slice(&[0; 8]); // length and checksum
         put_attributes(magic, attributes, timestamp, out);

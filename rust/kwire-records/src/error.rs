@@ -32,6 +32,8 @@ pub enum DecodeKind {
     LimitExceeded,
     /// A compressed message set with an offset after that of its wrapper.
     InvalidOffset,
+    /// The bytes may be valid, but memory is short.
+    OutOfMemory,
 }
 
 impl DecodeKind {
@@ -51,6 +53,7 @@ impl DecodeKind {
             Self::CorruptCompression => "corrupt_compression",
             Self::LimitExceeded => "limit_exceeded",
             Self::InvalidOffset => "invalid_offset",
+            Self::OutOfMemory => "out_of_memory",
         }
     }
 }

@@ -4,8 +4,8 @@
 //! in magic 0 and relative in magic 1 (KIP-31). If a wrapper of magic 1 has the append time, so have its records.
 
 use crate::batch::{Header, LOG_OVERHEAD, RawBatch, SMALLEST_V0, SMALLEST_V1};
-use crate::compression::{Budget, Compression};
-use crate::decode::{Decoder, Record, Stop, Visitor};
+use crate::compression::{Budget, Compression, RECORD_SIZE};
+use crate::decode::{Decoder, Record, Stop, Visitor, refused};
 use crate::error::{DecodeError, DecodeKind};
 use crate::reader::Reader;
 
@@ -36,7 +36,7 @@ pub(crate) fn walk<V: Visitor>(
     decoder: &mut Decoder,
     batch: &RawBatch<'_>,
     check_crc: bool,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
     visitor: &mut V,
 ) -> std::result::Result<(), Stop<V::Error>> {
     let wrapper = entry(&mut Reader::new(batch.bytes, batch.position), false)?;
@@ -44,6 +44,9 @@ pub(crate) fn walk<V: Visitor>(
         .filter(|compression| *compression != Compression::Zstd)
         .ok_or_else(|| invalid_compression(&wrapper))?;
     if compression == Compression::None {
+        budget
+            .charge(1, batch.bytes.len().saturating_add(RECORD_SIZE))
+            .map_err(|failure| refused(failure, batch.position).in_field("records"))?;
         visitor.batch(&batch.header, 1).map_err(Stop::Visitor)?;
         return visitor
             .record(&record(&wrapper, wrapper.offset, wrapper.timestamp))
@@ -56,7 +59,7 @@ pub(crate) fn walk<V: Visitor>(
     };
     let start = wrapper.at_value + 4;
     decoder.decompress(compression, wrapper.magic == 0, value, start, budget)?;
-    walk_inner(decoder.decompressed(), batch, &wrapper, check_crc, visitor)
+    walk_inner(decoder.decompressed(), batch, &wrapper, check_crc, budget, visitor)
 }
 
 fn walk_inner<V: Visitor>(
@@ -64,10 +67,11 @@ fn walk_inner<V: Visitor>(
     batch: &RawBatch<'_>,
     wrapper: &Entry<'_>,
     check_crc: bool,
+    budget: &mut Budget<'_>,
     visitor: &mut V,
 ) -> std::result::Result<(), Stop<V::Error>> {
     // Absolute offsets follow from the last relative one, so the entries are read twice.
-    let (count, last) = check_inner(inner, check_crc).map_err(DecodeError::in_decompressed)?;
+    let (count, last) = check_inner(inner, check_crc, budget).map_err(DecodeError::in_decompressed)?;
     let base = if wrapper.magic == 0 || wrapper.offset == 0 {
         // Some versions of librdkafka produce wrappers with the offset 0.
         0
@@ -121,13 +125,16 @@ fn invalid_compression(entry: &Entry<'_>) -> Box<DecodeError> {
 }
 
 /// Check the entries of a decompressed message set. Returns their number, and the offset of the last one.
-fn check_inner(inner: &[u8], check_crc: bool) -> Result<(usize, i64)> {
+fn check_inner(inner: &[u8], check_crc: bool, budget: &mut Budget<'_>) -> Result<(usize, i64)> {
     let mut reader = Reader::new(inner, 0);
     let mut count = 0;
     let mut last = 0;
     // There is at least one.
     while reader.left() > 0 || count == 0 {
         let before = reader;
+        budget
+            .charge(1, RECORD_SIZE)
+            .map_err(|failure| refused(failure, before.offset()).in_record(count))?;
         let checked = entry(&mut reader, true).and_then(|entry| {
             if check_crc {
                 check_entry_crc(before, reader)?;

@@ -22,7 +22,7 @@ mod varint;
 
 pub use batch::{Batches, Header, RawBatch};
 pub use columns::{Chunk, ColumnsError, columns, schema};
-pub use compression::{Budget, Compression, Limits};
+pub use compression::{Budget, Compression, Hold, Limits};
 pub use decode::{Decoder, Record, Stop, Visitor};
 pub use encode::{BatchFields, EncodeError, Encoder, NewRecord, Problem, RecordHeader};
 pub use error::{DecodeError, DecodeKind, Step};

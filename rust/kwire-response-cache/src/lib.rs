@@ -69,15 +69,20 @@ impl<L> ResponseCache<L> {
     /// Store the response body for a request, which is given without its size prefix.
     ///
     /// Returns false and stores nothing if the request is too short to have a correlation id or longer than [`MAX_KEY`]
-    /// allows, or if the body does not fit into a frame.
+    /// allows, if the body does not fit into a frame, or if memory is short.
     pub fn insert(&mut self, request: &[u8], body: &[u8], label: L) -> bool {
         let mut buffer = [0; MAX_KEY];
         let (Some(key), Ok(size)) = (cache_key(request, &mut buffer), i32::try_from(body.len() + 4)) else {
             return false;
         };
+        let mut copied = Vec::new();
+        if copied.try_reserve_exact(body.len()).is_err() || self.responses.try_reserve(1).is_err() {
+            return false;
+        }
+        copied.extend_from_slice(body);
         let response = Response {
             size: size.to_be_bytes(),
-            body: body.into(),
+            body: copied.into_boxed_slice(),
             label,
         };
         self.responses.insert(key.into(), response);

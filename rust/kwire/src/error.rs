@@ -32,6 +32,8 @@ pub enum DecodeKind {
     InvalidMarker,
     /// Bytes after the message.
     TrailingBytes,
+    /// The bytes may be valid, but memory is short.
+    OutOfMemory,
 }
 
 impl DecodeKind {
@@ -49,6 +51,7 @@ impl DecodeKind {
             Self::TagSize => "tag_size",
             Self::InvalidMarker => "invalid_marker",
             Self::TrailingBytes => "trailing_bytes",
+            Self::OutOfMemory => "out_of_memory",
         }
     }
 }

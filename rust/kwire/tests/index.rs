@@ -47,7 +47,9 @@ fn first_element_with_a_key_is_found() {
     let index = Index::new(&plan.root, &body).expect("valid");
     let find = |names: &[&str], wanted: &[Option<&[u8]>]| {
         let keys = KeyFields::new(&plan.root, 0, names).expect("comparable");
-        KeyTable::new(&index, &plan.root, &body, 0, &keys).find(&index, &plan.root, &body, 0, &keys, wanted)
+        KeyTable::new(&index, &plan.root, &body, 0, &keys)
+            .expect("memory")
+            .find(&index, &plan.root, &body, 0, &keys, wanted)
     };
 
     assert_eq!(find(&["name"], &[Some(b"two")]), Some(1));
@@ -81,7 +83,7 @@ fn equal_keys_cost_no_more_than_different_ones() {
     let index = Index::new(&plan.root, &body).expect("valid");
     let keys = KeyFields::new(&plan.root, 0, &["number"]).expect("comparable");
 
-    let table = KeyTable::new(&index, &plan.root, &body, 0, &keys);
+    let table = KeyTable::new(&index, &plan.root, &body, 0, &keys).expect("memory");
     let found = table.find(&index, &plan.root, &body, 0, &keys, &[Some(&[7, 7, 7, 7])]);
     assert_eq!(found, Some(0));
 }

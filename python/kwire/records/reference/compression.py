@@ -14,8 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ALWAYS_ALLOWED = 1 << 20
-"""Batches of at most this many decompressed bytes may have any ratio."""
+ANY_RATIO = 1 << 20
+"""Bytes to which the batches of a call that exceed `max_ratio` may decompress together."""
+BATCH_SIZE, RECORD_SIZE, HEADER_SIZE = 640, 352, 192
+"""Upper bounds of the memory of an object and of what it holds, in bytes, without the bytes of keys and values."""
+WIDENED = 3
+"""A character that is not in Latin-1 widens all characters of a `str` to two or four bytes."""
 
 
 class Corrupt(Exception):
@@ -23,7 +27,7 @@ class Corrupt(Exception):
 
 
 class TooLarge(Exception):
-    """There are more than `allowed` decompressed bytes."""
+    """More bytes than `allowed` would be needed."""
 
     def __init__(self, allowed: int) -> None:
         super().__init__(allowed)
@@ -31,15 +35,32 @@ class TooLarge(Exception):
 
 
 class Budget:
-    """The decompressed bytes that a call may still produce."""
+    """The memory that a call may still use: decompressed bytes, and the objects made of them."""
 
     def __init__(self, max_size: int, max_ratio: int) -> None:
-        self.left = max_size
+        self.left = self.max_size = max_size
         self.max_ratio = max_ratio
+        self.any_ratio = ANY_RATIO
+
+    def charge(self, count: int, size: int) -> None:
+        """Charge `count` objects of `size` bytes each, before they are made.
+
+        Raises:
+            TooLarge: the limit is exceeded.
+        """
+        if count * size > self.left:
+            raise TooLarge(self.max_size)
+        self.left -= count * size
 
     def allowed(self, compressed: int) -> int:
         """Return how many bytes a batch of `compressed` bytes may decompress to."""
-        return min(self.left, max(ALWAYS_ALLOWED, compressed * self.max_ratio))
+        return min(self.left, max(self.any_ratio, compressed * self.max_ratio))
+
+    def charge_decompressed(self, compressed: int, decompressed: int) -> None:
+        """Charge `decompressed` bytes, which are allowed."""
+        self.left -= decompressed
+        if decompressed > compressed * self.max_ratio:
+            self.any_ratio -= decompressed
 
 
 def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient_lz4: bool = False) -> bytes:
@@ -56,6 +77,7 @@ def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient
         TooLarge: there are more decompressed bytes than allowed.
     """
     allowed = budget.allowed(len(data))
+    limit = budget.max_size if allowed == budget.left else allowed  # what the caller knows, not what is left of it
     try:
         match compression:
             case Compression.GZIP:
@@ -71,10 +93,10 @@ def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient
     except (ValueError, IndexError, zlib.error) as error:
         raise Corrupt(str(error)) from error
     except OverflowError:
-        raise TooLarge(allowed) from None
+        raise TooLarge(limit) from None
     if len(made) > allowed:
-        raise TooLarge(allowed)
-    budget.left -= len(made)
+        raise TooLarge(limit)
+    budget.charge_decompressed(len(data), len(made))
     return made
 
 

@@ -8,7 +8,16 @@ from struct import Struct as Format
 from kwire.errors import RecordsDecodeError
 from kwire.records.batch import Attribute, Compression, Header, Record, RecordBatch
 from kwire.records.reference.checksums import crc32c
-from kwire.records.reference.compression import Budget, Corrupt, TooLarge, decompress
+from kwire.records.reference.compression import (
+    BATCH_SIZE,
+    HEADER_SIZE,
+    RECORD_SIZE,
+    WIDENED,
+    Budget,
+    Corrupt,
+    TooLarge,
+    decompress,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,6 +175,7 @@ def _split(data: bytes, position: int, index: int) -> Iterator[_RawBatch]:
 
 def _batch(raw: _RawBatch, budget: Budget, *, check_crc: bool) -> RecordBatch:
     base_offset, last_offset_delta = raw.base_offset, raw.last_offset_delta
+    _charge(raw, budget, 1, BATCH_SIZE, raw.position)
     if raw.magic == 2:
         records = _records_v2(raw, budget)
     else:
@@ -199,6 +209,14 @@ def _decompress(
         raise raw.error("limit_exceeded", start, "records", wanted=error.allowed) from None
 
 
+def _charge(raw: _RawBatch, budget: Budget, count: int, size: int, offset: int, *path: PathElement) -> None:
+    """Charge `count` objects of `size` bytes to the budget."""
+    try:
+        budget.charge(count, size)
+    except TooLarge as error:
+        raise raw.error("limit_exceeded", offset, *path, wanted=error.allowed) from None
+
+
 def _signed64(value: int) -> int:
     """Return a sum as Java's long: it wraps."""
     value %= _I64
@@ -221,20 +239,23 @@ def _records_v2(raw: _RawBatch, budget: Budget) -> list[Record]:
             return []  # compaction keeps batches after it has removed all their records
         payload = _decompress(raw, Compression(codec), payload, start, budget)
         start, decompressed = 0, True
+    else:
+        _charge(raw, budget, len(payload), 1, start, "records")
     smallest = raw.count * SMALLEST_RECORD
     if smallest > len(payload):
         raise raw.error("count_exceeds_input", at_count, "count", wanted=smallest, left=len(payload))
+    _charge(raw, budget, raw.count, RECORD_SIZE, at_count, "count")
     reader = _Reader(raw, payload, 0, len(payload), start, decompressed=decompressed)
     records = []
     for index in range(raw.count):
         reader.path = ("records", index)
-        records.append(_record_v2(raw, reader))
+        records.append(_record_v2(raw, reader, budget))
     reader.path = ()
     reader.expect_end("records")
     return records
 
 
-def _record_v2(raw: _RawBatch, outer: _Reader) -> Record:
+def _record_v2(raw: _RawBatch, outer: _Reader, budget: Budget) -> Record:
     body = outer.sized_varint("length")
     body.integer(1, "attributes")
     timestamp = _signed64(raw.base_timestamp + body.varint(10, "timestamp_delta"))
@@ -249,22 +270,24 @@ def _record_v2(raw: _RawBatch, outer: _Reader) -> Record:
         raise body.error("negative_length", at, "headers")
     if 2 * count > body.left():
         raise body.error("count_exceeds_input", at, "headers", wanted=2 * count, left=body.left())
+    body.charge(budget, count, HEADER_SIZE, at, "headers")
     headers = []
     path = body.path
     for index in range(count):
         body.path = (*path, "headers", index)
-        headers.append(_header(body))
+        headers.append(_header(body, budget))
     body.path = path
     body.expect_end()
     return Record(offset=offset, timestamp=timestamp, key=key, value=value, headers=tuple(headers))
 
 
-def _header(body: _Reader) -> Header:
+def _header(body: _Reader, budget: Budget) -> Header:
     at = body.position
     length = body.varint(5, "key")
     if length < 0:
         raise body.error("null_not_allowed" if length == -1 else "negative_length", at, "key")
     key = body.take(length, at, "key")
+    body.charge(budget, length, WIDENED, at, "key")
     return Header(key=key.decode("utf-8", "surrogateescape"), value=body.nullable_varint("value"))
 
 
@@ -290,13 +313,14 @@ def _records_legacy(raw: _RawBatch, budget: Budget, *, check_crc: bool) -> list[
     if codec > Compression.LZ4:
         raise raw.error("invalid_compression", wrapper.at_attributes, "attributes")
     if codec == 0:
+        _charge(raw, budget, 1, len(raw.data) + RECORD_SIZE, raw.position, "records")
         return [_legacy_record(wrapper, wrapper.offset, wrapper.timestamp)]
     if wrapper.value is None:
         raise raw.error("null_not_allowed", wrapper.at_value, "records")
     lenient = wrapper.magic == 0
     start = wrapper.at_value + 4
     data = _decompress(raw, Compression(codec), wrapper.value, start, budget, lenient_lz4=lenient)
-    entries = _inner_entries(raw, data, check_crc=check_crc)
+    entries = _inner_entries(raw, data, budget, check_crc=check_crc)
     base = 0
     if wrapper.magic == 1 and wrapper.offset != 0:  # some versions of librdkafka produce wrappers with the offset 0
         last = entries[-1].offset
@@ -314,12 +338,13 @@ def _records_legacy(raw: _RawBatch, budget: Budget, *, check_crc: bool) -> list[
     ]
 
 
-def _inner_entries(raw: _RawBatch, data: bytes, *, check_crc: bool) -> list[_Entry]:
+def _inner_entries(raw: _RawBatch, data: bytes, budget: Budget, *, check_crc: bool) -> list[_Entry]:
     reader = _Reader(raw, data, 0, len(data), 0, decompressed=True)
     entries: list[_Entry] = []
     while reader.left() or not entries:  # there is at least one
         reader.path = ("records", len(entries))
         start = reader.position
+        reader.charge(budget, 1, RECORD_SIZE, start)
         entry = _entry(reader, "length")
         if check_crc:
             stored = int.from_bytes(data[start + LOG_OVERHEAD : start + 16], "big")
@@ -393,6 +418,13 @@ class _Reader:
             left=left,
             decompressed=self.decompressed,
         )
+
+    def charge(self, budget: Budget, count: int, size: int, position: int, *names: str) -> None:
+        """Charge `count` objects of `size` bytes to the budget."""
+        try:
+            budget.charge(count, size)
+        except TooLarge as error:
+            raise self.error("limit_exceeded", position, *names, wanted=error.allowed) from None
 
     def take(self, count: int, at: int, name: str) -> bytes:
         if count > self.left():

@@ -149,7 +149,7 @@ def _batch_v2(
 def _record_v2(index: int, record: Record, base_offset: int, base_timestamp: int) -> bytes:
     delta = record.offset - base_offset
     if not -(1 << 31) <= delta <= _MAX_INT32:
-        reason = f"{record.offset} is more than 2^31 away from the base offset {base_offset}"
+        reason = f"{record.offset} does not fit 32 bits relative to the base offset {base_offset}"
         raise EncodeError("out_of_range", ("records", index, "offset"), reason)
     body = b"\0" + _varint(record.timestamp - base_timestamp, 64) + _varint(delta, 32)
     body += _sized(record.key) + _sized(record.value) + _varint(len(record.headers), 32)

@@ -10,7 +10,9 @@ use arrow_buffer::NullBufferBuilder;
 use kwire::decode::LastLayout;
 use kwire::plan::Literal;
 
+use crate::Hold;
 use crate::column::{Block, Column, Data, Fixed, Keys, List, Room};
+use crate::error::Fault;
 use crate::layout::{Kind, Layout, Target};
 use crate::size::{Budget, Exceeded, Sizes, bits};
 use crate::text::Text;
@@ -23,10 +25,10 @@ const BLOCK: usize = 256;
 const STRUCTS: usize = 1024;
 
 /// Columns that are being filled.
-pub(crate) struct BatchBuilder<'a, 'l> {
+pub(crate) struct BatchBuilder<'a, 'l, 'h> {
     pub(crate) layout: &'l Layout,
     sizes: &'l Sizes,
-    budget: Budget,
+    budget: Budget<'h>,
     pub(crate) columns: Vec<Column<'a>>,
     pub(crate) groups: Vec<ColumnGroup<'a>>,
     runs: Vec<Vec<&'a [u8]>>,
@@ -36,7 +38,7 @@ pub(crate) struct BatchBuilder<'a, 'l> {
     lists: Vec<usize>,
     dictionaries: Vec<usize>,
     body: &'a [u8],
-    room: Room,
+    room: Room<'h>,
     last_layout: LastLayout,
 }
 
@@ -55,9 +57,15 @@ pub(crate) struct ColumnGroup<'a> {
     pub(crate) ends: Vec<usize>,
 }
 
-impl<'a, 'l> BatchBuilder<'a, 'l> {
-    /// Create empty columns. `total` is the size of all frames in bytes, `max_bytes` the limit of the columns.
-    pub(crate) fn new(layout: &'l Layout, sizes: &'l Sizes, total: usize, max_bytes: usize) -> Self {
+impl<'a, 'l, 'h> BatchBuilder<'a, 'l, 'h> {
+    /// Create empty columns. `total` is the size of all frames in bytes.
+    pub(crate) fn new(
+        layout: &'l Layout,
+        sizes: &'l Sizes,
+        total: usize,
+        budget: Budget<'h>,
+        hold: &'h Hold<'h>,
+    ) -> Self {
         let columns = layout.columns.iter().map(|column| {
             let data = match column.kind {
                 _ if column.constant => Data::Constant,
@@ -79,7 +87,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         Self {
             layout,
             sizes,
-            budget: Budget::new(max_bytes),
+            budget,
             groups: layout.groups.iter().map(|_| ColumnGroup::default()).collect(),
             runs: layout.runs.iter().map(|_| Vec::with_capacity(BLOCK)).collect(),
             target: Target::Skip,
@@ -92,6 +100,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
                 start: 0,
                 done: 0,
                 total,
+                hold,
             },
             last_layout: LastLayout::default(),
         }
@@ -139,6 +148,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         self.convert();
         self.budget.forget();
         self.budget.charge(1, self.sizes.row.saturating_add(bits(path)))?;
+        self.budget.cover(bits(size_of::<Fault>()))?;
         let (levels, rows) = (&self.layout.levels, self.layout.rows);
         for group in levels.iter().copied().chain([rows]) {
             self.truncate_unit(group, self.kept[group]);
@@ -159,7 +169,9 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
     }
 
     /// Check the size of the batch. Nothing may be pending. `paths` is the size of the paths in errors.
-    pub(crate) fn check_size(&self, paths: usize) -> Result<(), Exceeded> {
+    ///
+    /// Have memory for the arrays.
+    pub(crate) fn check_size(&mut self, paths: usize) -> Result<(), Exceeded> {
         let rows = self.sizes.row.saturating_mul(self.rows() as u64);
         let contents = self.columns.iter().map(|column| match &column.data {
             Data::Text(text) => bits(text.bytes.len()),
@@ -168,7 +180,8 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
             Data::Constant | Data::Fixed(_) | Data::Struct(_) => 0,
         });
         let size = contents.fold(rows.saturating_add(bits(paths)), u64::saturating_add);
-        self.budget.check(size)
+        self.budget.check(size)?;
+        self.budget.cover(size)
     }
 
     fn truncate_unit(&mut self, group: usize, count: usize) {
@@ -270,7 +283,10 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         match data {
             Data::Fixed(values) => values.push(default),
             Data::Text(text) => text.push(bytes),
-            Data::Keys(keys) => keys.push(bytes),
+            Data::Keys(keys) => {
+                // Without memory, the next value is refused.
+                let _covered = keys.push(bytes, &mut self.budget);
+            }
             Data::List(_) => self.push_list(column, &[]),
             Data::Struct(group) => {
                 let group = *group;

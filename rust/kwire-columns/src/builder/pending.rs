@@ -7,7 +7,7 @@ use super::{BLOCK, BatchBuilder, ColumnGroup};
 use crate::column::{Column, Data, Fixed, List};
 use crate::layout::Target;
 
-impl<'a> BatchBuilder<'a, '_> {
+impl<'a> BatchBuilder<'a, '_, '_> {
     /// Convert everything that is pending.
     pub(crate) fn convert(&mut self) {
         for group in 0..self.groups.len() {

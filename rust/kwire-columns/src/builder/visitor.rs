@@ -9,9 +9,9 @@ use kwire::plan::{Literal, Primitive, Struct};
 use super::{BatchBuilder, STRUCTS};
 use crate::column::{Block, Data};
 use crate::layout::{StructLayout, Target};
-use crate::size::Exceeded;
+use crate::size::{Exceeded, bits};
 
-impl<'a, 'l> BatchBuilder<'a, 'l> {
+impl<'a, 'l> BatchBuilder<'a, 'l, '_> {
     /// Record that a value is not null.
     #[inline]
     fn valid(&mut self, column: usize) {
@@ -29,15 +29,19 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
         }
     }
 
-    fn content(&mut self, bytes: &[u8]) {
+    fn content(&mut self, bytes: &[u8]) -> Result<(), Exceeded> {
         if let Target::Column(column) = self.target {
             self.valid(column);
             match &mut self.columns[column].data {
-                Data::Text(text) => text.push(bytes),
-                Data::Keys(keys) => keys.push(bytes),
+                Data::Text(text) => {
+                    self.budget.cover(bits(bytes.len()))?;
+                    text.push(bytes);
+                }
+                Data::Keys(keys) => keys.push(bytes, &mut self.budget)?,
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// Add structs of uniform layout that cannot be taken as a block.
@@ -124,7 +128,7 @@ impl<'a, 'l> BatchBuilder<'a, 'l> {
     }
 }
 
-impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
+impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l, '_> {
     type Value = ();
     type Struct = Option<&'l StructLayout>;
     /// The target of its elements.
@@ -151,12 +155,10 @@ impl<'a, 'l> Visitor<'a> for BatchBuilder<'a, 'l> {
         Ok(())
     }
     fn string(&mut self, text: Text<'a>) -> Result<(), Exceeded> {
-        self.content(text.as_bytes());
-        Ok(())
+        self.content(text.as_bytes())
     }
     fn bytes(&mut self, bytes: &'a [u8]) -> Result<(), Exceeded> {
-        self.content(bytes);
-        Ok(())
+        self.content(bytes)
     }
     fn null(&mut self) -> Result<(), Exceeded> {
         // A null array on the path to the rows has no rows.

@@ -2,7 +2,7 @@
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::{Failure, grow};
+use super::{Failure, append, grow};
 
 const HEADER_CRC: u8 = 2;
 const EXTRA: u8 = 4;
@@ -43,7 +43,7 @@ impl Gzip {
     fn inflate<'a>(&mut self, bytes: &'a [u8], allowed: usize, out: &mut Vec<u8>) -> Result<&'a [u8], Failure> {
         self.0.reset(false);
         let mut rest = bytes;
-        grow(out, bytes.len().saturating_mul(4), allowed);
+        grow(out, bytes.len().saturating_mul(4), allowed)?;
         loop {
             let (consumed, produced) = (self.0.total_in(), self.0.total_out());
             let status = self.0.decompress_vec(rest, out, FlushDecompress::None);
@@ -53,7 +53,7 @@ impl Gzip {
                 Ok(Status::StreamEnd) => return Ok(rest),
                 Err(_) => return Err(Failure::Corrupt),
                 Ok(_) if out.len() > allowed => return Err(Failure::TooLarge(allowed)),
-                Ok(_) if out.len() == out.capacity() => grow(out, 1, allowed),
+                Ok(_) if out.len() == out.capacity() => grow(out, 1, allowed)?,
                 // No progress although there is room: the stream is cut short.
                 Ok(_) if consumed == 0 && self.0.total_out() == produced => return Err(Failure::Corrupt),
                 Ok(_) => (),
@@ -94,10 +94,10 @@ pub(super) fn compress(bytes: &[u8], level: Option<i32>, out: &mut Vec<u8>) -> R
         Compression::new(level.clamp(0, 9).cast_unsigned())
     });
     // Without time, name, and extra flags, and with an unknown system, as Java writes it since version 16.
-    out.extend_from_slice(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
+    append(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff], out)?;
     let mut deflate = Compress::new(level, false);
     let mut rest = bytes;
-    out.reserve(bytes.len() / 2 + 64);
+    out.try_reserve(bytes.len() / 2 + 64)?;
     loop {
         let before = deflate.total_in();
         let status = deflate.compress_vec(rest, out, FlushCompress::Finish);
@@ -105,12 +105,11 @@ pub(super) fn compress(bytes: &[u8], level: Option<i32>, out: &mut Vec<u8>) -> R
         rest = rest.get(consumed..).unwrap_or_default();
         match status {
             Ok(Status::StreamEnd) => break,
-            Ok(_) => out.reserve(out.len().max(64)),
+            Ok(_) => out.try_reserve(out.len().max(64))?,
             Err(_) => return Err(Failure::Corrupt),
         }
     }
-    out.extend_from_slice(&crc32fast::hash(bytes).to_le_bytes());
+    append(&crc32fast::hash(bytes).to_le_bytes(), out)?;
     let size = bytes.len() as u64 & 0xffff_ffff;
-    out.extend_from_slice(size.to_le_bytes().first_chunk::<4>().ok_or(Failure::Corrupt)?);
-    Ok(())
+    append(size.to_le_bytes().first_chunk::<4>().ok_or(Failure::Corrupt)?, out)
 }

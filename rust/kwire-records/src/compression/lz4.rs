@@ -5,7 +5,7 @@
 
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 
-use super::Failure;
+use super::{Failure, append, append_zeros};
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 const VERSION: u8 = 0x40;
@@ -47,12 +47,12 @@ pub(super) fn decompress(bytes: &[u8], lenient: bool, allowed: usize, out: &mut 
         }
         if word & UNCOMPRESSED == 0 {
             let start = out.len();
-            out.resize(start + max_block.min(size * MAX_EXPANSION), 0);
+            append_zeros(max_block.min(size * MAX_EXPANSION), out)?;
             let room = out.get_mut(start..).unwrap_or_default();
             let written = decompress_into(block, room).map_err(|_| Failure::Corrupt)?;
             out.truncate(start + written);
         } else {
-            out.extend_from_slice(block);
+            append(block, out)?;
         }
         if out.len() > allowed {
             return Err(Failure::TooLarge(allowed));
@@ -86,15 +86,16 @@ fn descriptor_checksum(hashed: &[u8]) -> u8 {
 
 pub(super) fn compress(bytes: &[u8], wrong_checksum: bool, out: &mut Vec<u8>) -> Result<(), Failure> {
     let start = out.len();
-    out.extend_from_slice(&MAGIC);
-    out.extend_from_slice(&[VERSION | INDEPENDENT_BLOCKS, BLOCK_DESCRIPTOR]);
+    append(&MAGIC, out)?;
+    append(&[VERSION | INDEPENDENT_BLOCKS, BLOCK_DESCRIPTOR], out)?;
     // Kafka before 0.10 included the magic in the checksum of the descriptor.
     let hashed = if wrong_checksum { start } else { start + MAGIC.len() };
-    out.push(descriptor_checksum(out.get(hashed..).unwrap_or_default()));
+    let checksum = descriptor_checksum(out.get(hashed..).unwrap_or_default());
+    append(&[checksum], out)?;
     for block in bytes.chunks(BLOCK) {
         let at_size = out.len();
         let start = at_size + 4;
-        out.resize(start + get_maximum_output_size(block.len()), 0);
+        append_zeros(4 + get_maximum_output_size(block.len()), out)?;
         let room = out.get_mut(start..).unwrap_or_default();
         let written = compress_into(block, room).map_err(|_| Failure::Corrupt)?;
         let word = if written < block.len() {
@@ -102,15 +103,14 @@ pub(super) fn compress(bytes: &[u8], wrong_checksum: bool, out: &mut Vec<u8>) ->
             u32::try_from(written).map_err(|_| Failure::Corrupt)?
         } else {
             out.truncate(start);
-            out.extend_from_slice(block);
+            append(block, out)?;
             u32::try_from(block.len()).map_err(|_| Failure::Corrupt)? | UNCOMPRESSED
         };
         if let Some(place) = out.get_mut(at_size..start) {
             place.copy_from_slice(&word.to_le_bytes());
         }
     }
-    out.extend_from_slice(&[0; 4]); // the end mark
-    Ok(())
+    append(&[0; 4], out) // the end mark
 }
 
 /// Return the 32-bit xxHash with seed 0.

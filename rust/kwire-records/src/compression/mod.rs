@@ -8,6 +8,8 @@ mod lz4;
 mod snappy;
 mod zstd;
 
+use std::collections::TryReserveError;
+
 /// The type of compression, with the numbers of Kafka's `CompressionType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compression {
@@ -37,18 +39,19 @@ impl Compression {
     }
 }
 
-/// Limits of decompressed bytes.
+/// Limits of decoded batches.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most bytes of all batches of a call.
+    /// The most memory of all batches of a call in bytes: decompressed bytes, and the objects made of them.
     pub max_size: usize,
-    /// The most bytes of a batch as a multiple of its compressed bytes. Applies beyond `Limits::ALWAYS_ALLOWED` bytes.
+    /// The most decompressed bytes of a batch as a multiple of its compressed bytes.
     pub max_ratio: usize,
 }
 
 impl Limits {
-    /// Batches of at most this many decompressed bytes may have any ratio.
-    pub const ALWAYS_ALLOWED: usize = 1 << 20;
+    /// Bytes to which the batches of a call that exceed `max_ratio` may decompress together. Batches of few different
+    /// bytes compress better than any sensible ratio.
+    pub const ANY_RATIO: usize = 1 << 20;
     /// No limits.
     pub const NONE: Self = Self {
         max_size: usize::MAX,
@@ -56,39 +59,134 @@ impl Limits {
     };
 }
 
-/// The decompressed bytes that a call may still produce.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget {
+/// Upper bounds of the memory of an object and of what it holds, in bytes, without the bytes of keys and values: a
+/// `RecordBatch` with its numbers, a `Record` with two numbers, two `bytes`, and its place in a tuple, and a `Header` with
+/// a `str` and a `bytes`. A test measures them. Rows of Arrow columns are smaller.
+pub(crate) const BATCH_SIZE: usize = 640;
+pub(crate) const RECORD_SIZE: usize = 352;
+pub(crate) const HEADER_SIZE: usize = 192;
+/// A character that is not in Latin-1 widens all characters of a `str` to two or four bytes.
+pub(crate) const WIDENED: usize = 3;
+
+/// Puts a number of bytes aside, in addition to earlier ones, so that allocations of this size in total succeed until the
+/// end of the call. Returns false if memory is short.
+pub type Hold<'h> = dyn Fn(usize) -> bool + 'h;
+
+/// Bytes that Arrow columns allocate in total for each charged byte, at most: a vector that grows by doubling allocates
+/// four times its final size, if no block that it leaves is reused, and rows take less than half of what they are charged.
+const FACTOR: usize = 4;
+/// The least that is put aside at once in bytes, before `FACTOR`.
+const STEP: usize = 1 << 16;
+
+/// What a call may still use.
+#[derive(Clone, Copy)]
+pub struct Budget<'h> {
     limits: Limits,
     left: usize,
+    any_ratio: usize,
+    hold: Option<&'h Hold<'h>>,
+    /// Bytes that memory is needed for, and bytes that it has been put aside for.
+    needed: usize,
+    held: usize,
 }
 
-impl Budget {
-    /// Start a call.
+impl<'h> Budget<'h> {
+    /// Start a call whose visitor reports it if memory is short.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             left: limits.max_size,
+            any_ratio: Limits::ANY_RATIO,
+            hold: None,
+            needed: 0,
+            held: 0,
         }
+    }
+
+    /// Start a call whose visitor cannot report it, so that memory is put aside first.
+    pub(crate) fn holding(limits: Limits, hold: &'h Hold<'h>) -> Self {
+        Self {
+            hold: Some(hold),
+            ..Self::new(limits)
+        }
+    }
+
+    /// Charge `count` objects of `size` bytes each, before they are made.
+    #[inline]
+    pub(crate) fn charge(&mut self, count: usize, size: usize) -> Result<(), Failure> {
+        let bytes = count.saturating_mul(size);
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                self.cover(bytes)
+            }
+            None => Err(Failure::TooLarge(self.limits.max_size)),
+        }
+    }
+
+    /// Have memory for objects of `bytes` in total, which no limit counts.
+    #[inline]
+    pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.needed = self.needed.saturating_add(bytes);
+        if self.needed > self.held {
+            self.hold_more()
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn hold_more(&mut self) -> Result<(), Failure> {
+        let target = self.needed.saturating_add((self.needed / 4).max(STEP));
+        let more = (target - self.held).saturating_mul(FACTOR);
+        if !self.hold.is_none_or(|hold| hold(more)) {
+            return Err(Failure::OutOfMemory);
+        }
+        self.held = target;
+        Ok(())
+    }
+
+    /// Return what is charged to an earlier state. What is put aside stays so.
+    pub(crate) fn return_to(&mut self, before: &Self) {
+        (self.left, self.any_ratio) = (before.left, before.any_ratio);
     }
 
     /// Return how many bytes a batch of `compressed` bytes may decompress to.
     fn allowed(&self, compressed: usize) -> usize {
-        let by_ratio = compressed
-            .saturating_mul(self.limits.max_ratio)
-            .max(Limits::ALWAYS_ALLOWED);
+        let by_ratio = self.by_ratio(compressed).max(self.any_ratio);
         // One more byte than allowed is requested, to find out whether there is one.
         self.left.min(by_ratio).min(usize::MAX - 1)
     }
+
+    fn by_ratio(&self, compressed: usize) -> usize {
+        compressed.saturating_mul(self.limits.max_ratio)
+    }
+
+    /// Charge `decompressed` bytes, which are allowed.
+    fn charge_decompressed(&mut self, compressed: usize, decompressed: usize) -> Result<(), Failure> {
+        self.left = self.left.saturating_sub(decompressed);
+        if decompressed > self.by_ratio(compressed) {
+            self.any_ratio = self.any_ratio.saturating_sub(decompressed);
+        }
+        self.cover(decompressed)
+    }
 }
 
-/// Why bytes were not decompressed.
+/// Why bytes were not decompressed or compressed, or objects were not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The compressed bytes are invalid.
     Corrupt,
-    /// There are more than this many decompressed bytes.
+    /// More than this many bytes are needed.
     TooLarge(usize),
+    /// Memory is short.
+    OutOfMemory,
+}
+
+impl From<TryReserveError> for Failure {
+    fn from(_: TryReserveError) -> Self {
+        Self::OutOfMemory
+    }
 }
 
 /// Compresses and decompresses. Reuses the state of the libraries between batches.
@@ -108,22 +206,27 @@ impl Compressor {
         compression: Compression,
         lenient_lz4: bool,
         bytes: &[u8],
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         let allowed = budget.allowed(bytes.len());
-        match compression {
-            Compression::None => out.extend_from_slice(bytes),
-            Compression::Gzip => self.gzip.decompress(bytes, allowed, out)?,
-            Compression::Snappy => self.snappy.decompress(bytes, allowed, out)?,
-            Compression::Lz4 => lz4::decompress(bytes, lenient_lz4, allowed, out)?,
-            Compression::Zstd => self.zstd.decompress(bytes, allowed, out)?,
+        let decompressed = match compression {
+            Compression::None => append(bytes, out),
+            Compression::Gzip => self.gzip.decompress(bytes, allowed, out),
+            Compression::Snappy => self.snappy.decompress(bytes, allowed, out),
+            Compression::Lz4 => lz4::decompress(bytes, lenient_lz4, allowed, out),
+            Compression::Zstd => self.zstd.decompress(bytes, allowed, out),
+        };
+        match decompressed {
+            Ok(()) if out.len() <= allowed => (),
+            // The limit that the caller knows, not what is left of it.
+            Ok(()) | Err(Failure::TooLarge(_)) if allowed == budget.left => {
+                return Err(Failure::TooLarge(budget.limits.max_size));
+            }
+            Ok(()) => return Err(Failure::TooLarge(allowed)),
+            Err(failure) => return Err(failure),
         }
-        if out.len() > allowed {
-            return Err(Failure::TooLarge(allowed));
-        }
-        budget.left = budget.left.saturating_sub(out.len());
-        Ok(())
+        budget.charge_decompressed(bytes.len(), out.len())
     }
 
     /// Append the compressed `bytes` to `out`. `level` is for gzip and zstd; the others have none.
@@ -136,7 +239,7 @@ impl Compressor {
         out: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         match compression {
-            Compression::None => out.extend_from_slice(bytes),
+            Compression::None => append(bytes, out)?,
             Compression::Gzip => gzip::compress(bytes, level, out)?,
             Compression::Snappy => self.snappy.compress(bytes, out)?,
             Compression::Lz4 => lz4::compress(bytes, wrong_lz4_checksum, out)?,
@@ -147,7 +250,21 @@ impl Compressor {
 }
 
 /// Make room for at least `wanted` more bytes, and at most so many that `out` can hold `allowed` and one more.
-fn grow(out: &mut Vec<u8>, wanted: usize, allowed: usize) {
+fn grow(out: &mut Vec<u8>, wanted: usize, allowed: usize) -> Result<(), Failure> {
     let room = allowed.saturating_add(1).saturating_sub(out.len());
-    out.reserve(wanted.max(out.len()).max(1 << 10).min(room));
+    Ok(out.try_reserve(wanted.max(out.len()).max(1 << 10).min(room))?)
+}
+
+/// Append bytes.
+fn append(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
+    out.try_reserve(bytes.len())?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Append `count` zeros.
+fn append_zeros(count: usize, out: &mut Vec<u8>) -> Result<(), Failure> {
+    out.try_reserve(count)?;
+    out.resize(out.len() + count, 0);
+    Ok(())
 }

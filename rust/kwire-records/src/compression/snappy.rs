@@ -1,6 +1,6 @@
 //! Snappy in the framing of snappy-java (xerial), as Kafka writes it, and as a single raw block, as some clients do.
 
-use super::Failure;
+use super::{Failure, append, append_zeros};
 
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 /// Magic, version, and the oldest version that can read it.
@@ -67,7 +67,7 @@ impl Snappy {
         if size > allowed.saturating_sub(start) {
             return Err(Failure::TooLarge(allowed));
         }
-        out.resize(start + size, 0);
+        append_zeros(size, out)?;
         let room = out.get_mut(start..).unwrap_or_default();
         match self.decoder.decompress(bytes, room) {
             Ok(written) if written == size => Ok(()),
@@ -76,14 +76,14 @@ impl Snappy {
     }
 
     pub(super) fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
-        out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_be_bytes());
-        out.extend_from_slice(&VERSION.to_be_bytes());
+        append(&MAGIC, out)?;
+        append(&VERSION.to_be_bytes(), out)?;
+        append(&VERSION.to_be_bytes(), out)?;
         for block in bytes.chunks(BLOCK) {
             let compressed = self.encoder.compress_vec(block).map_err(|_| Failure::Corrupt)?;
             let size = u32::try_from(compressed.len()).map_err(|_| Failure::Corrupt)?;
-            out.extend_from_slice(&size.to_be_bytes());
-            out.extend_from_slice(&compressed);
+            append(&size.to_be_bytes(), out)?;
+            append(&compressed, out)?;
         }
         Ok(())
     }

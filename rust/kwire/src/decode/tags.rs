@@ -80,6 +80,9 @@ fn tags<'a, V: Visitor<'a>>(
         let size = reader.uvarint()?;
         let content = reader.take(size as usize, reader.offset())?;
         if !V::DISCARDS {
+            if unknown.try_reserve(content.len() + 2 * MAX_VARINT).is_err() {
+                return Err(Stop::at(DecodeKind::OutOfMemory, start));
+            }
             put_uvarint(&mut unknown, tag);
             put_uvarint(&mut unknown, size);
             unknown.extend_from_slice(content);
@@ -91,6 +94,8 @@ fn tags<'a, V: Visitor<'a>>(
     Ok(body)
 }
 
+/// The longest encoding of a tag or a size in bytes.
+const MAX_VARINT: usize = 5;
 /// The longest tag section in bytes that is compared with those of neighboring structs.
 const MAX_SECTION: usize = 16;
 

@@ -10,7 +10,7 @@ use super::keys::Keys;
 use super::search::{PreviousArray, Search};
 use super::visitor::IncrementalVisitor;
 use crate::decode::{check_count, item, structure};
-use crate::error::Stop;
+use crate::error::{DecodeKind, Stop};
 use crate::plan::{Length, Struct};
 use crate::reader::Reader;
 
@@ -47,7 +47,9 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
     check_count(count, shape.smallest, start, *reader)?;
     let mut items = visitor.begin_array(count).map_err(Stop::Visitor)?;
     if let Some(ends) = ends.as_deref_mut() {
-        ends.reserve(count + 1);
+        if ends.try_reserve(count + 1).is_err() {
+            return Err(Stop::at(DecodeKind::OutOfMemory, start));
+        }
         ends.push(reader.offset());
     }
     let mut search = Search::new(old, keys.of(shape.inner), changes);
@@ -113,6 +115,9 @@ pub(super) fn incremental_array<'a, V: IncrementalVisitor<'a>>(
             Err(stop) => return Err(stop.in_element(index)),
         }
         search.changed(matched.map(|matched| matched.index), index);
+        if search.is_short {
+            return Err(Stop::at(DecodeKind::OutOfMemory, start));
+        }
         if let Some(ends) = ends.as_deref_mut() {
             ends.push(reader.offset());
         }

@@ -105,7 +105,8 @@ fn ends_of<'x>(length: Length, inner: &'x Struct, array: &'x [u8]) -> Option<Vec
         .length::<()>(length.compact, length.nullable, true)
         .ok()?
         .unwrap_or(0);
-    let mut ends = Vec::with_capacity(count.min(array.len()) + 1);
+    let mut ends = Vec::new();
+    ends.try_reserve_exact(count.min(array.len()) + 1).ok()?;
     ends.push(reader.offset());
     for _ in 0..count {
         skip_struct(inner, &mut reader)?;

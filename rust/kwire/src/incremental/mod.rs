@@ -157,6 +157,9 @@ fn top_level_array<'a, V: IncrementalVisitor<'a>>(
         && reader.rest().starts_with(old.bytes)
     {
         let start = reader.offset();
+        if ends.try_reserve(old.elements.len()).is_err() {
+            return Err(Stop::at(DecodeKind::OutOfMemory, start));
+        }
         ends.extend(old.elements.iter().map(|end| end - old.start + start));
         reader.skip(old.bytes.len());
         return Ok(visitor.reuse(old.value));

@@ -66,11 +66,17 @@ pub(super) struct Search<'o, 's, K> {
     by_key: Option<HashMap<&'o [u8], usize>>,
     last: Option<usize>,
     changes: &'s mut ArrayChanges,
+    /// Memory is short, so the changes are incomplete.
+    pub(super) is_short: bool,
 }
 
 impl<'o, 's, K: Copy> Search<'o, 's, K> {
     pub(super) fn new(old: Option<&'s PreviousArray<'o, K>>, key: Option<Key>, changes: &'s mut ArrayChanges) -> Self {
-        changes.retained = vec![false; old.map_or(0, PreviousArray::count)];
+        let count = old.map_or(0, PreviousArray::count);
+        let is_short = changes.retained.try_reserve_exact(count).is_err();
+        if !is_short {
+            changes.retained.resize(count, false);
+        }
         Self {
             old,
             key,
@@ -78,6 +84,7 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
             by_key: None,
             last: None,
             changes,
+            is_short,
         }
     }
 
@@ -134,16 +141,20 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
                 unchanged: false,
             });
         }
-        let by_key = self.by_key.get_or_insert_with(|| {
-            let mut by_key = HashMap::with_capacity(old.count());
+        if self.by_key.is_none() {
+            let mut by_key = HashMap::new();
+            if by_key.try_reserve(old.count()).is_err() {
+                self.is_short = true;
+                return None;
+            }
             for index in 0..old.count() {
                 if let Some(key) = key_of(plan, key, old.element(index)) {
                     by_key.entry(key).or_insert(index);
                 }
             }
-            by_key
-        });
-        let index = *by_key.get(wanted)?;
+            self.by_key = Some(by_key);
+        }
+        let index = *self.by_key.as_ref()?.get(wanted)?;
         if !self.is_free(index) {
             return None;
         }
@@ -166,6 +177,10 @@ impl<'o, 's, K: Copy> Search<'o, 's, K> {
     }
 
     pub(super) fn changed(&mut self, matched: Option<usize>, index: usize) {
+        self.is_short |= self.changes.added.try_reserve(1).is_err() || self.changes.changed.try_reserve(1).is_err();
+        if self.is_short {
+            return;
+        }
         let Some(matched) = matched else {
             self.changes.added.push(index);
             return;

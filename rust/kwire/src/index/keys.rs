@@ -122,13 +122,14 @@ pub struct KeyTable {
 }
 
 impl KeyTable {
-    /// Create the table of an array.
-    pub fn new(index: &Index, plan: &Struct, input: &[u8], position: usize, keys: &KeyFields) -> Self {
+    /// Create the table of an array. `None` if memory is short.
+    pub fn new(index: &Index, plan: &Struct, input: &[u8], position: usize, keys: &KeyFields) -> Option<Self> {
         let count = index.count(position).unwrap_or(0);
-        let mut table = Self {
-            first: vec![0; count.next_power_of_two()],
-            next: vec![0; count],
-        };
+        let mut table = Self::default();
+        table.first.try_reserve_exact(count.next_power_of_two()).ok()?;
+        table.next.try_reserve_exact(count).ok()?;
+        table.first.resize(count.next_power_of_two(), 0);
+        table.next.resize(count, 0);
         // From the last element to the first one, so that each chain has the first one first.
         for element in (0..count).rev() {
             let mut hash = Hash::default();
@@ -143,7 +144,7 @@ impl KeyTable {
                 *first = element + 1;
             }
         }
-        table
+        Some(table)
     }
 
     /// Return the first element with a key, given the contents of its parts: the bytes of integers and uuids, the UTF-8

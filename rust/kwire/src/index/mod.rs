@@ -218,7 +218,10 @@ fn index_array<'a>(
         return Ok(Some(Elements::Fixed(start, element.smallest, count)));
     }
     // At most one word for each element, of which the input has at least one byte.
-    let mut starts = Vec::with_capacity(count + 1);
+    let mut starts = Vec::new();
+    if starts.try_reserve_exact(count + 1).is_err() {
+        return Err(Stop::at(DecodeKind::OutOfMemory, start));
+    }
     let mut cursor = *reader;
     while starts.len() < count {
         if body.uniform
