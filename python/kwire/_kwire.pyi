@@ -206,7 +206,7 @@ class Records:
             RecordsDecodeError: the bytes are invalid.
         """
     @staticmethod
-    def headers(data: bytes | bytearray | memoryview, check_crc: bool) -> tuple[list[tuple[int, ...]], int]:
+    def headers(data: bytes | bytearray | memoryview, check_crc: bool) -> tuple[tuple[tuple[int, ...], ...], int]:
         """Return the fields of `BatchHeader` for each batch, and the number of bytes after the last complete one.
 
         Raises:

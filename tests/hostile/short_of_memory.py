@@ -28,20 +28,22 @@ BISECTIONS = 6
 Prepared = Callable[[], object]
 
 
-def metadata_response(topics: int) -> MetadataResponse:
-    partitions = tuple(
-        metadata.MetadataResponsePartition(
-            error_code=0, partition_index=index, leader_id=1000 + index, replica_nodes=(1, 2), isr_nodes=(index,)
+def metadata_response(topics: int, partition_count: int = 20) -> MetadataResponse:
+    """Return a response in which no two topics have equal partitions: decoding would share them."""
+
+    def partitions(topic: int) -> tuple[metadata.MetadataResponsePartition, ...]:
+        return tuple(
+            metadata.MetadataResponsePartition(
+                error_code=0, partition_index=index, leader_id=topic, replica_nodes=(1, 2), isr_nodes=(index,)
+            )
+            for index in range(partition_count)
         )
-        for index in range(20)
-    )
-    # Equal partitions are one object after decoding, so each topic has others.
-    others = (partitions[index % 20 :] for index in range(topics))
+
     return MetadataResponse(
         brokers=(),
         topics=tuple(
-            metadata.MetadataResponseTopic(error_code=0, name=f"topic-{index:06}", partitions=of_topic)
-            for index, of_topic in enumerate(others)
+            metadata.MetadataResponseTopic(error_code=0, name=f"topic-{index:06}", partitions=partitions(index))
+            for index in range(topics)
         ),
     )
 
@@ -64,7 +66,11 @@ PRODUCE = ProduceRequest(
         ),
     ),
 )
-TOPICS = 2_000
+TOPICS = 1_000
+MANY_TOPICS = 20_000
+"""Enough topics that their objects take more than the reserve of the allocator, which a call may use up."""
+NAMES = 300_000
+"""Topics without partitions, enough that the index of a view is large."""
 VERSION = 12
 
 
@@ -83,29 +89,31 @@ def made_elsewhere(make: Callable[[], bytes]) -> bytes:
     return data
 
 
-def with_body(call: Callable[[bytes], object]) -> Callable[[], Prepared]:
+def with_body(
+    call: Callable[[bytes], object], topics: int = MANY_TOPICS, partition_count: int = 20
+) -> Callable[[], Prepared]:
     """Return a call with an encoded response. The message itself is freed."""
 
     def prepare() -> Prepared:
-        body = made_elsewhere(lambda: kwire.encode(metadata_response(TOPICS), version=VERSION))
+        body = made_elsewhere(lambda: kwire.encode(metadata_response(topics, partition_count), version=VERSION))
         return lambda: call(body)
 
     return prepare
 
 
-def with_message(call: Callable[[MetadataResponse], object]) -> Callable[[], Prepared]:
+def with_message(call: Callable[[MetadataResponse], object], topics: int = TOPICS * 2) -> Callable[[], Prepared]:
     def prepare() -> Prepared:
-        message = metadata_response(TOPICS)
+        message = metadata_response(topics)
         return lambda: call(message)
 
     return prepare
 
 
 def decoder() -> Prepared:
-    message = metadata_response(TOPICS)
-    next_body = made_elsewhere(lambda: kwire.encode(changed(message), version=VERSION))
+    body = made_elsewhere(lambda: kwire.encode(metadata_response(2 * MANY_TOPICS), version=VERSION))
+    next_body = made_elsewhere(lambda: kwire.encode(changed(metadata_response(2 * MANY_TOPICS)), version=VERSION))
     incremental = kwire.Decoder(MetadataResponse, version=VERSION)
-    incremental.decode(kwire.encode(message, version=VERSION))
+    incremental.decode(body)
 
     def decode_next() -> object:
         incremental.decode(next_body)
@@ -115,7 +123,8 @@ def decoder() -> Prepared:
 
 
 def found_in_a_view() -> Prepared:
-    view = kwire.view(MetadataResponse, kwire.encode(metadata_response(TOPICS), version=VERSION), version=VERSION)
+    body = made_elsewhere(lambda: kwire.encode(metadata_response(NAMES, 0), version=VERSION))
+    view = kwire.view(MetadataResponse, body, version=VERSION)
     return lambda: kwire.find(view.topics, name="topic-000007")
 
 
@@ -137,7 +146,7 @@ def values(count: int) -> list[Any]:
     return [(index, index, b"k%d" % index, b"v" * 300, (("header", b"value"),)) for index in range(count)]
 
 
-def with_records(call: Callable[[list[Any]], object], count: int = 20_000) -> Callable[[], Prepared]:
+def with_records(call: Callable[[list[Any]], object], count: int = 150_000) -> Callable[[], Prepared]:
     def prepare() -> Prepared:
         of_batch = values(count)
         return lambda: call(of_batch)
@@ -151,7 +160,7 @@ def encode_with(compression: Any) -> Callable[[list[Any]], object]:
 
 def with_encoded(compression: Any, call: Callable[[bytes], object]) -> Callable[[], Prepared]:
     def prepare() -> Prepared:
-        data = made_elsewhere(lambda: records.encode(values(20_000), compression=compression))
+        data = made_elsewhere(lambda: records.encode(values(60_000), compression=compression))
         return lambda: call(data)
 
     return prepare
@@ -179,14 +188,14 @@ COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 CALLS: dict[str, Callable[[], Prepared]] = {
     "decode": with_body(lambda body: kwire.decode(MetadataResponse, body, version=VERSION)),
     "validate": with_body(lambda body: kwire.validate(MetadataResponse, bytearray(body), version=VERSION)),
-    "view": with_body(lambda body: kwire.view(MetadataResponse, body, version=VERSION)),
+    "view": with_body(lambda body: kwire.view(MetadataResponse, body, version=VERSION), NAMES, 0),
     "decode_response": with_body(
         lambda body: frame.decode_response(bytes(5) + body, MetadataResponse, version=VERSION)
     ),
     "encode": with_message(lambda message: kwire.encode(message, version=VERSION)),
     "encode_bytes": lambda: lambda: kwire.encode(PRODUCE, version=9),
     "encode_response": with_message(lambda message: frame.encode_response(message, version=VERSION, correlation_id=1)),
-    "to_json": with_message(lambda message: kwire.to_json(message, version=VERSION)),
+    "to_json": with_message(lambda message: kwire.to_json(message, version=VERSION), TOPICS),
     "from_json": from_json,
     "find": found_in_a_view,
     "Decoder": decoder,
@@ -230,7 +239,7 @@ def used() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
 
 
-def attempt(prepare: Callable[[], Prepared], limit: int) -> tuple[int, str]:
+def attempt(call: Prepared, limit: int) -> tuple[int, str]:
     """Call a function with `limit` bytes beyond what is used. Returns the outcome, and its description if it is bad."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -238,7 +247,6 @@ def attempt(prepare: Callable[[], Prepared], limit: int) -> tuple[int, str]:
         os.dup2(writer, 2)
         outcome = OTHER
         try:
-            call = prepare()
             resource.setrlimit(resource.RLIMIT_AS, (used() + limit,) * 2)
             call()
             outcome = OK
@@ -258,13 +266,13 @@ def attempt(prepare: Callable[[], Prepared], limit: int) -> tuple[int, str]:
 
 
 def main(name: str) -> None:
-    prepare = CALLS[name]
     warm_up()
+    call = CALLS[name]()
     failed, bad = 0, []
 
     def is_enough(limit: int) -> bool:
         nonlocal failed
-        outcome, text = attempt(prepare, limit)
+        outcome, text = attempt(call, limit)
         if outcome == OTHER:
             bad.append(f"with {limit} bytes: {text.strip()[-300:]}")
         failed += outcome == OUT_OF_MEMORY

@@ -20,10 +20,10 @@ fn path<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyTuple>> {
 /// Create `kwire.errors.DecodeError`.
 #[cold]
 pub(crate) fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if error.kind == DecodeKind::OutOfMemory {
         return PyMemoryError::new_err(());
     }
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS.import(py, "kwire.errors", "DecodeError").and_then(|class| {
         class.call1((
             error.kind.name(),

@@ -16,7 +16,7 @@ use crate::errors::plan_error;
 use crate::immutable_bytes::ImmutableBytes;
 use crate::unsafe_allocator::{Headroom, require_reserve};
 use crate::unsafe_layout::Layout;
-use crate::unsafe_owned::{Raised, new_bytes, new_tuple, out_of_memory};
+use crate::unsafe_owned::{Raised, new_bytes, new_integer, new_tuple, out_of_memory};
 use crate::unsafe_record_builder::Builder;
 use crate::unsafe_record_source::Source;
 
@@ -133,13 +133,12 @@ impl Records {
     }
 
     /// Return the headers of the batches as tuples, and the number of bytes after the last complete batch.
-    #[allow(clippy::type_complexity, reason = "a list of tuples")]
     #[staticmethod]
     fn headers<'py>(
         py: Python<'py>,
         data: &Bound<'py, PyAny>,
         check_crc: bool,
-    ) -> PyResult<(Vec<Bound<'py, PyTuple>>, usize)> {
+    ) -> PyResult<(Bound<'py, PyTuple>, usize)> {
         require_reserve()?;
         let data = ImmutableBytes::new(data)?;
         let mut batches = Batches::new(data.as_slice());
@@ -150,30 +149,28 @@ impl Records {
                 batch.check_crc().map_err(|error| decode_error(py, &error))?;
             }
             let header = &batch.header;
-            let first = (
-                batch.position,
-                batch.bytes.len(),
+            let values = [
+                batch.position.cast_signed() as i64,
+                batch.bytes.len().cast_signed() as i64,
                 header.base_offset,
-                header.partition_leader_epoch,
-                header.magic,
-                header.crc,
-                header.attributes,
-            );
-            let rest = (
-                header.last_offset_delta,
+                header.partition_leader_epoch.into(),
+                header.magic.into(),
+                header.crc.into(),
+                header.attributes.into(),
+                header.last_offset_delta.into(),
                 header.base_timestamp,
                 header.max_timestamp,
                 header.producer_id,
-                header.producer_epoch,
-                header.base_sequence,
-                header.count,
-            );
-            let mut values = first.into_pyobject(py)?.iter().collect::<Vec<_>>();
-            values.extend(rest.into_pyobject(py)?.iter());
+                header.producer_epoch.into(),
+                header.base_sequence.into(),
+                header.count.into(),
+            ];
+            let values = values.into_iter().map(|value| new_integer(py, value));
+            let values = values.collect::<PyResult<Vec<_>>>()?;
             made.try_reserve(1).map_err(out_of_memory)?;
-            made.push(new_tuple(py, values)?);
+            made.push(new_tuple(py, values)?.into_any());
         }
-        Ok((made, batches.unread()))
+        Ok((new_tuple(py, made)?, batches.unread()))
     }
 
     /// Encode records to a batch. `fields` has the fields of the batch except its records, None for derived ones.
@@ -318,10 +315,10 @@ fn stopped(py: Python<'_>, stop: Stop<Raised>) -> PyErr {
 /// Create `kwire.errors.RecordsDecodeError`.
 #[cold]
 fn decode_error(py: Python<'_>, error: &DecodeError) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if error.kind == DecodeKind::OutOfMemory {
         return PyMemoryError::new_err(());
     }
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS
         .import(py, "kwire.errors", "RecordsDecodeError")
         .and_then(|class| {

@@ -1,7 +1,7 @@
 //! The allocator of this module: mimalloc, with memory put aside for allocations that must not fail.
 //!
 //! Rust ends the process when `Vec::push`, `Box::new`, or a library such as Arrow cannot allocate. Large buffers of this
-//! project grow with `try_reserve`, and the caller gets a MemoryError. For the rest, memory is put aside while it can still
+//! project grow with `try_reserve`, and the caller gets a `MemoryError`. For the rest, memory is put aside while it can still
 //! be refused, and given back when mimalloc gets none from the system, so that the allocation succeeds at a second try:
 //!
 //! - The *reserve* of the process is for blocks of up to `MAX_SMALL` bytes: paths of errors, tables of compressors,
@@ -140,7 +140,7 @@ unsafe impl GlobalAlloc for Allocator {
 /// Put the reserve aside, if an earlier call has used it.
 ///
 /// # Errors
-/// MemoryError: memory is short.
+/// `MemoryError`: memory is short.
 #[inline]
 pub(crate) fn require_reserve() -> PyResult<()> {
     if RESERVE_BLOCK.load(Ordering::Relaxed).is_null() {

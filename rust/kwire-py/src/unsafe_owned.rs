@@ -82,6 +82,12 @@ pub(crate) fn new_tuple<'py>(py: Python<'py>, items: Vec<Bound<'py, PyAny>>) -> 
     }
 }
 
+/// Return an `int`. Unlike `IntoPyObject`, report it if memory is short.
+pub(crate) fn new_integer(py: Python<'_>, value: i64) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the call returns a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLongLong(value)) }
+}
+
 /// Return a new `bytes` object. Unlike `PyBytes::new`, report it if memory is short.
 pub(crate) fn new_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     // SAFETY: the call copies the bytes into a new object, or returns null with an exception set.

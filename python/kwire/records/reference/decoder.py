@@ -117,7 +117,7 @@ def decode_one(
     return None
 
 
-def headers(data: BytesLike, check_crc: bool) -> tuple[list[tuple[int, ...]], int]:
+def headers(data: BytesLike, check_crc: bool) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Return the fields of `BatchHeader` for each batch, and the number of bytes after the last complete one."""
     data = bytes(data)
     made: list[tuple[int, ...]] = []
@@ -144,7 +144,7 @@ def headers(data: BytesLike, check_crc: bool) -> tuple[list[tuple[int, ...]], in
                 raw.count,
             )
         )
-    return made, len(data) - end
+    return tuple(made), len(data) - end
 
 
 def _split(data: bytes, position: int, index: int) -> Iterator[_RawBatch]:
