@@ -144,7 +144,7 @@ def test_report_before_a_later_one_of_the_leader_does_not_count() -> None:
     assert counted(("b", 90, "y"), ("a", 95, "x")) == [("a", 95), ("b", 100)]
 
 
-def test_all_reports_count_where_nobody_leads() -> None:
+def test_all_reports_count_where_no_poller_leads() -> None:
     assert counting_reports([Report("a", 1, None), Report("b", 2, None)], []) == [(0, 1), (1, 2)]
 
 

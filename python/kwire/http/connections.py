@@ -1,7 +1,7 @@
 """HTTP connections with deadlines and with room for clients that have authenticated.
 
 A connection is a stranger until one of its requests has authenticated. Strangers cost memory and file descriptors, and
-anybody can open them, so:
+every program can open them, so:
 
 - A request head must be complete HEAD_TIMEOUT_S after the connection opened or the previous response was sent. The
   time does not start again with each byte (slowloris).

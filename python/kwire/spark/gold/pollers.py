@@ -307,7 +307,7 @@ def _count_of(table: str) -> Callable[[pa.Table, pa.Table], pa.Table]:
             by_api_key[leader["api_key"]].append(period)
         for periods in by_api_key.values():
             periods.sort(key=lambda period: period.start)
-        # A topic that is made anew is reported as gone and as set in one response.
+        # A topic that is created again is reported as gone and as set in one response.
         order = [(_AT, "ascending")] + ([("change", "ascending")] if key_names is not None else [])
         rows = rows.sort_by(order)
         keys = (
