@@ -106,7 +106,7 @@ def test_roles(guarded: ServerProcess) -> None:
 
 
 def test_log_names_who_changed_something_and_no_token(guarded: ServerProcess) -> None:
-    guarded.post("/api/v1/topics/delete", {"names": ["secret-name"]}, **bearer(CHANGER))
+    guarded.post("/api/v1/topics/delete", {"names": ["orders"]}, **bearer(CHANGER))
     log = guarded.log()
     assert "User:bob ran topics delete from 127.0.0.1: not confirmed" in log
     assert READER not in log

@@ -76,6 +76,7 @@ def test_bounds_hold_for_values_that_json_or_a_footer_cannot_express(tmp_path: P
         [{"text": "\U0010ffff" * 80, "short": -(2**15), "flag": False, "bytes": b"\x00"}, {"flag": True}],
         [{"number": -0.0}, {}],
         [{}],
+        [],
     ]
     folder = str(tmp_path / "table")
     DeltaTable.create(folder, schema=schema)

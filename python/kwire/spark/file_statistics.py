@@ -45,11 +45,13 @@ def data_file(
     schema = footer.schema.to_arrow_schema()
     null_count: dict[str, int] = {}
     bounds: dict[str, tuple[Any, Any]] = {}
+    # A group without rows has no statistics.
+    row_groups = [group for group in map(footer.row_group, range(footer.num_row_groups)) if group.num_rows]
     for index in range(footer.num_columns):
         name = footer.schema.column(index).path
         if name not in schema.names:
             continue  # a leaf of a nested column
-        groups = [footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups)]
+        groups = [group.column(index).statistics for group in row_groups]
         null_count[name] = sum(group.null_count for group in groups)
         if null_count[name] == footer.num_rows or pa.types.is_binary(schema.field(name).type):
             continue

@@ -125,7 +125,7 @@ async def test_other_command_is_sent_once(request_name: str, command: Callable[[
 TOPIC_T = ConfigResource(ConfigResourceType.TOPIC, "t")
 EVERY_BROKER = ConfigResource(ConfigResourceType.BROKER, "")
 ALTERED_TOPIC = AlterTopicResponse_V2(topics=(TopicResult(topic_name="t", error_code=0),))
-CHANGED_SETTING = AdminResponse(error_code=0, exit_status=0, output=b"{}")
+CHANGED_SETTING = AdminResponse(error_code=0, exit_status=0, output=b'{"shadowed_by":[]}')
 
 
 @pytest.mark.parametrize(

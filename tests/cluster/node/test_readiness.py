@@ -18,6 +18,7 @@ from kwire.cluster.node.node import Node
 from kwire.cluster.node.process import run_node
 from kwire.cluster.node.request_dispatcher import RequestDispatcher
 from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
+from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
@@ -67,6 +68,16 @@ EXPECTED: dict[type[Message], list[tuple[Any, object]]] = {
     DeleteTopicRequest: [(DeleteTopicRequest(topic_name=TOPIC), 22)],
     DeleteTopicRequest_V2: [(DeleteTopicRequest_V2(topic_names=(TOPIC,)), 22)],
     DescribeTopicRequest: [(DescribeTopicRequest(topic_name=TOPIC), 22)],
+    EnvelopeRequest: [
+        (
+            EnvelopeRequest(
+                request_data=frame.encode_request(ClusterMetadataRequest(), version=0, correlation_id=1)[4:],
+                request_principal=b"User:alice",
+                client_host_address=bytes(4),
+            ),
+            42,
+        )
+    ],
     ListTopicsRequest: [(ListTopicsRequest(), 22)],
     PreferredReplicaLeaderElectionRequest: [
         (PreferredReplicaLeaderElectionRequest(topics=()), 22),
@@ -117,6 +128,7 @@ async def test_every_api_refuses_what_needs_unknown_metadata() -> None:
     backend = Controller(MemoryZooKeeper().session(), 1, send_nothing)
     services = node_services(backend)
     dispatcher = RequestDispatcher(services, Metrics(1))
+    services.dispatch = dispatcher.dispatch
     for requests in EXPECTED.values():
         for request, expected in requests:
             for version in type(request).versions:

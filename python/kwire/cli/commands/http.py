@@ -72,7 +72,7 @@ def http(
     Examples:
       kwire http -b localhost:9092
       kwire http -b localhost:9092 --anonymous change
-      kwire http --new-token grafana >> tokens.toml
+      kwire http --new-token grafana
       kwire http -c prod --listen 0.0.0.0:8443 --tokens tokens.toml --certificate server.pem
 
     \b

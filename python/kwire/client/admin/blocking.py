@@ -111,6 +111,7 @@ class BlockingAdminClient:
     expire_delegation_token = _blocking(AdminClient.expire_delegation_token)
     run_tool = _blocking(AdminClient.run_tool)
     describe_cluster = _blocking(AdminClient.describe_cluster)
+    registered_brokers = _blocking(AdminClient.registered_brokers)
     list_topics = _blocking(AdminClient.list_topics)
     list_topics_marked_for_deletion = _blocking(AdminClient.list_topics_marked_for_deletion)
     describe_topics = _blocking(AdminClient.describe_topics)

@@ -12,7 +12,7 @@ import io
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO, runtime_checkable
 
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.tool_process import FAILED, ToolOutcome, run_process
+from kwire.cluster.node.tool_process import FAILED, MAX_OUTPUT, ToolOutcome, run_process
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.admin import AdminResponse
@@ -243,6 +243,8 @@ class ToolRunner:
             async with self._own:
                 outcome = await self._run_own(tool, arguments, caller)
         output = outcome.output
+        if len(output) > MAX_OUTPUT:  # tools of the node, such as lists of ACLs; processes are ended before
+            output = output[:MAX_OUTPUT] + b"\n... truncated: the output exceeds the limit\n"
         if outcome.error is not None:
             log.warning("tool failed", tool=name, exit_status=outcome.exit_status)  # the reason may quote a secret
             output += f"{outcome.error}\n".encode(errors="replace")
