@@ -323,7 +323,7 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator) -> 
 
 def test_group_without_members_is_shown_and_hostile_names_are_escaped(orders: Operator) -> None:
     hostile = "evil\x1b]0;pwned\x07"
-    reset = ("groups", "reset-offsets", hostile, "--to", "0", "--topic", "orders:0", "--yes")
+    reset = ("groups", "reset-offsets", hostile, "--to", "0", "--topic", "group-orders:0", "--yes")
     assert orders.run(*reset).code == 0
     for command in (("groups", "list"), ("groups", "describe", hostile), ("groups", "lag", hostile)):
         run = orders.run(*command)

@@ -53,7 +53,7 @@ def test_configs_are_set_one_by_one(operator: Operator) -> None:
     assert only["source"] == "default"
 
     dry = operator.json("configs", "set", "topic/operated", "segment.ms=1000", "--dry-run")
-    assert dry == [{"name": "topic operated", "status": "would be set", "attempts": 1}]
+    assert dry == [{"name": "topic operated", "status": "would be set", "attempts": 1, "shadowed_by": []}]
     [refused] = operator.json("configs", "set", "topic/operated", "segment.ms=x", code=1)
     assert refused["error"]["name"] == "INVALID_CONFIG"
 

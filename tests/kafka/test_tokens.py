@@ -34,7 +34,7 @@ async def test_token_of_the_command_authenticates_until_it_expires(
     assert secret not in str(created)
     again = operator.run(*create)
     assert again.code == 2
-    assert f"cannot write the secret to {file}: File exists" in again.err
+    assert f"{file} exists already" in again.err
 
     credentials = ScramCredentials(created["name"], Secret(secret), token=True)
     config = ConnectionConfig(tls=security.tls(), sasl=credentials)

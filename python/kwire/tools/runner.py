@@ -30,6 +30,11 @@ FAILED, USAGE, TIMED_OUT = 1, 2, 3
 """Exit statuses. 0 is success."""
 
 
+LAST_LINES_S = 1.0
+"""Seconds after its time limit in which a tool that is canceled can still print, such as what it has committed. Chosen,
+not measured."""
+
+
 class ToolResult(NamedTuple):
     """What a tool has printed, and how it ended.
 
@@ -92,7 +97,8 @@ async def run_tool(
     ends_at = None if limit is None else asyncio.get_running_loop().time() + limit
 
     def write_in_time(text: str) -> None:
-        if _is_over(ends_at):
+        # A tool that never waits is not canceled, so it ends here.
+        if ends_at is not None and _is_over(ends_at + LAST_LINES_S):
             raise TimeoutError
         (write or output.append)(text)
 
