@@ -16,7 +16,8 @@
 //!
 //! The `unsafe` blocks rely on these invariants:
 //! 1. A block comes from the arena allocator with its size, and has one owner: `RESERVE_BLOCK`, or the `HEADROOM` of one
-//!    thread. CPython's own functions need no GIL.
+//!    thread. From 3.15 on, the function that maps blocks reads the configuration of the interpreter, so it needs the
+//!    GIL, which a call that fills columns has released. The function that unmaps them needs none.
 //! 2. Every block that the module's users get comes from mimalloc, so mimalloc frees and resizes it.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -26,8 +27,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use mimalloc::MiMalloc;
-use pyo3::PyResult;
 use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
 
 use crate::unsafe_regions::arena_allocator;
 
@@ -53,11 +54,11 @@ thread_local! {
 
 /// Return a block of `size` bytes, more than none, or null.
 fn put_aside(size: usize) -> *mut u8 {
-    // SAFETY: the module is imported by an interpreter, and the context is that of the function.
-    unsafe {
+    // SAFETY: the GIL is held, and the context is that of the function.
+    Python::attach(|_| unsafe {
         let arenas = arena_allocator();
         arenas.alloc.map_or(null_mut(), |alloc| alloc(arenas.ctx, size)).cast()
-    }
+    })
 }
 
 /// Free a block of `size` bytes, or null. Returns whether there was one.
