@@ -79,7 +79,7 @@ class ChildProcess:
         return self._reap()
 
     def kill(self) -> int:
-        """Send SIGKILL to the process and to those that it has started, and return the exit status."""
+        """Send SIGKILL to the process and its children, and return the exit status."""
         if self._process.returncode is None:  # not reaped, so no other process has this id
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)

@@ -127,7 +127,7 @@ def is_capture(schema: pa.Schema) -> bool:
 
 
 def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch of a capture with the columns of `SCHEMA`; those that it lacks are null."""
+    """Return a batch of a capture with the columns of `SCHEMA`; missing columns are null."""
     arrays = batch.columns
     arrays += [pa.nulls(batch.num_rows, field.type) for field in list(SCHEMA)[len(arrays) :]]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

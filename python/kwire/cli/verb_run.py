@@ -73,7 +73,7 @@ class VerbRun:
 
     @property
     def changes_something(self) -> bool:
-        """Whether this run changes something: it is not a dry run, and its arguments change something."""
+        """True if this run changes something: it is not a dry run, and its arguments change something."""
         return self._verb.danger_for(self._arguments) > Danger.READS and not self._options["dry_run"]
 
     def rows(self) -> Sequence[Any]:

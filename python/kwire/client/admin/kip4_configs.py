@@ -216,7 +216,7 @@ async def _describe_broker(backend: Backend, resource: ConfigResource) -> dict[s
 async def _alter_broker(
     backend: Backend, resource: ConfigResource, change: ConfigChange, *, validate_only: bool
 ) -> list[ShadowedConfig]:
-    """Change settings of brokers, and return those that files override.
+    """Change settings of brokers, and return the settings that files override.
 
     Raises:
         AdminError: a node refused the change.

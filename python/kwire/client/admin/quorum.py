@@ -139,7 +139,7 @@ class QuorumOperations:
         (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
 
     async def registered_brokers(self) -> frozenset[int] | None:
-        """Return the ids of registered brokers, also of those that are not running.
+        """Return the ids of registered brokers, also of brokers that are not running.
 
         None if the cluster does not report the latter, before Kafka 4.0 (KIP-1073).
 

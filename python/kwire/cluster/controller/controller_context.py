@@ -130,8 +130,8 @@ class ControllerContext:
     async def read_brokers(self, topics: Iterable[Topic]) -> Mapping[int, Broker]:
         """Read the live brokers.
 
-        If this session may not list them, read those that are known or have a replica, and try again later: without
-        them, every partition would lose its leader. A broker that is neither is missed until it can be listed.
+        If this session cannot list them, read the brokers that are known or have a replica, and try again later:
+        without them, every partition would lose its leader. A broker that is neither is missed until it can be listed.
         """
         try:
             return await self.loader.brokers()
