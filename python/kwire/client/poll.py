@@ -101,7 +101,7 @@ class PollClock:
         """Return the time, and the microseconds by which the system's clock was set since the last call, or None.
 
         Args:
-            at: a recent time of the system's clock, of which to return the time; None is now.
+            at: a recent time of the system's clock to convert; None is now.
         """
         wall, steady = self._wall_clock(), self._steady_clock()
         elapsed = timedelta(seconds=steady - self._steady)

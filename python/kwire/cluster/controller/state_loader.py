@@ -88,7 +88,7 @@ class StateLoader:
         """Read the live brokers.
 
         Raises:
-            NotAuthorized: this session may not list them.
+            NotAuthorized: this session cannot list them.
         """
         return await self.brokers_named(await self.children(BrokerRegistration.root))
 

@@ -271,7 +271,7 @@ class ConfigManager:
         return shadowed
 
     async def _registered_ids(self) -> list[int]:
-        """Return the ids of the live brokers: those in ZooKeeper, because the metadata may not be complete yet."""
+        """Return the ids of the live brokers in ZooKeeper, because the metadata are perhaps incomplete."""
         names = await self._children(BrokerRegistration.root)
         return [int(name) for name in names if name.isascii() and name.isdigit()]
 

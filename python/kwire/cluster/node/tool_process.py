@@ -58,7 +58,7 @@ log = logger(__name__)
 
 
 class ToolOutcome(NamedTuple):
-    """What a tool has printed, and how it has ended.
+    """Output and exit status of a tool.
 
     Attributes:
         exit_status: 0 for success.
@@ -220,7 +220,7 @@ class _ProcessRun:
                 socket.send_fds(self._control, [b'{"connected": true}\n'], [connection.fileno()])
 
     def begin_end(self, grace: float) -> None:
-        """Begin to end the process, with those that it has started, unless that has begun.
+        """Begin to end the process and its children, unless that has begun.
 
         Args:
             grace: seconds that it has to end by itself after SIGTERM; 0 kills it at once.

@@ -2,7 +2,7 @@
 
 A node has a few tools of its own (`AsyncTool`), which run in its event loop on its state and its session. All others
 (`ProcessTool`) run in a process of their own, as the user who asks for them (`tool_process`, `tool_connections`).
-`kwire.tools` adds those that a node has in common with the command.
+`kwire.tools` adds the tools that nodes share with the command.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Caller(Protocol):
 
 
 class ToolContext(NamedTuple):
-    """What a tool of the node may use.
+    """Parts of the node that a tool can use.
 
     Attributes:
         caller: the user who runs it.
@@ -104,7 +104,7 @@ class AsyncTool(Protocol):
 
 
 class ProcessPlan(NamedTuple):
-    """What a run of a tool needs.
+    """Requirements of a run of a tool.
 
     Attributes:
         requirements: the permissions. All of them are required.
@@ -178,7 +178,7 @@ class PlannedRun(NamedTuple):
 
 
 class ProcessRights(NamedTuple):
-    """What the process of a tool gets if its user may alter the cluster.
+    """Rights of the process of a tool if its user can alter the cluster.
 
     Attributes:
         zookeeper: the address of ZooKeeper, without the credentials of the node.
