@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.spark import Pipeline
-    from kwire.spark.record import Record
+    from kwire.spark.store.record import Record
 
 FIRST = datetime(2026, 10, 1, 8, tzinfo=UTC)
 """The first hour of silver."""
@@ -140,7 +140,7 @@ class Cluster:
 def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
-    from kwire.spark.silver_tables import SILVER_SCHEMAS
+    from kwire.spark.silver.tables import SILVER_SCHEMAS
 
     return pa.Table.from_pylist(rows, schema=SILVER_SCHEMAS[name].arrow)
 
@@ -156,7 +156,7 @@ class MeasuredStore:
 
     def __init__(self, spark: SparkSession, out: Path, *clusters: Cluster, first: datetime = FIRST) -> None:
         from kwire.spark import Pipeline
-        from kwire.spark.store import Store
+        from kwire.spark.store.commits import Store
 
         self.spark, self.clusters, self.first = spark, clusters, first
         self.pipeline: Pipeline = Pipeline(spark, str(out))
@@ -167,8 +167,8 @@ class MeasuredStore:
 
     def add_hours(self, count: int = 1) -> None:
         """Write the silver of the next hours in one commit."""
-        from kwire.spark.record import Change
-        from kwire.spark.writing import FileKind, Output, TableFile
+        from kwire.spark.store.manifest import FileKind, Output, TableFile
+        from kwire.spark.store.record import Change
 
         output = Output(self.store.location)
 

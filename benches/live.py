@@ -77,10 +77,10 @@ def _build(spark: SparkSession) -> float:
 def _delays_of_incidents(spark: SparkSession, count: int) -> list[float]:
     """Return the seconds from the end of a broker to its incident in a sink, of several ends one after another."""
     from kwire.spark import Pipeline
-    from kwire.spark.live_gold import LiveGold
-    from kwire.spark.live_source import capturing
+    from kwire.spark.live.live_gold import LiveGold
     from kwire.spark.sinks import IncidentNotice, IncidentPublisher
     from kwire.spark.sinks.python_callable import CallableSink
+    from kwire.spark.source.live_source import capturing
     from kwire.testing import FakeCluster
 
     received: dict[tuple[str, int | None], float] = {}

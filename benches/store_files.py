@@ -20,8 +20,8 @@ from benches.program import print_figures
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.spark.record import Record
-    from kwire.spark.store import Store
+    from kwire.spark.store.commits import Store
+    from kwire.spark.store.record import Record
 
 EVERY = timedelta(seconds=10)
 BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
@@ -30,9 +30,9 @@ BATCHES, QUICK_BATCHES = 8_640, 200
 
 def run(quick: bool) -> list[Figure]:
     """Return the figure."""
-    from kwire.spark.maintenance import optimize
     from kwire.spark.pipeline import BATCHES_MERGED
-    from kwire.spark.store import Store
+    from kwire.spark.store.commits import Store
+    from kwire.spark.store.maintenance import optimize
 
     batches = QUICK_BATCHES if quick else BATCHES
     cluster = Cluster("c", 1_000, changed=0.01)
@@ -54,8 +54,8 @@ def run(quick: bool) -> list[Figure]:
 
 def _add_batch(store: Store, cluster: Cluster, number: int) -> None:
     from kwire.capture.rows import SCHEMA
-    from kwire.spark.record import Change
-    from kwire.spark.writing import FileKind, Output, TableFile
+    from kwire.spark.store.manifest import FileKind, Output, TableFile
+    from kwire.spark.store.record import Change
 
     at = BEGIN + number * EVERY
     tables = {f"silver/{name}": rows for name, rows in cluster.silver(at, first=number == 0).items()}

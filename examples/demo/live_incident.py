@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from examples.demo.incident_report import start_spark
 from examples.demo.terminal import DemoContext, paint, print_line, step
 from kwire.spark import Pipeline
-from kwire.spark.live_gold import LiveGold
-from kwire.spark.live_source import capturing
+from kwire.spark.live.live_gold import LiveGold
 from kwire.spark.sinks import IncidentPublisher
 from kwire.spark.sinks.webhook import WebhookSink
+from kwire.spark.source.live_source import capturing
 from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:

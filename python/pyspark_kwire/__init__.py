@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.spark.datasource import KwireSource
+from kwire.spark.source.datasource import KwireSource
 
 
 class DefaultSource(KwireSource):
-    """The format `kwire`; see `kwire.spark.datasource`."""
+    """The format `kwire`; see `kwire.spark.source.datasource`."""

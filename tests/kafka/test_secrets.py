@@ -162,8 +162,8 @@ def test_live_source_of_a_stream_connects_with_client_properties(
     """Spark pickles the source for its own process, which reads the file and polls."""
     from pyspark.sql.types import BinaryType, StructType
 
-    from kwire.spark.bronze import COLUMNS
-    from kwire.spark.datasource import KwireSource
+    from kwire.spark.source.bronze import COLUMNS
+    from kwire.spark.source.datasource import KwireSource
 
     schema = StructType()
     for column in COLUMNS:

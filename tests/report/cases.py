@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kwire.spark.record import Change, DataFile, Layout
-from kwire.spark.store import Store
+from kwire.spark.store.commits import Store
+from kwire.spark.store.record import Change, DataFile, Layout
 
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 AT = pa.timestamp("us", "UTC")

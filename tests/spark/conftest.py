@@ -33,7 +33,7 @@ def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     """
     from kwire.folder_lock import FolderInUse, FolderLock
     from kwire.spark import gold
-    from kwire.spark.store import Store
+    from kwire.spark.store.commits import Store
     from tests.spark import gold_example, recorded
 
     base = tmp_path_factory.getbasetemp()

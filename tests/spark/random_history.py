@@ -19,7 +19,7 @@ from kwire.messages.kafka.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.silver.tables import SILVER_SCHEMAS
 from tests.spark import recorded
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kwire.spark.store import Store
+from kwire.spark.store.commits import Store
 from kwire.testing.kafka.jars import jars_of
 from tests.spark.spark_versions import run_program
 

@@ -15,21 +15,21 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from kwire.capture import NotACapture, UploadConflict, replay, segments
 from kwire.capture.upload import upload
 from kwire.cli.program import run
-from kwire.spark import maintenance
-from kwire.spark.datasource import rows_in_capture
-from kwire.spark.live_source import capturing
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire.spark.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, OwnershipRequest
-from kwire.spark.store import Store
+from kwire.spark.source.datasource import rows_in_capture
+from kwire.spark.source.live_source import capturing
+from kwire.spark.store import maintenance
+from kwire.spark.store.commits import Store
 from kwire.storage.location import Location, UnsupportedLocation
 from kwire.testing import FakeCluster
 from kwire.testing.kafka.jars import jars_of
 from tests.object_storage import s3_server
 from tests.spark.bronze_rows import response, table, topic
-from tests.spark.test_capture_ingest import assert_history, captured, streamed
+from tests.spark.ingest.test_capture_ingest import assert_history, captured, streamed
+from tests.spark.store.test_commits import clusters, commit, everywhere
 from tests.spark.test_pipeline_command import COMMAND, finished, spark_environment
-from tests.spark.test_store import clusters, commit, everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

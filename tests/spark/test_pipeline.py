@@ -14,9 +14,9 @@ from pyspark.sql import functions as f
 from kwire.capture import Capture
 from kwire.capture.rows import Row, RowKind, to_batch
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.state_builder import silver_rows
-from kwire.spark.store import Store
+from kwire.spark.silver.state_builder import silver_rows
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store.commits import Store
 from tests.spark.recorded import RECORDINGS, bronze
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ import pytest
 import kwire.spark.pipeline
 from kwire.capture import SCHEMA, Capture
 from kwire.cli.program import run
+from kwire.spark.live.capture_streams import stream_name
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
-from kwire.spark.store import NotAStore, Store
-from kwire.spark.streaming import stream_name
+from kwire.spark.store.commits import NotAStore, Store
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
 from tests.spark.recorded import RECORDINGS, bronze

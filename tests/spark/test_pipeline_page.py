@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.capture import Capture
-from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store.manifest import date_of
 from kwire.spark.tables import as_markdown
-from kwire.spark.writing import date_of
 from tests.docs.pages import as_module
 from tests.spark.recorded import RECORDINGS, bronze
 

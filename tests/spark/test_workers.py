@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import kwire
-from kwire.spark.capture_segments import visible_segments
-from kwire.spark.ingest_task import IngestTask
+from kwire.spark.ingest.ingest_task import IngestTask
+from kwire.spark.source.capture_segments import visible_segments
 from kwire.storage.location import Location, UnsupportedLocation
 
 TASK = """
 import sys, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
-from kwire.spark.ingest_task import IngestTask
+from kwire.spark.ingest.ingest_task import IngestTask
 from kwire.storage.location import Location
-from kwire.spark.store import Store
+from kwire.spark.store.commits import Store
 Store(sys.argv[2])
 list(IngestTask(Location.parse(sys.argv[2]), {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))
 """

@@ -22,13 +22,13 @@ from kwire.report.cluster_history import (
     ConfigDrift,
     ReportedIncident,
 )
-from kwire.spark.store import NotAStore, Store
+from kwire.spark.store.commits import NotAStore, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from kwire.spark.snapshot import Snapshot
+    from kwire.spark.store.snapshot import Snapshot
 
 __all__ = ["MissingGold", "read_histories"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kwire.late_names import late_names
 
 _MODULES = {
-    "kwire.spark.datasource": ("register",),
+    "kwire.spark.source.datasource": ("register",),
     "kwire.spark.frames": ("decode_frames",),
     "kwire.spark.pipeline": ("Pipeline",),
 }

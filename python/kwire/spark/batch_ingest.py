@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kwire.spark.ingest_report import IngestReport
+    from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.pipeline import Pipeline
 
 

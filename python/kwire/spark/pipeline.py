@@ -17,14 +17,10 @@ from pyspark.sql import functions as f
 
 from kwire.capture.folder import segments
 from kwire.spark.batch_ingest import BatchIngest
-from kwire.spark.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
-from kwire.spark.capture_segments import capture_location
-from kwire.spark.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
-from kwire.spark.datasource import register
-from kwire.spark.ingest_report import IngestReport
-from kwire.spark.ingest_task import DAYS_KEPT, IngestTask
-from kwire.spark.maintenance import KEPT, optimize, vacuum
-from kwire.spark.manifest_changes import (
+from kwire.spark.ingest.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
+from kwire.spark.ingest.ingest_report import IngestReport
+from kwire.spark.ingest.ingest_task import DAYS_KEPT, IngestTask
+from kwire.spark.ingest.manifest_changes import (
     of_type,
     oldest,
     record_progress,
@@ -33,12 +29,14 @@ from kwire.spark.manifest_changes import (
     to_change,
     to_report,
 )
-from kwire.spark.record import LATE, POLLER, REOPENING, Change, DataFile, Record, reporter_key
 from kwire.spark.session import sized_queries
-from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.snapshot import PipelineSnapshot, Snapshot, read_files
-from kwire.spark.store import Store
-from kwire.spark.writing import (
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
+from kwire.spark.source.capture_segments import capture_location
+from kwire.spark.source.datasource import register
+from kwire.spark.store.commits import Store
+from kwire.spark.store.maintenance import KEPT, optimize, vacuum
+from kwire.spark.store.manifest import (
     MANIFEST,
     CaptureProgress,
     FileKind,
@@ -49,6 +47,8 @@ from kwire.spark.writing import (
     date_of,
     entries_of,
 )
+from kwire.spark.store.record import LATE, POLLER, REOPENING, Change, DataFile, Record, reporter_key
+from kwire.spark.store.snapshot import PipelineSnapshot, Snapshot, read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

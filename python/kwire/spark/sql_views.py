@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.spark.gold import TABLES
-from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
     from kwire.spark.pipeline import Pipeline

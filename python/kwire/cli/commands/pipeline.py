@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.client import ConnectionConfig, PolledRequest
-    from kwire.spark.ingest_report import IngestReport
-    from kwire.spark.live_gold import LiveGold
-    from kwire.spark.live_source import BackgroundPolling
+    from kwire.spark.ingest.ingest_report import IngestReport
+    from kwire.spark.live.live_gold import LiveGold
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
-    from kwire.spark.store import Store
+    from kwire.spark.source.live_source import BackgroundPolling
+    from kwire.spark.store.commits import Store
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
@@ -213,9 +213,9 @@ def ingest(
     wanted = _read_desired(desired)
     config = None if command_config is None else load_command_config(command_config).connection
     _check(out, recordings, captures, bootstrap)
-    from kwire.spark.desired_configs import set_desired_configs
-    from kwire.spark.maintenance import KEPT
+    from kwire.spark.gold.desired_configs import set_desired_configs
     from kwire.spark.pipeline import Pipeline
+    from kwire.spark.store.maintenance import KEPT
 
     started = time.monotonic()
     with _spark_session() as spark:
@@ -259,7 +259,7 @@ def gold(out: str, max_clock_skew: float) -> int:
 def optimize(out: str) -> int:
     """Merge small files. Streams do so too."""
     store = _open_store(out)
-    from kwire.spark import maintenance
+    from kwire.spark.store import maintenance
 
     _print("optimize", f"{maintenance.optimize(store):,} files fewer")
     return 0
@@ -274,7 +274,7 @@ def vacuum(out: str, keep: timedelta) -> int:
     Files that crashed drivers left are deleted at an age of 7 days or more.
     """
     store = _open_store(out)
-    from kwire.spark import maintenance
+    from kwire.spark.store import maintenance
 
     _print("vacuum", f"{maintenance.vacuum(store, keep):,} files deleted")
     return 0
@@ -286,7 +286,7 @@ def vacuum(out: str, keep: timedelta) -> int:
 def expire(out: str, keep: timedelta) -> int:
     """Remove old days from the tables."""
     store = _open_store(out)
-    from kwire.spark import maintenance
+    from kwire.spark.store import maintenance
 
     _print("expire", f"{maintenance.expire(store, keep):,} files removed")
     return 0
@@ -300,7 +300,7 @@ def check(out: str) -> int:
     The exit code is 6 if it is not.
     """
     store = _open_store(out)
-    from kwire.spark import store_check
+    from kwire.spark.store import check as store_check
 
     findings = store_check.check(store)
     for finding in findings:
@@ -319,7 +319,7 @@ def repair(out: str, execute: bool) -> int:
     before.
     """
     store = _open_store(out)
-    from kwire.spark import store_check
+    from kwire.spark.store import check as store_check
 
     steps = store_check.repair(store, execute=execute)
     for step in steps:
@@ -353,7 +353,7 @@ def _spark_session() -> Iterator[SparkSession]:
 def _open_store(out: str) -> Store:
     """Open a store that exists."""
     require("deltalake", "spark")
-    from kwire.spark.store import NotAStore, Store
+    from kwire.spark.store.commits import NotAStore, Store
     from kwire.storage.location import UnsupportedLocation
 
     try:
@@ -417,7 +417,7 @@ def _ingest_cluster(
     Raises:
         NoBrokerResponded: every poll failed.
     """
-    from kwire.spark.live_source import capturing
+    from kwire.spark.source.live_source import capturing
     from kwire.storage.location import Location
 
     folder = f"{Location.parse(tables.out).native}/capture"
@@ -439,7 +439,7 @@ def _stream(
     tables: Pipeline, folders: Sequence[str], streaming: _Streaming, polling: BackgroundPolling | None = None
 ) -> None:
     """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
-    from kwire.spark.streaming import CaptureStreams
+    from kwire.spark.live.capture_streams import CaptureStreams
 
     # Spark's handler cancels all jobs, so the batch in progress would fail instead of being finished.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -479,7 +479,7 @@ def _live_gold(
     """Return what builds gold during a stream and publishes incidents, and the metrics of the job, if wanted."""
     if every is None:
         return None, None
-    from kwire.spark.live_gold import LiveGold
+    from kwire.spark.live.live_gold import LiveGold
     from kwire.spark.sinks import IncidentPublisher, IncidentSink
     from kwire.spark.sinks.python_callable import load_callable
     from kwire.spark.sinks.webhook import WebhookSink
@@ -539,7 +539,7 @@ def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstr
     from kwire.capture import segments
     from kwire.errors import KwireError
     from kwire.protocol import Endpoint
-    from kwire.spark.store import Store
+    from kwire.spark.store.commits import Store
 
     option = "--recording"
     try:

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from kwire.spark.gold.clock_skew import PollerClock
     from kwire.spark.gold.tables import GoldTable
-    from kwire.spark.record import Record
-    from kwire.spark.store import Store
+    from kwire.spark.store.commits import Store
+    from kwire.spark.store.record import Record
 
 LOOK_BACK = timedelta(hours=2)
 """How far before a window polls are read, to find out which brokers responded then and how often they are polled."""

@@ -1,4 +1,4 @@
-"""`config_deviations`: configs that differ from the desired ones, which `kwire.spark.desired_configs` stores.
+"""`config_deviations`: configs that differ from the desired ones, which `kwire.spark.gold.desired_configs` stores.
 
 Desired configs are those of whole resources: a config that a resource overrides and that the desired ones of the
 resource lack deviates too. A resource that no broker has described yet does not deviate, and neither do configs without

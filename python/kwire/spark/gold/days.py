@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kwire.spark.record import DataFile
+    from kwire.spark.store.record import DataFile
 
 OPEN = "open"
 """The date of rows without an end."""

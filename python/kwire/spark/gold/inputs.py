@@ -1,4 +1,4 @@
-"""Gold of what is known besides metadata (`kwire.spark.inputs`, desired configs), a module each.
+"""Gold of what is known besides metadata (`kwire.spark.silver.inputs`, desired configs), a module each.
 
 `plan` of a module plans tables (`GoldBuild.replace`) and state (`GoldBuild.keep_state`), and returns signals.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.spark.gold import days
-from kwire.spark.writing import FileKind, Output, TableFile, manifest
+from kwire.spark.store.manifest import FileKind, Output, TableFile, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as f
 
-from kwire.spark.record import POLLER
-from kwire.spark.silver_tables import SILVER_SCHEMAS
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store.record import POLLER
 from kwire.spark.tables import ddl_schema
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kwire.spark.gold.view import GoldBuild
-    from kwire.spark.record import Record
+    from kwire.spark.store.record import Record
 
 LAYOUT = 3
 """The version of the layout of the state; a state with another one is not read, so gold is built again."""

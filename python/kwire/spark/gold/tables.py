@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwire.spark.record import Layout
+from kwire.spark.store.record import Layout
 from kwire.spark.tables import Table
 
 

@@ -17,16 +17,16 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kwire.spark.delta_table import open_table
 from kwire.spark.gold import clock_skew, days, pollers, transitions
 from kwire.spark.gold.clock_skew import Clocks, clocks_of_rows
 from kwire.spark.gold.open_rows import OpenRowsTask
 from kwire.spark.gold.transitions import FILED_AT
-from kwire.spark.record import Change, DataFile, Layout, Record
-from kwire.spark.silver_tables import SILVER_SCHEMAS
-from kwire.spark.snapshot import Snapshot, read_files
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store.delta_table import open_table
+from kwire.spark.store.manifest import MANIFEST, PartitionWriter, WrittenFile, entries_of
+from kwire.spark.store.record import Change, DataFile, Layout, Record
+from kwire.spark.store.snapshot import Snapshot, read_files
 from kwire.spark.tables import arrow_type
-from kwire.spark.writing import MANIFEST, PartitionWriter, WrittenFile, entries_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.gold.tables import GoldTable
-    from kwire.spark.store import Store
+    from kwire.spark.store.commits import Store
 
 AS_OF = "as_of"
 """The partition column of the tables with the state of gold at the beginning of an hour."""

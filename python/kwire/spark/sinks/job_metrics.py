@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_serv
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kwire.spark.ingest_report import IngestReport
+    from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.sinks.ledger import Ledger
     from kwire.spark.sinks.notice import IncidentNotice
 

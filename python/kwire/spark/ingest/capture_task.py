@@ -1,0 +1,157 @@
+"""Ingesting captures in the executors: which rows are new, and whether they can be ingested in place.
+
+Rows that are newer than what their brokers reported last are ingested where they are: the segments are bronze. Other
+rows (the same capture under another path, a clock that was set back, a damaged segment) are left to `Pipeline.ingest`,
+which compares them one by one with what is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.capture.errors import UnreadableCapture
+from kwire.capture.folder import segments
+from kwire.capture.reader import read_segment
+from kwire.capture.rows import SCHEMA
+from kwire.spark.silver.state_builder import microseconds
+from kwire.spark.source.capture_fingerprint import REPORTER_COLUMNS, fingerprint_of, matches, own_rows
+from kwire.spark.source.capture_segments import visible_segments
+from kwire.spark.source.datasource import CapturePartition, count_carried, read_partition
+from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, ManifestEntry, manifest
+from kwire.spark.store.record import reporter_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kwire.capture.folder import Segment
+    from kwire.spark.ingest.ingest_task import IngestTask
+
+CAPTURES = "folder string, row bigint, fingerprint string"
+"""Input of `CaptureTask.ingest`: the folder, the next row, and the fingerprint that was recorded with it."""
+
+PARTS = "folder string, first_row bigint, start bigint, stop bigint, first boolean, lost_from bigint, lost_to bigint"
+"""Input of `read_parts`: a segment, the rows to read, and the time range in which damaged segments lack rows."""
+
+
+class CaptureTask(NamedTuple):
+    """Finds and ingests the new rows of captures. The manifest has a `CaptureProgress` for each."""
+
+    task: IngestTask
+
+    def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Ingest the new rows of each capture. For `mapInArrow` over `CAPTURES`."""
+        for batch in batches:
+            for folder, row, fingerprint in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                try:
+                    yield manifest(self._ingest(folder, row, fingerprint))
+                except FileNotFoundError:  # a tail was closed after it was listed
+                    yield manifest(self._ingest(folder, row, fingerprint))
+
+    def _ingest(self, folder: str, row: int, fingerprint: str) -> list[ManifestEntry]:
+        found = visible_segments(folder)
+        first = row if matches(found, fingerprint) else 0
+        wanted = [segment for segment, stop in zip(found, _stops(found), strict=True) if stop > first]
+        damaged: dict[Segment, str] = {}
+        try:
+            if not self._any_late(wanted, first):
+                entries, stop = self.task.ingest_segments(folder, first)
+                newest = fingerprint_of(wanted) or fingerprint
+                return [*entries, CaptureProgress(folder, first, stop, newest, in_place=True)]
+        except FileNotFoundError:
+            raise
+        except (UnreadableCapture, OSError, pa.ArrowException):
+            damaged = {segment: reason for segment in wanted if (reason := damage(segment))}
+            if not damaged:
+                raise
+        stop = first
+        if wanted:
+            last = wanted[-1]
+            stop = last.first_row + (0 if last in damaged else sum(batch.num_rows for batch in own_rows(last)))
+        newest = fingerprint_of([segment for segment in wanted if segment not in damaged]) or fingerprint
+        bad = [DamagedSegment(segment.first_row, f"{segment.path}: {reason}") for segment, reason in damaged.items()]
+        return [CaptureProgress(folder, first, max(stop, first), newest, in_place=False, damaged=bad)]
+
+    def _any_late(self, wanted: list[Segment], first: int) -> bool:
+        """Return whether any row is not newer than what its broker reported last."""
+        for segment in wanted:
+            number = segment.first_row
+            for batch in own_rows(segment):
+                new = batch.slice(max(first - number, 0))
+                number += batch.num_rows
+                earliest = pa.table(new).group_by(REPORTER_COLUMNS).aggregate([("polled_at", "min")])
+                for row in earliest.to_pylist():
+                    last = self._last_reported(*(row[name] for name in REPORTER_COLUMNS))
+                    if microseconds(row["polled_at_min"]) <= last:
+                        return True
+        return False
+
+    def _last_reported(self, cluster_id: str | None, broker_id: int, endpoint: str, poller_id: str | None) -> int:
+        cluster = cluster_id or self.task.clusters.get(f"{broker_id}/{endpoint}", "")
+        known = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint, poller_id))
+        return -(2**63) if known is None else int(known["last"])
+
+
+def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Return the parts (`PARTS`) with the rows from `start` to before `stop`.
+
+    Damaged segments, which are identified by the number of their first row, are left out.
+    """
+    bad = set(damaged)
+    parts: list[tuple[Any, ...]] = []
+    lost: tuple[int, int] | tuple[None, None] = None, None
+    found = segments(folder)
+    for segment, end in zip(found, _stops(found), strict=True):
+        if segment.first_row >= stop or end <= start:
+            continue
+        if segment.first_row in bad:
+            if segment.first_time is not None and segment.last_time is not None:
+                begin = microseconds(segment.first_time) if lost[0] is None else lost[0]
+                lost = begin, microseconds(segment.last_time)
+            continue
+        parts.append((folder, segment.first_row, max(start, segment.first_row), min(stop, end), not parts, *lost))
+        lost = None, None
+    return parts
+
+
+def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the rows of parts. For `mapInArrow` over `PARTS`.
+
+    Rows that a segment carries over from a damaged one are returned as full responses, which they are.
+    """
+    for batch in batches:
+        for part in batch.to_pylist():
+            rows = CapturePartition(part["folder"], part["first_row"], part["start"], part["stop"], first=True)
+            for read in read_partition(rows):
+                carried = count_carried(read)
+                if carried and part["lost_from"] is not None:
+                    yield from _recovered(read.slice(0, carried), part["lost_from"], part["lost_to"])
+                if carried and part["first"]:
+                    yield read.slice(0, carried)
+                if carried < read.num_rows:
+                    yield read.slice(carried)
+
+
+def damage(segment: Segment) -> str:
+    """Return why a segment cannot be read; empty if it can."""
+    try:
+        for _ in read_segment(segment):
+            pass
+    except UnreadableCapture as error:
+        return error.reason.splitlines()[0]
+    return ""
+
+
+def _recovered(carried: pa.RecordBatch, lost_from: int, lost_to: int) -> Iterator[pa.RecordBatch]:
+    at = carried.column("polled_at").cast(pa.int64())
+    rows = carried.filter(pc.and_(pc.greater_equal(at, lost_from), pc.less_equal(at, lost_to)))
+    if rows.num_rows:
+        kinds = pa.array(["full"] * rows.num_rows, SCHEMA.field("kind").type)
+        yield rows.set_column(SCHEMA.get_field_index("kind"), SCHEMA.field("kind"), kinds)
+
+
+def _stops(found: tuple[Segment, ...]) -> list[int]:
+    """Return the number of the row after each segment; the last segment is unbounded."""
+    return [segment.first_row for segment in found[1:]] + [1 << 62] * bool(found)

@@ -1,0 +1,67 @@
+"""What an ingest did, for programs and for the lines that `kwire pipeline` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+
+
+class ReporterPolls(NamedTuple):
+    """How polls of a broker ended: whether any has a response, and how many have failed since the last one that has."""
+
+    responded: bool
+    failed: int
+
+    def followed_by(self, later: ReporterPolls) -> ReporterPolls:
+        """Return how these polls and later ones ended."""
+        return later if later.responded else ReporterPolls(self.responded, self.failed + later.failed)
+
+
+@dataclass
+class IngestReport:
+    """What an ingest did.
+
+    Attributes:
+        rows: added rows by table.
+        late: frames that reopened the day that they belong to.
+        repeated: frames that were ingested before.
+        damaged: segments of captures that cannot be read, and why.
+        polls: how the new polls of each broker ended, by the key of the broker in the store.
+        refused: late frames that are not ingested because bronze lacks other frames of their broker since that day.
+        seconds: duration.
+    """
+
+    rows: dict[str, int] = field(default_factory=dict)
+    late: int = 0
+    repeated: int = 0
+    damaged: list[str] = field(default_factory=list)
+    polls: dict[str, ReporterPolls] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        counts = [f"{name} {self.rows.get(name, 0):,}" for name in ("bronze", *SILVER_SCHEMAS) if self.rows.get(name)]
+        bad = self.rows.get("bad_frames", 0)
+        return (
+            f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
+            f"{self.repeated:,} repeated; {self.seconds:.1f} s"
+            + "".join(f"\n  damaged: {each}" for each in self.damaged)
+            + "".join(f"\n  refused: {each}" for each in self.refused)
+        )
+
+    def add(self, other: IngestReport) -> None:
+        """Add the counts of another report."""
+        for name, rows in other.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + rows
+        self.late += other.late
+        self.repeated += other.repeated
+        for key, polls in other.polls.items():
+            self.add_polls(key, polls)
+        self.damaged += other.damaged
+        self.refused += other.refused
+
+    def add_polls(self, key: str, polls: ReporterPolls) -> None:
+        """Add later polls of a broker."""
+        self.polls[key] = self.polls[key].followed_by(polls) if key in self.polls else polls

@@ -1,0 +1,132 @@
+"""Streams of captures into a pipeline, one for each capture.
+
+An offset refers to one capture, so each stream has its own checkpoint, named after the folder. `finish` ingests the
+rows that are captured when it is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from ast import literal_eval
+from typing import TYPE_CHECKING
+
+from kwire.spark.live.backoff import TEMPORARY, Backoff
+from kwire.spark.source.capture_segments import capture_location
+from kwire.spark.source.datasource import rows_in_capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from kwire.spark.ingest.ingest_report import IngestReport
+    from kwire.spark.pipeline import Pipeline
+
+
+_PAUSE = 0.2
+
+
+def stream_name(folder: str) -> str:
+    """Return the name of a capture's stream, which is also that of its checkpoint."""
+    return f"capture-{hashlib.sha256(capture_location(folder).encode()).hexdigest()[:16]}"
+
+
+class CaptureStreams:
+    """Running streams of captures into a pipeline."""
+
+    def __init__(
+        self, pipeline: Pipeline, folders: Iterable[str], every: float, on_report: Callable[[IngestReport], object]
+    ) -> None:
+        """Start the streams.
+
+        Args:
+            pipeline: the pipeline.
+            folders: the captures.
+            every: seconds between batches.
+            on_report: called with the report of each batch.
+        """
+        self._pipeline = pipeline
+        self._every = every
+        self._on_report = on_report
+        paths = list(dict.fromkeys(map(capture_location, folders)))
+        self._backoffs = {folder: Backoff(f"the stream of {folder}") for folder in paths}
+        self._restarts: dict[str, float] = {}
+        self._queries = {folder: self._start(folder) for folder in paths}
+
+    def _start(self, folder: str) -> StreamingQuery:
+        def report(added: IngestReport) -> None:
+            self._backoffs[folder].reset()
+            self._on_report(added)
+
+        frames = self._pipeline.spark.readStream.format("kwire").load(folder)
+        trigger = f"{self._every} seconds"
+        return self._pipeline.stream(frames, name=stream_name(folder), on_report=report, processingTime=trigger)
+
+    def wait(self, seconds: float | None, check: Callable[[], object] = lambda: None) -> None:
+        """Wait until a stream is stopped, or for some seconds. A stream that fails continues after a pause.
+
+        Args:
+            seconds: timeout in seconds; None is forever.
+            check: called from time to time; an error that it raises ends the wait.
+
+        Raises:
+            Exception: the error of a stream that another attempt cannot cure (`Backoff.pause_after`).
+        """
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        while time.monotonic() < deadline and all(map(self._continues, self._queries)):
+            check()
+            time.sleep(_PAUSE)
+
+    def _continues(self, folder: str) -> bool:
+        """Return whether a stream runs or waits for its restart, and restart it if that is due."""
+        if folder in self._restarts:
+            if time.monotonic() >= self._restarts[folder]:
+                del self._restarts[folder]
+                self._queries[folder] = self._start(folder)
+            return True
+        try:
+            return _is_running(self._queries[folder])
+        except TEMPORARY as error:
+            self._restarts[folder] = time.monotonic() + self._backoffs[folder].pause_after(error)
+            return True
+
+    def finish(self) -> None:
+        """Ingest the rows that are captured now, and stop. Rows that are captured meanwhile may be left."""
+        for folder in self._restarts:
+            self._queries[folder] = self._start(folder)
+        self._restarts.clear()
+        for folder, query in self._queries.items():
+            _wait_for_rows(query, rows_in_capture(folder))
+        for query in self._queries.values():
+            query.stop()
+
+
+def _wait_for_rows(query: StreamingQuery, rows: int) -> None:
+    """Wait until so many rows are ingested, and raise the error that ended the query before, if any."""
+    # `processAllAvailable` waits for a time without new rows, which may never come while another process captures. So
+    # the progress counts too; alone it would not do, since a query without new rows reports none.
+    idle = threading.Thread(target=query.processAllAvailable, daemon=True)
+    idle.start()
+    while idle.is_alive() and _is_running(query) and _ingested_rows(query) < rows:
+        time.sleep(_PAUSE)
+    _is_running(query)
+
+
+def _is_running(query: StreamingQuery) -> bool:
+    """Return whether a query runs, and raise the error that ended it, if any."""
+    if query.isActive:
+        return True
+    if (failure := query.exception()) is not None:
+        raise failure
+    return False
+
+
+def _ingested_rows(query: StreamingQuery) -> int:
+    progress = query.lastProgress
+    if progress is None or not progress["sources"]:
+        return 0
+    # Spark 4.0 has the text of a dict, later versions JSON; both are literals of Python.
+    return int(literal_eval(progress["sources"][0]["endOffset"])["row"])

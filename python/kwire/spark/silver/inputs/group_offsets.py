@@ -1,0 +1,144 @@
+"""Groups, their committed offsets, and the ends of logs: ListGroups, OffsetFetch, and ListOffsets.
+
+`kwire.client.group_offsets` polls them. A group is reported by its coordinator, and the end of a log by its leader.
+When the coordinator or leader moves, the broker before keeps its last report, or reports 'gone' after the new one
+reports 'set': the newest 'set' of any broker counts, until the same broker reports 'gone'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.metadata.diff import keyed_changes
+from kwire.spark.reported_columns import CHANGE, PARTITION, REPORTED, TOPIC
+from kwire.spark.silver.inputs.silver_input import SilverInput
+from kwire.spark.tables import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.spark.silver.inputs.silver_input import AddRow
+
+LIST_OFFSETS, OFFSET_FETCH, LIST_GROUPS = 2, 9, 16
+NO_OFFSET = -1
+
+_GROUP = Column("group", "string", "the group's id")
+
+GROUPS = Table(
+    "groups",
+    "The groups that a broker coordinates.",
+    (
+        *REPORTED,
+        _GROUP,
+        CHANGE,
+        Column("state", "string", "its state, such as 'Stable' or 'Empty'; '' before Kafka 2.6"),
+        Column("type", "string", "'classic', 'consumer', ...; '' before Kafka 3.8"),
+        Column("protocol_type", "string", "the kind of its members, such as 'consumer'; '' if it only commits offsets"),
+    ),
+)
+
+GROUP_OFFSETS = Table(
+    "group_offsets",
+    "The committed offsets of groups.",
+    (
+        *REPORTED,
+        _GROUP,
+        TOPIC,
+        PARTITION,
+        CHANGE,
+        Column("committed_offset", "bigint", "the offset of the next record that the group reads"),
+    ),
+)
+
+LOG_ENDS = Table(
+    "log_ends",
+    "The ends of the logs of partitions.",
+    (
+        *REPORTED,
+        TOPIC,
+        PARTITION,
+        CHANGE,
+        Column("log_end", "bigint", "the high watermark: the offset after the last record that consumers can read"),
+    ),
+)
+
+
+class _Group(NamedTuple):
+    state: str
+    type: str
+    protocol_type: str
+
+
+class GroupOffsetsState:
+    """The groups, committed offsets, and log ends that one broker has reported."""
+
+    def __init__(self, add: AddRow) -> None:
+        self._add = add
+        self._groups: dict[str, _Group] = {}
+        self._offsets: dict[str, dict[tuple[str, int], int]] = {}
+        self._log_ends: dict[str, dict[int, int]] = {}
+
+    def apply(self, at: int, message: Any) -> None:
+        if message.api_key == LIST_OFFSETS:
+            self._apply_log_ends(at, message.topics)
+        elif message.api_key == LIST_GROUPS:
+            if message.error_code == 0:
+                self._apply_groups(at, message.groups)
+        else:
+            for group in message.groups:
+                if group.error_code == 0:
+                    self._apply_offsets(at, group.group_id, group.topics)
+
+    def remove_topic(self, at: int, topic: str) -> None:
+        for partition, end in self._log_ends.pop(topic, {}).items():
+            self._add(LOG_ENDS.name, at, topic, partition, "gone", end)
+
+    def _apply_groups(self, at: int, listed: Iterable[Any]) -> None:
+        reported = {each.group_id: _Group(each.group_state, each.group_type, each.protocol_type) for each in listed}
+        for group, old, new in keyed_changes(self._groups, reported):
+            if new is not None:
+                self._add(GROUPS.name, at, group, "set", *new)
+            elif old is not None:
+                self._add(GROUPS.name, at, group, "gone", *old)
+        self._groups = reported
+        for group in self._offsets.keys() - reported.keys():
+            self._replace_offsets(at, group, {})
+
+    def _apply_offsets(self, at: int, group: str, topics: Iterable[Any]) -> None:
+        known = self._offsets.get(group, {})
+        offsets = {}
+        for topic in topics:
+            for each in topic.partitions:
+                key = topic.name, each.partition_index
+                if each.error_code == 0 and each.committed_offset != NO_OFFSET:
+                    offsets[key] = each.committed_offset
+                elif each.error_code != 0 and key in known:
+                    offsets[key] = known[key]
+        self._replace_offsets(at, group, offsets)
+
+    def _replace_offsets(self, at: int, group: str, offsets: dict[tuple[str, int], int]) -> None:
+        for key, old, new in keyed_changes(self._offsets.get(group, {}), offsets):
+            if new is not None:
+                self._add(GROUP_OFFSETS.name, at, group, *key, "set", new)
+            else:
+                self._add(GROUP_OFFSETS.name, at, group, *key, "gone", old)
+        self._offsets[group] = offsets
+        if not offsets:
+            del self._offsets[group]
+
+    def _apply_log_ends(self, at: int, topics: Iterable[Any]) -> None:
+        for topic in topics:
+            known = self._log_ends.setdefault(topic.name, {})
+            for each in topic.partitions:
+                end = each.offset
+                if each.error_code == 0 and end >= 0 and known.get(each.partition_index) != end:
+                    known[each.partition_index] = end
+                    self._add(LOG_ENDS.name, at, topic.name, each.partition_index, "set", end)
+
+
+INPUT = SilverInput(
+    api_keys=frozenset({LIST_OFFSETS, OFFSET_FETCH, LIST_GROUPS}),
+    tables=(GROUPS, GROUP_OFFSETS, LOG_ENDS),
+    state=GroupOffsetsState,
+    resumed=frozenset({GROUP_OFFSETS.name, LOG_ENDS.name}),
+)

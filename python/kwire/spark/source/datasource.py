@@ -1,0 +1,477 @@
+"""The Spark data source `format("kwire")`: captures, and clusters that are polled into a capture.
+
+    spark.read.format("kwire").load("/captures/prod")
+    spark.readStream.format("kwire").option("bootstrap", "broker-1:9092").load("/captures/prod")
+
+The rows are those of bronze (docs/pipeline.md). The options are:
+
+- `path`: the folder of the capture, or its URI in an object store or HDFS;
+- `fromRow`: number of the first row [default: 0];
+- `toRow`: number of the row to stop before; not for streams;
+- `since`, `until`: times in ISO 8601; rows in force at `since` come first, as 'carried' rows;
+- `clusters`, `brokers`: ids, separated by commas;
+- `filterPushdown`: `true` to apply the filters of a query to `polled_at`, `cluster_id`, and `broker_id` here as well
+  (Spark 4.1 and later, with `spark.sql.python.filterPushdown.enabled`);
+- `ignoreDamaged`: `true` to pass over segments that cannot be read, with a warning for each;
+- `maxFilesPerTrigger`, `maxBytesPerTrigger`: how many segments, or bytes of segments, a micro-batch reads, at least one
+  segment (Spark 4.2 and later);
+- `bootstrap`: a cluster to poll into the folder, while a stream runs or before a batch is read; with a URI, the polls
+  of each minute are uploaded together;
+- `commandConfig`: the path of a `client.properties` with TLS and SASL settings, on the machine of the driver;
+- `interval`: seconds between polls [default: 1];
+- `configs`, `groups`, `logDirs`: seconds between polls of a further input (`kwire.client.polled_inputs`);
+- `seconds`: how long a batch polls [default: 5].
+
+Spark writes options to plans and event logs, so it refuses Kafka's own settings as options: put them into the file.
+
+An offset of a stream is the number of a row in the capture, which never changes, so a stream that restarts from its
+checkpoint loses and repeats nothing. A partition is a segment. The rows that were in force where a read or a stream
+begins come first, as 'carried' rows, since 'same' rows may refer to them; carried rows of later segments are left out.
+
+Spark finds the format by itself where the wheel is installed (package `pyspark_kwire`); `register` adds it explicitly.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+
+from kwire.capture.errors import UnreadableCapture
+from kwire.capture.folder import segments
+from kwire.capture.reader import read_segment
+from kwire.capture.rows import SCHEMA, request_key
+from kwire.declare.secrets import is_secret_config
+from kwire.errors import KwireError
+from kwire.spark.session import use_driver_python
+from kwire.spark.source.bronze import DDL
+from kwire.spark.source.capture_fingerprint import fingerprint_of, matches
+from kwire.spark.source.capture_segments import capture_location
+from kwire.spark.source.row_selection import RowSelection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.streaming.datasource import ReadLimit
+    from pyspark.sql.types import StructType
+
+    from kwire.capture.folder import Segment
+    from kwire.capture.rows import RequestKey
+    from kwire.spark.source.limited_stream import LimitedCaptureStreamReader
+    from kwire.spark.source.live_source import PolledCluster
+
+log = logging.getLogger(__name__)
+
+UNBOUNDED = 1 << 62
+ALL_ROWS = RowSelection()
+
+
+class InvalidOption(KwireError, ValueError):
+    """An option of the data source with an invalid value; `expected` describes valid ones."""
+
+    def __init__(self, option: str, value: str, expected: str) -> None:
+        super().__init__(option, value, expected)
+        self.option = option
+        self.value = value
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"invalid option {self.option!r} of format('kwire'): expected {self.expected}, found {self.value!r}"
+
+
+class RefusedOption(KwireError, ValueError):
+    """An option that would show a setting of a connection, perhaps a secret, in Spark's plans and event logs."""
+
+    def __init__(self, option: str) -> None:
+        super().__init__(option)
+        self.option = option
+
+    def __str__(self) -> str:
+        return (
+            f"option {self.option!r} of format('kwire') is refused, because Spark writes options to plans and event"
+            " logs: put it into a client.properties, and pass the path as option 'commandConfig'"
+        )
+
+
+def register(spark: SparkSession) -> None:
+    """Register `format("kwire")` with a session, and let workers of a local session run the driver's Python.
+
+    It may be called again.
+    """
+    use_driver_python(spark)
+    try:
+        spark.dataSource.register(KwireSource)
+    except AnalysisException as error:
+        # Spark 4.0 rejects a source that it has found by itself or that was registered before.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+
+
+class KwireSource(DataSource):
+    """The format `kwire`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kwire"
+
+    def schema(self) -> str:
+        # Spark calls this first, when a frame is defined and before anything is logged.
+        for option in self.options:
+            name = option.lower()
+            if name.startswith(("kafka.", "sasl.", "ssl.", "security.")) or is_secret_config(name):
+                raise RefusedOption(option)
+        return DDL
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        folder = self._folder()
+        first, stop = self._row_number("fromRow", 0), self._row_number("toRow", UNBOUNDED)
+        if cluster := self._cluster():
+            seconds = self._seconds("seconds", 5.0)
+            polling = cluster.polling(folder)
+            try:
+                polling.wait(seconds)
+            finally:
+                polling.stop()
+        reader_class = PushdownCaptureReader if self._flag("filterPushdown") else CaptureReader
+        columns = tuple(schema.names)
+        return reader_class(folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        folder, start, cluster = self._folder(), self._row_number("fromRow", 0), self._cluster()
+        columns, ignore_damaged = tuple(schema.names), self._flag("ignoreDamaged")
+        for option, limit_class in (("maxFilesPerTrigger", "ReadMaxFiles"), ("maxBytesPerTrigger", "ReadMaxBytes")):
+            if option in self.options:
+                reader_class, limit = _limited(option, limit_class, self._row_number(option, 1))
+                return reader_class(folder, start, cluster, self._selection(), columns, ignore_damaged, limit)
+        return CaptureStreamReader(folder, start, cluster, self._selection(), columns, ignore_damaged)
+
+    def _selection(self) -> RowSelection:
+        clusters, brokers = self._list("clusters"), self._list("brokers")
+        if brokers is not None and not all(each.removeprefix("-").isdigit() for each in brokers):
+            raise InvalidOption("brokers", self.options["brokers"], "ids of brokers, separated by commas")
+        return RowSelection(
+            self._time("since"),
+            self._time("until"),
+            clusters,
+            None if brokers is None else frozenset(map(int, brokers)),
+        )
+
+    def _list(self, option: str) -> frozenset[str] | None:
+        value = self.options.get(option)
+        return None if value is None else frozenset(each.strip() for each in value.split(","))
+
+    def _time(self, option: str) -> datetime | None:
+        value = self.options.get(option)
+        if value is None:
+            return None
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidOption(option, value, "a time such as 2026-11-21T14:05+00:00") from None
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+    def _flag(self, option: str) -> bool:
+        value = self.options.get(option, "false").lower()
+        if value not in {"true", "false"}:
+            raise InvalidOption(option, value, "true or false")
+        return value == "true"
+
+    def _folder(self) -> str:
+        path = self.options.get("path")
+        if not path:
+            raise ValueError('format("kwire") needs the folder of a capture: load("/captures/prod")')
+        return capture_location(path)
+
+    def _row_number(self, option: str, default: int) -> int:
+        value = self.options.get(option, str(default))
+        if not (value.isascii() and value.isdigit()):
+            raise InvalidOption(option, value, "the number of a row, from 0")
+        return int(value)
+
+    def _seconds(self, option: str, default: float) -> float:
+        value = self.options.get(option, str(default))
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < float("inf"):
+            raise InvalidOption(option, value, "a number of seconds above 0")
+        return seconds
+
+    def _cluster(self) -> PolledCluster | None:
+        bootstrap = self.options.get("bootstrap")
+        path = self.options.get("commandConfig")
+        command_config = capture_location(path) if path else None
+        if not bootstrap:
+            return None
+        from kwire.client.polled_inputs import INPUTS
+        from kwire.spark.source.live_source import PolledCluster
+
+        options = {name: _camel_case(name) for name in INPUTS}
+        inputs = {name: self._seconds(option, 1.0) for name, option in options.items() if option in self.options}
+        return PolledCluster(bootstrap, self._seconds("interval", 1.0), command_config, inputs)
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+class CapturePartition(InputPartition):
+    """The rows of one segment from `start` to before `stop`.
+
+    With `first`, the rows in force at `start` come before them. `columns` is None for all.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        first_row: int,
+        start: int,
+        stop: int,
+        *,
+        first: bool,
+        selection: RowSelection = ALL_ROWS,
+        columns: tuple[str, ...] | None = None,
+        ignore_damaged: bool = False,
+    ) -> None:
+        super().__init__((folder, first_row, start, stop, first))
+        self.selection = selection
+        self.columns = columns
+        self.ignore_damaged = ignore_damaged
+        self.folder = folder
+        self.first_row = first_row
+        self.start = start
+        self.stop = stop
+        self.first = first
+
+
+class CaptureReader(DataSourceReader):
+    """Reads the rows that a capture has when the read is planned."""
+
+    def __init__(
+        self,
+        folder: str,
+        start: int,
+        stop: int,
+        selection: RowSelection,
+        columns: tuple[str, ...],
+        ignore_damaged: bool,
+    ) -> None:
+        self._folder = folder
+        self._start = start
+        self._stop = stop
+        self._selection = selection
+        self._columns = columns
+        self._ignore_damaged = ignore_damaged
+
+    def partitions(self) -> Sequence[InputPartition]:
+        planned = plan_partitions(self._folder, self._start, self._stop, begins=True, selection=self._selection)
+        return _with_options(planned, self._columns, self._ignore_damaged)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, CapturePartition)
+        return read_partition(partition)
+
+
+class PushdownCaptureReader(CaptureReader):
+    """Applies filters of a query while it reads. Spark rejects such readers where pushdown is disabled."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        self._selection = self._selection.narrowed(filters)
+        return filters
+
+
+class BaseCaptureStreamReader(DataSourceStreamReader):
+    """Reads a capture as it grows.
+
+    An offset is `{"row": ..., "fingerprint": ...}`: the number of the next row, and the fingerprint of the capture.
+    Another capture in the same folder is read from its beginning.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        start: int,
+        cluster: PolledCluster | None,
+        selection: RowSelection = ALL_ROWS,
+        columns: tuple[str, ...] | None = None,
+        ignore_damaged: bool = False,
+    ) -> None:
+        self._folder = folder
+        self._start = start
+        self._cluster = cluster
+        self._selection = selection
+        self._columns = columns
+        self._ignore_damaged = ignore_damaged
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {"row": self._start, "fingerprint": ""}
+
+    def poll(self) -> None:
+        """Start to poll the cluster of the stream, if it has one, and check that polling continues."""
+        if self._cluster is not None:
+            from kwire.spark.source.live_source import keep_polling
+
+            keep_polling(self._cluster, self._folder)
+
+    def first_row(self, start: dict[str, Any]) -> int:
+        """Return the number of the first row after an offset."""
+        if start["fingerprint"] and not matches(segments(self._folder), start["fingerprint"]):
+            return self._start
+        return int(start["row"])
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        first = self.first_row(start)
+        begins = first == self._start
+        planned = plan_partitions(self._folder, first, end["row"], begins=begins, selection=self._selection)
+        return _with_options(planned, self._columns, self._ignore_damaged)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, CapturePartition)
+        return read_partition(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Keep the capture: others may read it."""
+
+
+class CaptureStreamReader(BaseCaptureStreamReader):
+    """Reads all new rows in each micro-batch."""
+
+    # The signature of Spark 4.0 and 4.1, which later versions accept too.
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # Spark before 4.2 calls it without arguments
+        self.poll()
+        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
+
+
+def _limited(option: str, limit_class: str, value: int) -> tuple[type[LimitedCaptureStreamReader], ReadLimit]:
+    """Return the reader of streams with a limit, and the limit."""
+    try:
+        from pyspark.sql.streaming import datasource
+
+        from kwire.spark.source.limited_stream import LimitedCaptureStreamReader
+    except ImportError:
+        raise InvalidOption(option, str(value), "Spark 4.2 or later") from None
+    return LimitedCaptureStreamReader, getattr(datasource, limit_class)(value)
+
+
+def _with_options(
+    partitions: list[CapturePartition], columns: tuple[str, ...] | None, ignore_damaged: bool
+) -> list[CapturePartition]:
+    for partition in partitions:
+        partition.columns, partition.ignore_damaged = columns, ignore_damaged
+    return partitions
+
+
+def plan_partitions(
+    folder: str, start: int, stop: int, *, begins: bool, selection: RowSelection = ALL_ROWS
+) -> list[CapturePartition]:
+    """Return the partitions with the selected rows from `start` to before `stop`.
+
+    With `begins`, no rows before `start` were read, so the rows in force come first.
+    """
+    partitions: list[CapturePartition] = []
+    found = segments(folder)
+    for place, segment in enumerate(found):
+        end = found[place + 1].first_row if place + 1 < len(found) else UNBOUNDED
+        if segment.first_row < stop and end > start and selection.includes(segment):
+            first = not partitions and begins
+            partitions.append(
+                CapturePartition(
+                    folder,
+                    segment.first_row,
+                    max(start, segment.first_row),
+                    min(stop, end),
+                    first=first,
+                    selection=selection,
+                )
+            )
+    return partitions
+
+
+def rows_in_capture(folder: str) -> int:
+    """Return the number of rows in a capture, which is the number of the next one."""
+    found = segments(folder)
+    if not found:
+        return 0
+    last = found[-1]
+    own = sum(batch.num_rows - count_carried(batch) for batch in _batches(folder, last.first_row))
+    return int(last.first_row + own)
+
+
+def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a partition.
+
+    Raises:
+        UnreadableCapture: the segment is damaged, and the partition does not ignore that.
+    """
+    try:
+        for rows in _read_rows(part):
+            yield rows if part.columns is None else rows.select(part.columns)
+    except UnreadableCapture as damaged:
+        if not part.ignore_damaged:
+            raise
+        log.warning("passing over the rest of a damaged segment: %s", damaged)
+
+
+def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
+    selection = part.selection
+    number = part.first_row
+    in_force: dict[RequestKey, pa.RecordBatch] = {}
+    for batch in _batches(part.folder, part.first_row):
+        carried = count_carried(batch)
+        own = batch.slice(carried)
+        skipped = min(max(part.start - number, 0), own.num_rows)
+        if part.first:
+            _update_in_force(in_force, selection.of_brokers(batch.slice(0, carried + skipped)))
+        here = selection.of_brokers(own.slice(skipped, max(part.stop - max(part.start, number), 0)))
+        number += own.num_rows
+        if part.first:
+            _update_in_force(in_force, selection.before(here))
+        here = selection.within(here)
+        if here.num_rows:
+            yield from in_force.values()
+            in_force.clear()
+            yield here
+        if number >= part.stop:
+            return
+
+
+def _update_in_force(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
+    """Add the full responses among the rows as carried ones; they replace older responses to the same request."""
+    names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "poller_id", "request")
+    keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
+    place_of_kind = SCHEMA.get_field_index("kind")
+    field = SCHEMA.field(place_of_kind)
+    for place, (key, kind) in enumerate(zip(keys, rows.column(place_of_kind).to_pylist(), strict=True)):
+        if kind in ("full", "carried"):
+            carried = pa.array(["carried"], field.type)
+            in_force[key] = rows.slice(place, 1).set_column(place_of_kind, field, carried)
+
+
+def count_carried(batch: pa.RecordBatch) -> int:
+    """Return the number of carried rows in a batch; they come first."""
+    return sum(kind == "carried" for kind in batch.column("kind").to_pylist())
+
+
+def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
+    """Read the segment that begins with a row; a tail may be closed at the same time."""
+    try:
+        batches = read_segment(_segment(folder, first_row))
+        first = next(batches, None)
+    except FileNotFoundError:  # the tail was closed after it was listed
+        batches = read_segment(_segment(folder, first_row))
+        first = next(batches, None)
+    if first is not None:
+        yield first
+    yield from batches
+
+
+def _segment(folder: str, first_row: int) -> Segment:
+    return {segment.first_row: segment for segment in segments(folder)}[first_row]

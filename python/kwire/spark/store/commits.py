@@ -1,0 +1,509 @@
+"""The tables of a pipeline, and how a commit changes several of them at once.
+
+    OUT/bronze/                     frames that were ingested as DataFrames
+    OUT/silver/<table>/             see `SILVER_SCHEMAS`
+    OUT/gold/<table>/               docs/gold.md
+    OUT/ingests/                    one row per commit: its number, time, kind, rows, and the version of every table
+    OUT/_commits/<number>-<id>.json the record of a commit
+    OUT/_state/*.parquet            the state of each broker after an ingest
+
+Tables are Delta tables. Executors write data files; nothing refers to them until the driver commits. A commit is
+decided by adding a row to `ingests`, which only one of several writers can do for a number; the row names the record,
+which lists the files. Then the record is applied to each table, once, because its number is a Delta transaction of that
+table. If the driver dies in between, the next writer applies the record. Readers use the newest record that is applied
+to all tables.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import dropwhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deltalake import Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from kwire.errors import KwireError
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store import delta_table
+from kwire.spark.store.delta_table import IncompatibleTable
+from kwire.spark.store.file_statistics import data_file
+from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, Layout, Record
+from kwire.spark.store.snapshot import Snapshot
+from kwire.storage.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+    from kwire.spark.store.record import DataFile
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+RECORDS_AGE = timedelta(hours=6)
+"""Age at which records, and the states that only they refer to, are deleted: the longest ingest or build that can
+commit beside other writers. Chosen, not measured; ten streams with a batch every five seconds leave 43,200 records."""
+
+RECORDS_KEPT = 16
+"""Number of newest records that are kept whatever their age: a reader may be about to open one."""
+
+RECORDS_SWEPT = 16
+"""Number of commits from one search for old records to the next one, which lists all records."""
+
+ATTEMPTS = 10
+"""Maximum number of attempts of a commit that conflicts with other writers."""
+
+MERGED_INGESTS = 64
+"""Number of small files of `ingests` that are merged into one."""
+
+
+class StoreInUse(KwireError, RuntimeError):
+    """Other processes write to the store `out` all the time."""
+
+    def __init__(self, out: str) -> None:
+        super().__init__(out)
+        self.out = out
+
+    def __str__(self) -> str:
+        return f"{self.out}: {ATTEMPTS} attempts conflicted with commits of other processes: try again later"
+
+
+class MissingFiles(KwireError, RuntimeError):
+    """Files of a commit were deleted before it; nothing was committed."""
+
+    def __init__(self, out: str, paths: Sequence[str]) -> None:
+        super().__init__(out, paths)
+        self.out = out
+        self.paths = paths
+
+    def __str__(self) -> str:
+        return (
+            f"{self.out}: {len(self.paths)} of the files to commit do not exist, such as {self.paths[0]}: another"
+            " program deleted them; run the ingest or the build again"
+        )
+
+
+class DamagedStore(KwireError, RuntimeError):
+    """A file that the store needs does not exist."""
+
+    def __init__(self, out: str, path: str) -> None:
+        super().__init__(out, path)
+        self.out = out
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.out}: {self.path} does not exist: run `kwire pipeline check --out {self.out}`"
+
+
+class ConcurrentCommit(KwireError, RuntimeError):
+    """Another writer has changed what a commit depends on: it must be computed again."""
+
+
+class NotAStore(KwireError, ValueError):
+    """`out` cannot be used as a store."""
+
+    def __init__(self, out: str, reason: str = "is a file: expected a folder for the tables") -> None:
+        super().__init__(out, reason)
+        self.out = out
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.out} {self.reason}"
+
+
+def layouts() -> dict[str, Layout]:
+    """Return the tables of bronze and silver, and `ingests`, by folder."""
+    import pyarrow as pa
+
+    from kwire.capture import SCHEMA
+
+    date = pa.field("date", pa.string())
+    ingests = pa.schema(
+        {
+            "number": pa.int64(),
+            "committed_at": pa.timestamp("us", tz="UTC"),
+            "kind": pa.string(),
+            "oldest": pa.timestamp("us", tz="UTC"),
+            "rows": pa.map_(pa.string(), pa.int64()),
+            "versions": pa.map_(pa.string(), pa.int64()),
+            "record": pa.string(),
+        }
+    )
+    found = {
+        INGESTS: Layout(ingests),
+        "bronze": Layout(SCHEMA.append(date), ("date",)),
+    }
+    for name, table in SILVER_SCHEMAS.items():
+        found[f"silver/{name}"] = Layout(table.arrow.append(date), ("date",))
+    return found
+
+
+class Store:
+    """The driver's view of the store.
+
+    Opening a store creates its tables if they do not exist, and changes nothing else.
+
+    Args:
+        out: the folder.
+        create: whether to create tables that do not exist.
+
+    Raises:
+        NotAStore: `out` is a file, or has no tables and `create` is false.
+        UnsupportedLocation: `out` has an unknown scheme.
+    """
+
+    def __init__(self, out: str, *, create: bool = True) -> None:
+        self.out = str(out)
+        self.location = Location.parse(out)
+        if self.location.is_path:
+            if Path(self.location.native).is_file():
+                raise NotAStore(self.out)
+            if create:
+                Path(self.location.native).mkdir(parents=True, exist_ok=True)
+        self._layouts = layouts()
+        self._writing = threading.Lock()
+        if self._open(INGESTS) is None:
+            if not create:
+                raise NotAStore(self.out, "has no tables of a pipeline")
+            self.create(self._layouts)
+        self.files = self.location.files()
+
+    # Reading
+
+    def snapshot(self, number: int | None = None, at: datetime | None = None) -> Snapshot:
+        """Return the tables after the newest commit, after commit `number`, or as they were at a time.
+
+        Raises:
+            ValueError: the commit is not known.
+        """
+        wanted = number is not None or at is not None
+        rows = self._rows_of(self.open_table(INGESTS), -1 if wanted else None)
+        if number is not None:
+            rows = list(dropwhile(lambda row: row["number"] != number, rows))
+        if at is not None:
+            rows = list(dropwhile(lambda row: row["committed_at"] > at, rows))
+        if wanted and not rows:
+            raise ValueError(
+                f"{self.out} has no commit {number}" if at is None else f"{self.out} has no commit at {at}"
+            )
+        for place, row in enumerate(rows):
+            versions = dict(row["versions"])
+            before = dict(rows[place + 1]["versions"]) if place + 1 < len(rows) else {}
+            snapshot = Snapshot(self.location, row["number"], versions, row["committed_at"])
+            if snapshot.is_applied([name for name in versions if versions[name] != before.get(name)]):
+                return snapshot
+        return Snapshot(self.location, 0, {})
+
+    def newest(self) -> Record:
+        """Return the newest record, which is not always applied yet.
+
+        Raises:
+            DamagedStore: a file of `ingests`, or the record, does not exist.
+        """
+        rows = self._rows_of(self.open_table(INGESTS), None)
+        return self._newest_of(rows)
+
+    def record(self, path: str) -> Record:
+        """Read a record.
+
+        Raises:
+            IncompatibleTable: a newer version of kwire wrote it.
+        """
+        with self.files.open_input_stream(path) as stream:
+            values = json.loads(stream.read())
+        if values["layout"] > LAYOUT:
+            raise IncompatibleTable(self.out, f"its layout is version {values['layout']}, expected at most {LAYOUT}")
+        return Record.of(values)
+
+    def oldest_poll_since(self, since: int, until: int) -> datetime | None:
+        """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
+        rows = self._rows_of(self.open_table(INGESTS), since)
+        found = (row["oldest"] for row in rows if since < row["number"] <= until)
+        return min((at for at in found if at is not None), default=None)
+
+    def has_replaced_rows(self, since: int, until: int) -> bool:
+        """Return whether commits after `since` up to `until` replaced rows of silver, as late frames do."""
+        rows = self._rows_of(self.open_table(INGESTS), since)
+        return any(row["kind"] == REOPENING for row in rows if since < row["number"] <= until)
+
+    # Writing
+
+    def transact(self, run: Callable[[Record], T]) -> T:
+        """Run a function that computes and commits a change to a record, again if another writer was faster.
+
+        Threads that share the store wait for one another.
+
+        Raises:
+            StoreInUse: every attempt conflicted with other writers.
+        """
+        with self._writing:
+            for _ in range(ATTEMPTS):
+                record = self.newest()
+                self.apply(record)
+                try:
+                    return run(record)
+                except ConcurrentCommit:
+                    log.warning("another process has changed %s: computing the commit again", self.out)
+        raise StoreInUse(self.out)
+
+    def commit(self, change: Change) -> Record:
+        """Commit a change. What others have committed since its base is kept.
+
+        Raises:
+            ConcurrentCommit: another writer has changed what the change depends on, or has committed for so long that
+                this is not known any more.
+            MissingFiles: files of the change do not exist.
+        """
+        self._check_files(change)
+        checked = change.base
+        while True:
+            ingests = self.open_table(INGESTS)
+            rows = self._rows_of(ingests, checked)
+            newest = self._newest_of(rows)
+            if change.is_empty(newest.progress) and change.base == newest.number:
+                return newest
+            for row in rows:
+                if row["number"] > checked and self._conflict(change, row["record"]):
+                    raise ConcurrentCommit
+            checked = newest.number
+            self.apply(newest)
+            record = self._decide(ingests, newest, change)
+            if record is not None:
+                self.apply(record)
+                if record.number % RECORDS_SWEPT == 0:
+                    self._delete_old_records(record)
+                return record
+
+    def apply(self, record: Record) -> None:
+        """Add and remove the files of a record in each table, unless that is done already."""
+        change = record.change
+        for name in change.tables:
+            delta_table.commit(
+                self.location.child(name).native,
+                record.number,
+                change.added.get(name, ()),
+                change.removed.get(name, ()),
+                data_change=change.data,
+            )
+
+    def create(self, tables: Mapping[str, Layout]) -> None:
+        """Create tables, or add the columns that they lack.
+
+        Raises:
+            IncompatibleTable: a column has another type.
+        """
+        self._layouts = {**self._layouts, **tables}
+        # `ingests` comes last: a store in which it exists has all tables.
+        for name in sorted(tables, key=lambda name: name == INGESTS):
+            delta_table.create(self.location.child(name).native, tables[name])
+
+    # Repair (`store_check`)
+
+    def open_table(self, name: str) -> DeltaTable:
+        """Open a table that exists.
+
+        Raises:
+            DamagedStore: it does not.
+        """
+        table = self._open(name)
+        if table is None:
+            raise DamagedStore(self.out, f"the table {name}")
+        return table
+
+    def readable_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `ingests`, newest first, without those of files that cannot be read."""
+        import pyarrow as pa
+
+        rows: list[dict[str, Any]] = []
+        for file in delta_table.files_of(self.open_table(INGESTS)):
+            with suppress(DamagedStore, pa.ArrowInvalid):
+                rows += self._read(file).to_pylist()
+        return sorted(rows, key=lambda row: -row["number"])
+
+    def record_numbers(self) -> list[int]:
+        """Return the numbers of all records, also of those that were never decided."""
+        return [_number_of(path) for path, _ in self._records()]
+
+    def restore(self, newest: Record, change: Change, lost: Sequence[DataFile]) -> Record:
+        """Commit a repair that continues a record, and remove the files of `ingests` that are lost.
+
+        Raises:
+            StoreInUse: another process has committed.
+        """
+        record = self._decide(self.open_table(INGESTS), newest, change, lost)
+        if record is None:
+            raise StoreInUse(self.out)
+        self.apply(record)
+        return record
+
+    # The steps of a commit
+
+    def _decide(
+        self, ingests: DeltaTable, newest: Record, change: Change, lost: Sequence[DataFile] = ()
+    ) -> Record | None:
+        """Write the next record and refer to it in `ingests`; None if another writer was faster."""
+        number = newest.number + 1
+        versions = {name: self.open_table(name).version() + 1 for name in change.tables}
+        missing = [name for name in self._layouts if name not in newest.progress.versions and name not in versions]
+        versions |= {name: self.open_table(name).version() for name in missing if name != INGESTS}
+        progress = newest.progress.after(change, versions)
+        released = sorted(newest.progress.states() - progress.states())
+        record = Record(number, progress, change, released)
+        path = f"{RECORDS}/{number:012}-{uuid.uuid4().hex}.json"
+        self._write(path, record.dump())
+        row = {
+            "number": number,
+            "committed_at": datetime.now(UTC),
+            "kind": change.kind,
+            "oldest": change.oldest,
+            "rows": list(change.rows.items()),
+            "versions": list(progress.versions.items()),
+            "record": path,
+        }
+        files = [file for file in delta_table.files_of(ingests) if file not in lost]
+        added, merged = self._write_rows(files, row)
+        transactions = [Transaction(delta_table.APPLICATION, number)]
+        transactions += [Transaction(stream, batch) for stream, batch in change.streams.items()]
+        try:
+            delta_table.write(ingests, [added], [*merged, *lost], transactions)
+        except (DeltaError, OSError) as error:
+            # When the answer to a successful request is lost, the client of the object store repeats the request, and
+            # the second one is refused. So a refused commit may be this one, which needs its files.
+            if self._is_decided(number, path):
+                return record
+            if not isinstance(error, CommitFailedError):
+                raise  # the request may still arrive: the files must stay
+            self.delete(path)
+            self.delete(f"{INGESTS}/{added.path}")
+            return None
+        return record
+
+    def _is_decided(self, number: int, path: str) -> bool:
+        """Return whether `ingests` refers to a record."""
+        return any(row["record"] == path for row in self._rows_of(self.open_table(INGESTS), number))
+
+    def _newest_of(self, rows: list[dict[str, Any]]) -> Record:
+        """Return the record of the first of these rows of `ingests`."""
+        if not rows:
+            return Record()
+        try:
+            return self.record(rows[0]["record"])
+        except FileNotFoundError:
+            raise DamagedStore(self.out, rows[0]["record"]) from None
+
+    def _conflict(self, change: Change, path: str) -> bool:
+        """Return whether a change conflicts with a record of another writer, or the record was deleted meanwhile."""
+        try:
+            return change.conflicts_with(self.record(path).change)
+        except FileNotFoundError:
+            return True
+
+    def _check_files(self, change: Change) -> None:
+        """Check that the files of a change exist: readers of all tables fail once one is committed that does not."""
+        from pyarrow.fs import FileType
+
+        paths = [f"{table}/{file.path}" for table, files in change.added.items() for file in files]
+        if missing := [info.path for info in self.files.get_file_info(paths) if info.type == FileType.NotFound]:
+            raise MissingFiles(self.out, missing)
+
+    def _write_rows(self, files: list[DataFile], row: dict[str, Any]) -> tuple[DataFile, list[DataFile]]:
+        """Write a row of `ingests`, together with those of small files if there are many of them."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = self._layouts[INGESTS].schema
+        rows = pa.Table.from_pylist([row], schema=schema)
+        merged = [file for file in files if file.rows < MERGED_INGESTS**2]
+        if len(merged) < MERGED_INGESTS:
+            merged = []
+        else:
+            rows = pa.concat_tables([*(self._read(file) for file in merged), rows])
+        path = f"{row['number']:012}-{uuid.uuid4().hex}.parquet"
+        footers: list[pq.FileMetaData] = []
+        pq.write_table(rows, f"{INGESTS}/{path}", filesystem=self.files, compression="zstd", metadata_collector=footers)
+        size = self.files.get_file_info(f"{INGESTS}/{path}").size
+        return data_file(path, {}, size, *footers), merged
+
+    def _delete_old_records(self, newest: Record) -> None:
+        """Delete records that are no longer needed, and the states that they have released."""
+        used = newest.progress.states()  # a record that was never decided has released states that are still used
+        for path, changed in self._records():
+            if _number_of(path) > newest.number - RECORDS_KEPT or changed > datetime.now(UTC) - RECORDS_AGE:
+                continue
+            with suppress(FileNotFoundError):  # another writer may delete it too
+                for state in set(self.record(path).released) - used:
+                    self.delete(state)
+            self.delete(path)
+
+    # Files
+
+    def list_files(self, *folders: str) -> list[tuple[str, datetime]]:
+        """Return the files below folders, with the times of their last changes."""
+        from pyarrow.fs import FileSelector, FileType
+
+        found = [
+            info
+            for folder in folders
+            for info in self.files.get_file_info(FileSelector(folder, allow_not_found=True, recursive=True))
+        ]
+        return [(info.path, info.mtime) for info in found if info.type == FileType.File]
+
+    def used_files(self) -> set[str]:
+        """Return the records that are kept, and the states that they refer to."""
+        used = set()
+        for path, _ in self._records():
+            record = self.record(path)
+            used |= {path, *record.progress.states(), *record.released}
+        return used
+
+    def _records(self) -> list[tuple[str, datetime]]:
+        """Return the paths and times of all records, without those that HDFS is writing: a dot precedes their names."""
+        return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
+
+    def _rows_of(self, ingests: DeltaTable, since: int | None) -> list[dict[str, Any]]:
+        """Return rows of `ingests`, newest first: at least those from number `since` on, or the last two."""
+        rows: list[dict[str, Any]] = []
+        # Names of files begin with the number of their newest row.
+        for file in reversed(delta_table.files_of(ingests)):
+            rows += reversed(self._read(file).sort_by("number").to_pylist())
+            if (since is None and len(rows) > 1) or (since is not None and rows[-1]["number"] <= since):
+                break
+        return rows
+
+    def _read(self, file: DataFile) -> pa.Table:
+        import pyarrow.parquet as pq
+
+        path = f"{INGESTS}/{file.path}"
+        try:
+            return pq.read_table(path, filesystem=self.files, schema=self._layouts[INGESTS].schema)
+        except FileNotFoundError:
+            raise DamagedStore(self.out, path) from None
+
+    def _open(self, name: str) -> DeltaTable | None:
+        return delta_table.open_table(self.location.child(name).native)
+
+    def _write(self, path: str, content: bytes) -> None:
+        if self.location.is_path:
+            self.files.create_dir(path.rpartition("/")[0])
+        with self.files.open_output_stream(path) as stream:
+            stream.write(content)
+
+    def delete(self, path: str) -> None:
+        """Delete a file; another process may have deleted it already."""
+        with suppress(FileNotFoundError):
+            self.files.delete_file(path)
+
+
+def _number_of(path: str) -> int:
+    """Return the number of the commit in the path of a record."""
+    return int(path.removeprefix(f"{RECORDS}/").partition("-")[0])

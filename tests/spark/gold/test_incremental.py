@@ -1,0 +1,168 @@
+"""Incremental builds give the same gold as one build, and a new hour reads only that hour.
+
+The recording of Kafka 3.9.1 is shifted so that the hour changes during the outage of broker 3: incidents, intervals,
+and votes last across the hour.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.spark import gold
+from kwire.spark.gold import config_changes, state
+from kwire.spark.pipeline import Pipeline
+from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store.commits import Store
+from tests.spark import random_history, recorded
+from tests.spark.bronze_rows import START, response, table, topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row as SparkRow
+    from pyspark.sql import SparkSession
+
+    from kwire.capture.rows import Row
+
+pytestmark = pytest.mark.usefixtures("one_shuffle_partition")
+
+HOUR = datetime(2026, 11, 21, 5, tzinfo=UTC)
+
+
+def shifted_recording() -> list[Row]:
+    """Return the recording, shifted so that broker 3 is killed seven seconds before the hour."""
+    rows = recorded.bronze("zk39-public")
+    shift = HOUR - (rows[0].polled_at + timedelta(seconds=60))
+    return [row._replace(polled_at=row.polled_at + shift) for row in rows]
+
+
+def contents(spark: SparkSession, out: Path) -> dict[str, list[Any]]:
+    found = recorded.tables(spark, out)
+    return {
+        each.name: sorted(map(comparable, found.table(each.name).drop("date", "hour").collect()))
+        for each in gold.TABLES
+    }
+
+
+def comparable(row: SparkRow) -> str:
+    """Return a row as text, without the order of the values that have none."""
+    values = row.asDict()
+    if values.get("partition_hashes") is not None:
+        values["partition_hashes"] = sorted(values["partition_hashes"])
+    return repr(values)
+
+
+def test_build_by_hours_equals_one_build(spark: SparkSession, tmp_path: Path) -> None:
+    import pyarrow.compute as pc
+
+    out = tmp_path / "by_hours"
+    whole = recorded.silver(shifted_recording())
+    for before in (True, False):
+        part = {}
+        for name, rows in whole.items():
+            kept = (pc.less if before else pc.greater_equal)(rows.column(SILVER_SCHEMAS[name].time), HOUR)
+            part[name] = rows.filter(kept)
+        recorded.commit_silver(part, out)
+        gold.build(spark, Store(str(out)))
+    by_hours, files = contents(spark, out), gold_files(out)
+    gold.build(spark, Store(str(out)))
+    assert gold_files(out) == files  # nothing is new
+
+    gold.build(spark, Store(str(out)), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)])  # from the first: all at once
+
+    assert gold_files(out).isdisjoint(files)
+    assert contents(spark, out) == by_hours
+
+
+@pytest.mark.parametrize("seed", [15])
+def test_random_history_in_random_builds_equals_one_build(seed: int, spark: SparkSession, tmp_path: Path) -> None:
+    random = Random(seed)
+    begin, rounds = HOUR + timedelta(minutes=25), 120
+    whole = random_history.silver(random, 4, begin, rounds)
+    ends = sorted(random.sample(range(6, rounds), 3))
+    start = HOUR
+    for end in (*ends, rounds):
+        stop = begin + end * random_history.INTERVAL
+        recorded.commit_silver(between(whole, start, stop), tmp_path / "parts")
+        gold.build(spark, Store(str(tmp_path / "parts")))
+        start = stop
+    recorded.commit_silver(whole, tmp_path / "whole")
+    gold.build(spark, Store(str(tmp_path / "whole")))
+
+    by_parts, by_one = contents(spark, tmp_path / "parts"), contents(spark, tmp_path / "whole")
+
+    assert by_parts == by_one
+    assert min(len(by_one[name]) for name in ("intervals", "leader_moves", "isr_events", "signals")) > 2
+
+
+def between(tables: dict[str, pa.Table], start: datetime, stop: datetime) -> dict[str, pa.Table]:
+    """Return the rows of silver in a time range."""
+    import pyarrow.compute as pc
+
+    part = {}
+    for name, rows in tables.items():
+        at = rows.column(SILVER_SCHEMAS[name].time)
+        part[name] = rows.filter(pc.and_(pc.greater_equal(at, pa.scalar(start)), pc.less(at, pa.scalar(stop))))
+    return part
+
+
+def gold_files(out: Path) -> set[Path]:
+    snapshot = Store(str(out)).snapshot()
+    return {Path(path) for table in gold.TABLES for path in snapshot.paths(table.folder)}
+
+
+def test_kept_config_polls_give_same_changes(spark: SparkSession, tmp_path: Path) -> None:
+    """An hour may begin before all polls, between rounds, or within a round."""
+    recorded.write_silver(recorded.bronze("zk39-public"), tmp_path)
+    silver = recorded.tables(spark, tmp_path)
+    configs = silver.table("configs").persist()
+    polls = config_changes.config_polls(silver.table("polls")).persist()
+    times = sorted(row.polled_at.replace(tzinfo=UTC) for row in polls.collect())
+    whole = config_changes.changes(configs, polls).sort("at", "resource", "key").collect()
+    assert len(whole) > 4
+    assert all(change.not_before is not None for change in whole)
+    changed = [change.at.replace(tzinfo=UTC) for change in whole]
+
+    for as_of in (times[0], changed[0], changed[0] + timedelta(milliseconds=10), changed[len(changed) // 2]):
+        kept = config_changes.polls_to_keep(polls, as_of).persist()
+        later = polls.where(polls.polled_at >= as_of)
+
+        found = config_changes.changes(configs, kept.unionByName(later)).sort("at", "resource", "key").collect()
+
+        wanted = [change for change, at in zip(whole, changed, strict=True) if at >= as_of]
+        assert [change for change in found if change.at.replace(tzinfo=UTC) >= as_of] == wanted
+        assert kept.count() <= 2 * 3 * 2  # the first and the last round of three brokers, two requests each
+
+
+def test_new_hour_reads_no_older_days(spark: SparkSession, tmp_path: Path) -> None:
+    """The build succeeds although files of older days are unreadable."""
+    day, hour = 24 * 3600, 3600
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    for number in (0, 1):
+        polls = [response(number * day + second, topic("a"), listed=(1, 2)) for second in range(0, 3 * hour, 600)]
+        pipeline.ingest(table(spark, tmp_path / "bronze", *polls))
+        pipeline.gold()
+    newest = f"date={START + timedelta(days=1):%Y-%m-%d}"
+    for name in ("silver/polls", "silver/partitions", "gold/signals", "gold/incidents", "gold/intervals"):
+        for file in (tmp_path / "out" / name).rglob("date=2*/**/*.parquet"):
+            if newest not in file.parts:
+                file.write_bytes(b"unreadable")
+
+    moves = [response(day + 3 * hour + at, topic("a", 2, epoch=1)) for at in (0, 600)]
+    pipeline.ingest(table(spark, tmp_path / "bronze", *moves))
+    pipeline.gold()
+
+    [move] = pipeline.table("leader_moves").collect()
+    assert (move.topic, move.at.replace(tzinfo=UTC)) == ("a", START + timedelta(seconds=day + 3 * hour))
+
+
+def test_one_state_per_day_is_kept_of_older_days() -> None:
+    hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
+
+    kept = sorted(set(hours) - state.superfluous(hours))
+
+    assert kept == [hours[0], hours[2], *hours[13:]]
