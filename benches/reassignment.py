@@ -32,11 +32,11 @@ from benches.administration import TOOLS
 from benches.figure import Figure
 from benches.program import print_figures
 from kwire.client.admin import AdminClient, ConfigResource, ConfigResourceType, ConfigSource, NewTopic
-from kwire.client.reassignment import read_snapshot
-from kwire.reassign import AssignmentFile, Balance, BrokerState, ClusterSnapshot, PartitionState, PlanRequest
-from kwire.reassign.plan import Plan, moves_of
-from kwire.reassign.planner import plan
-from kwire.reassign.throttle import RATES, REPLICAS
+from kwire.reassignment import AssignmentFile, Balance, BrokerState, ClusterSnapshot, PartitionState, PlanRequest
+from kwire.reassignment.plan import Plan, moves_of
+from kwire.reassignment.planning.planner import plan
+from kwire.reassignment.snapshot_reader import read_snapshot
+from kwire.reassignment.throttle import RATES, REPLICAS
 from kwire.testing import FakeCluster
 from kwire.testing.kafka import Kafka39, Kafka44
 from kwire.testing.kafka.jars import jars_of

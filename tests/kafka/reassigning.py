@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import confluent_kafka
 
 from kwire.client.admin import AdminClient, ConfigResource, ConfigResourceType, ConfigSource, TopicDescription
-from kwire.reassign.throttle import RATES, REPLICAS
+from kwire.reassignment.throttle import RATES, REPLICAS
 from tests.cli.administration import Operator
 from tests.cli.running import Running
 from tests.eventually import eventually_sync

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
-from kwire.client.reassignment.executor import ExecutionOptions, Executor
-from kwire.client.reassignment.run_folder import PLAN, RunFolder
-from kwire.client.reassignment.snapshot_reader import read_snapshot
-from kwire.reassign.assignment_file import AssignmentFile
-from kwire.reassign.journal import started_details
-from kwire.reassign.plan import moves_of
-from kwire.reassign.schedule import BatchLimits, batches
-from kwire.reassign.throttle import RATES
+from kwire.reassignment.assignment_file import AssignmentFile
+from kwire.reassignment.execution.executor import ExecutionOptions, Executor
+from kwire.reassignment.execution.journal import started_details
+from kwire.reassignment.execution.run_folder import PLAN, RunFolder
+from kwire.reassignment.plan import moves_of
+from kwire.reassignment.schedule import BatchLimits, batches
+from kwire.reassignment.snapshot_reader import read_snapshot
+from kwire.reassignment.throttle import RATES
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44
 from tests.eventually import eventually
 from tests.kafka.reassigning import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kwire.capture import Capture
 from tests.capture.sample_rows import metadata, response_row
 from tests.cli.running import Run, kwire
-from tests.reassign.snapshots import random_snapshot
+from tests.reassignment.snapshots import random_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

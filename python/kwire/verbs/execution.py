@@ -6,21 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.values import ReassignmentState
-from kwire.client.reassignment import RunFolder, read_snapshot
-from kwire.client.reassignment.run_folder import PLAN, ROLLBACK, is_over, newest_run, read_run, running_process
 from kwire.readable import duration_text, size_text
-from kwire.reassign.checks import cluster_problems, invalid_targets, stale_parts
-from kwire.reassign.errors import ReassignError
-from kwire.reassign.journal import started_details
-from kwire.reassign.plan import Plan, moves_of
-from kwire.reassign.schedule import BatchLimits, batches
+from kwire.reassignment.errors import ReassignError
+from kwire.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
+from kwire.reassignment.execution.journal import started_details
+from kwire.reassignment.execution.run_folder import (
+    PLAN,
+    ROLLBACK,
+    RunFolder,
+    is_over,
+    newest_run,
+    read_run,
+    running_process,
+)
+from kwire.reassignment.plan import Plan, moves_of
+from kwire.reassignment.schedule import BatchLimits, batches
+from kwire.reassignment.snapshot_reader import read_snapshot
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
 
 if TYPE_CHECKING:
-    from kwire.reassign.assignment_file import AssignmentFile
-    from kwire.reassign.plan import Move
-    from kwire.reassign.snapshot import ClusterSnapshot
+    from kwire.reassignment.assignment_file import AssignmentFile
+    from kwire.reassignment.plan import Move
+    from kwire.reassignment.snapshot import ClusterSnapshot
     from kwire.verbs.verb import Rows, Run
 
 __all__ = ["ExecutionRequest", "execute_file"]
@@ -114,7 +122,7 @@ def _steps(plan: Plan, planned: tuple[tuple[Move, ...], ...], rate: int | None) 
     data = f" and copy {size_text(plan.data)}" if plan.data else ""
     lines = [f"{len(plan.moves)} partitions change in {len(planned)} batches{data}"]
     if rate is not None and plan.data:
-        from kwire.reassign.simulator import simulate
+        from kwire.reassignment.simulator import simulate
 
         seconds = simulate(planned, rate).seconds
         lines.append(f"each broker sends and receives at most {size_text(rate)}/s: about {duration_text(seconds)}")

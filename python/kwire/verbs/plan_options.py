@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.client.reassignment import read_snapshot
-from kwire.reassign.errors import InvalidSnapshot
-from kwire.reassign.request import Balance
-from kwire.reassign.snapshot import ClusterSnapshot
+from kwire.reassignment.errors import InvalidSnapshot
+from kwire.reassignment.request import Balance
+from kwire.reassignment.snapshot import ClusterSnapshot
+from kwire.reassignment.snapshot_reader import read_snapshot
 from kwire.verbs.changes import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.reassign.plan import Plan
-    from kwire.reassign.request import PlanRequest
+    from kwire.reassignment.plan import Plan
+    from kwire.reassignment.request import PlanRequest
     from kwire.verbs.verb import Run
 
 __all__ = ["make_plan", "parse_balance", "snapshot_of"]
@@ -54,7 +54,7 @@ async def snapshot_of(run: Run, path: Path | None) -> ClusterSnapshot:
 def _snapshot_in(path: Path) -> ClusterSnapshot:
     try:
         if path.is_dir():
-            from kwire.client.reassignment.capture_snapshot import snapshot_of_capture
+            from kwire.reassignment.capture_snapshot import snapshot_of_capture
 
             return snapshot_of_capture(path)
         return ClusterSnapshot.from_json(path.read_text(encoding="utf-8"))
@@ -69,10 +69,10 @@ def make_plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
 
     Raises:
         InvalidArgument: the libraries for planning are missing.
-        InvalidRequest: see `kwire.reassign.planner.plan`, as for InfeasiblePlan.
+        InvalidRequest: see `kwire.reassignment.planning.planner.plan`, as for InfeasiblePlan.
     """
     try:
-        from kwire.reassign.planner import plan
+        from kwire.reassignment.planning.planner import plan
     except ImportError as error:
         raise InvalidArgument(f"planning needs {error.name}: install kwire[reassign]") from None
     return plan(snapshot, request)

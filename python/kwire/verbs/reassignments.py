@@ -6,19 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.client.reassignment import Executor, cluster_folder, newest_run, read_run
 from kwire.errors import KwireError
 from kwire.folder_lock import FolderLock
 from kwire.readable import bar, size_text
-from kwire.reassign.assignment_file import AssignmentFile
-from kwire.reassign.errors import InvalidAssignment
-from kwire.reassign.journal import Phase, RunState
+from kwire.reassignment.assignment_file import AssignmentFile
+from kwire.reassignment.errors import InvalidAssignment
+from kwire.reassignment.execution.executor import Executor
+from kwire.reassignment.execution.journal import Phase, RunState
+from kwire.reassignment.execution.run_folder import cluster_folder, newest_run, read_run
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.rows import column
 from kwire.verbs.verb import Failed
 
 if TYPE_CHECKING:
-    from kwire.client.reassignment import Measured, RunFolder
+    from kwire.reassignment.execution.executor import Measured
+    from kwire.reassignment.execution.run_folder import RunFolder
     from kwire.verbs.verb import Rows, Run
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.compat.log_dir_moves import ANY, Replica, active_moves, print_states, start_moves
 from kwire.compat.options import ScriptOption, UsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
+from kwire.reassignment.throttle import RATES, REPLICAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,13 +23,9 @@ if TYPE_CHECKING:
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 FAILURE = "Error: "
 TIMEOUT_MS = 10_000
-"""How long to wait until moves between log directories have started."""
-BROKER_THROTTLES = (
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-)
-TOPIC_THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+"""Default timeout in milliseconds until moves between log directories start: Kafka's `--timeout`."""
+LOG_DIR_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
+BROKER_THROTTLES = (*RATES, LOG_DIR_THROTTLE)
 
 
 async def run(run: ScriptRun) -> None:
@@ -227,7 +224,7 @@ async def _throttle(
     if rate is not None:
         await _throttle_brokers(run, admin, described, targets, rate)
     if log_dir_rate is not None:
-        await _limit(admin, {replica.broker for replica in log_dirs}, BROKER_THROTTLES[2:], log_dir_rate)
+        await _limit(admin, {replica.broker for replica in log_dirs}, (LOG_DIR_THROTTLE,), log_dir_rate)
         run.print(f"The replica-alter-dir throttle limit was set to {log_dir_rate} B/s")
 
 
@@ -258,12 +255,12 @@ async def _throttle_brokers(
                 brokers |= {*each.replicas, *added}
     changes = {
         ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(
-            set=dict(zip(TOPIC_THROTTLES, (",".join(leaders[name]), ",".join(followers[name])), strict=True))
+            set=dict(zip(REPLICAS, (",".join(leaders[name]), ",".join(followers[name])), strict=True))
         )
         for name in described
     }
     (await admin.alter_configs(changes)).raise_first()
-    await _limit(admin, brokers, BROKER_THROTTLES[:2], rate)
+    await _limit(admin, brokers, RATES, rate)
     run.print(f"The inter-broker throttle limit was set to {rate} B/s")
 
 
@@ -275,7 +272,7 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     brokers = sorted(each.id for each in (await admin.describe_cluster()).brokers)
     changes = {
         ConfigResource(ConfigResourceType.BROKER, str(id)): ConfigChange(delete=BROKER_THROTTLES) for id in brokers
-    } | {ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=TOPIC_THROTTLES) for name in topics}
+    } | {ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=REPLICAS) for name in topics}
     ids, names = ",".join(map(str, brokers)), ",".join(topics)
     run.print(f"Clearing broker-level throttles on broker{'s' if len(brokers) > 1 else ''} {ids}")
     run.print(f"Clearing topic-level throttles on topic{'s' if len(topics) > 1 else ''} {names}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kwire.client.reassignment import RunFolder
-from kwire.client.reassignment.run_folder import is_over, read_run
+from kwire.reassignment.execution.run_folder import RunFolder, is_over, read_run
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution_options import JournalFolder
 from kwire.verbs.reassignments import RunSummary, check_not_running, executor, explain, newest_run_of, summary

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from kwire.reassign.plan import BrokerLoad, Plan
-from kwire.reassign.request import PlanRequest
-from kwire.reassign.schedule import BatchLimits, batches
-from kwire.reassign.simulator import simulate
-from kwire.reassign.summary import summary_text
+from kwire.reassignment.plan import BrokerLoad, Plan
+from kwire.reassignment.request import PlanRequest
+from kwire.reassignment.schedule import BatchLimits, batches
+from kwire.reassignment.simulator import simulate
+from kwire.reassignment.summary import summary_text
 from kwire.verbs.plan_options import make_plan, parse_balance, snapshot_of
 from kwire.verbs.reassignments import parse_size
 from kwire.verbs.rows import column

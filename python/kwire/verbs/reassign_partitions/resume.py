@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.client.reassignment import RunFolder
-from kwire.client.reassignment.run_folder import is_over
-from kwire.reassign.journal import EventKind, Phase
+from kwire.reassignment.execution.journal import EventKind, Phase
+from kwire.reassignment.execution.run_folder import RunFolder, is_over
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution_options import JournalFolder
 from kwire.verbs.reassignments import RunSummary, check_not_running, explain, finished, follow, newest_run_of, summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.reassignment.run_folder import ROLLBACK, is_over
+from kwire.reassignment.execution.run_folder import ROLLBACK, is_over
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution import ExecutionRequest, execute_file
 from kwire.verbs.execution_options import BatchSize, JournalFolder, MovesPerBroker, Throttle

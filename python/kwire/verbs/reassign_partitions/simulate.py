@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.readable import duration_text
-from kwire.reassign.plan import moves_of
-from kwire.reassign.schedule import BatchLimits, batches
-from kwire.reassign.simulator import simulate as course_of
+from kwire.reassignment.plan import moves_of
+from kwire.reassignment.schedule import BatchLimits, batches
+from kwire.reassignment.simulator import simulate as course_of
 from kwire.verbs.changes import InvalidArgument
 from kwire.verbs.execution_options import BatchSize, MovesPerBroker
 from kwire.verbs.plan_options import snapshot_of

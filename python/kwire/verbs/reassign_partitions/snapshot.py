@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from kwire.client.reassignment import read_snapshot
+from kwire.reassignment.snapshot_reader import read_snapshot
 from kwire.verbs.verb import Argument, Rows, Run, verb
 
 

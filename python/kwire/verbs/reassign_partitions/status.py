@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from kwire.client.reassignment import newest_run, read_progress, read_run
-from kwire.client.reassignment.run_folder import is_over, running_process
 from kwire.readable import bar
-from kwire.reassign.snapshot import PartitionKey
+from kwire.reassignment.execution.progress import read_progress
+from kwire.reassignment.execution.run_folder import is_over, newest_run, read_run, running_process
+from kwire.reassignment.snapshot import PartitionKey
 from kwire.verbs.execution_options import JournalFolder
 from kwire.verbs.reassignments import explain, runs_of
 from kwire.verbs.rows import column
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from kwire.client.admin import AdminError
-    from kwire.client.reassignment import MoveProgress
+    from kwire.reassignment.execution.progress import MoveProgress
 
 
 @dataclass(frozen=True, slots=True)

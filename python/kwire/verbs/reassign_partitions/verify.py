@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.client.admin.values import ReassignmentState
-from kwire.reassign.plan import by_topic
+from kwire.reassignment.plan import by_topic
 from kwire.verbs.reassignments import read_file
 from kwire.verbs.verb import Argument, Failure, Rows, Run, Unhealthy, verb
 

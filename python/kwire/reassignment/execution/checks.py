@@ -1,0 +1,68 @@
+"""What is wrong with a plan, given the present state of its cluster. All functions return sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.reassignment.execution.health import listed, unexplained_partitions
+
+if TYPE_CHECKING:
+    from kwire.reassignment.assignment_file import AssignmentFile
+    from kwire.reassignment.snapshot import ClusterSnapshot
+
+__all__ = ["cluster_problems", "invalid_targets", "stale_parts"]
+
+
+def invalid_targets(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
+    """Return why a plan cannot be executed on a cluster at all."""
+    problems = []
+    if file.cluster_id is not None and file.cluster_id != snapshot.cluster_id:
+        problems.append(f"the plan is for cluster {file.cluster_id}, and this is cluster {snapshot.cluster_id}")
+    brokers = {each.id: each for each in snapshot.brokers}
+    used = sorted({broker for ids in file.targets.values() for broker in ids})
+    if unknown := [broker for broker in used if broker not in brokers]:
+        problems.append(f"broker {', '.join(map(str, unknown))} does not exist")
+    present = {
+        broker for key, ids in file.targets.items() if (state := snapshot.by_key.get(key)) for broker in state.replicas
+    }
+    down = [each for each in used if each in brokers and not brokers[each].is_live and each not in present]
+    if down:
+        problems.append(f"broker {', '.join(map(str, down))} is down")
+    return problems
+
+
+def stale_parts(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
+    """Return how the cluster differs from the one that the plan was made for."""
+    problems = []
+    if missing := [key for key in file.targets if key not in snapshot.by_key]:
+        problems.append(f"the plan moves partitions that do not exist any more: {listed(missing)}")
+    # Another order is accepted: a cancelled reassignment leaves its partitions in another order.
+    changed = [
+        key
+        for key, before in file.previous.items()
+        if (state := snapshot.by_key.get(key)) is not None
+        and set(state.replicas) not in (set(before), set(file.targets.get(key, ())))
+    ]
+    if changed:
+        problems.append(f"replicas have changed since the plan was made: {listed(changed)}")
+    return problems
+
+
+def cluster_problems(snapshot: ClusterSnapshot, moving: int) -> list[str]:
+    """Return why a cluster is not healthy enough for a first move.
+
+    Args:
+        moving: partitions that are being reassigned already.
+    """
+    problems = []
+    if moving:
+        problems.append(f"{moving} partitions are being reassigned already")
+    if down := [each.id for each in snapshot.brokers if not each.is_live]:
+        problems.append(f"broker {', '.join(map(str, down))} is down")
+    offline = [each.key for each in snapshot.partitions if each.leader is None]
+    if offline:
+        problems.append(f"partitions have no leader: {listed(offline)}")
+    behind = [key for key in unexplained_partitions(snapshot) if key not in set(offline)]
+    if behind:
+        problems.append(f"partitions are under-replicated: {listed(behind)}")
+    return problems

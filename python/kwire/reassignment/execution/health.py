@@ -1,0 +1,85 @@
+"""Whether a cluster is healthy enough to start or go on with a reassignment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from kwire.reassignment.plan import Move
+    from kwire.reassignment.snapshot import ClusterSnapshot, PartitionKey
+
+__all__ = ["LatencyWatch", "unexplained_partitions"]
+
+SHOWN = 3
+"""Partitions that a sentence names."""
+
+
+def unexplained_partitions(
+    snapshot: ClusterSnapshot, moves: Iterable[Move] = (), known: Collection[PartitionKey] = ()
+) -> list[PartitionKey]:
+    """Return partitions with replicas out of sync, or without leader, for which the moves are not the reason.
+
+    A replica that is being added is out of sync until it has copied the log.
+
+    Args:
+        moves: the moves in progress.
+        known: partitions that were in this state before the first move.
+    """
+    adding: Mapping[PartitionKey, tuple[int, ...]] = {move.key: move.added for move in moves}
+    return [
+        each.key
+        for each in snapshot.partitions
+        if each.isr is not None
+        and each.key not in known
+        and (
+            each.leader is None
+            or any(broker not in each.isr and broker not in adding.get(each.key, ()) for broker in each.replicas)
+        )
+    ]
+
+
+def listed(keys: Sequence[PartitionKey]) -> str:
+    """Return partitions as text, at most a few of them."""
+    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    return f"{', '.join(map(str, keys[:SHOWN]))}{more}"
+
+
+class LatencyWatch:
+    """Compares the latency of requests with what it was before the first move.
+
+    Args:
+        factor: how many times the latency before is too much.
+        least: seconds below which a latency is never too much.
+    """
+
+    SAMPLES = 5
+
+    def __init__(self, factor: float, least: float) -> None:
+        self._factor = factor
+        self._least = least
+        self._before: dict[int, list[float]] = {}
+        self._recent: dict[int, list[float]] = {}
+
+    def add(self, latencies: Mapping[int, float], *, moving: bool) -> None:
+        """Add a measurement.
+
+        Args:
+            latencies: seconds by broker.
+            moving: whether moves were in progress; measurements before are the base.
+        """
+        for broker, seconds in latencies.items():
+            samples = (self._recent if moving else self._before).setdefault(broker, [])
+            samples.append(seconds)
+            del samples[: -self.SAMPLES]
+
+    def slow_brokers(self) -> dict[int, tuple[float, float]]:
+        """Return by broker that is too slow its median seconds now and before."""
+        slow = {}
+        for broker, recent in self._recent.items():
+            before = sorted(self._before.get(broker, [0.0]))
+            base, now = before[len(before) // 2], sorted(recent)[len(recent) // 2]
+            if len(recent) == self.SAMPLES and now > max(self._least, self._factor * base):
+                slow[broker] = (now, base)
+        return slow

@@ -1,0 +1,49 @@
+"""How far moves are: bytes that new replicas have, of those that they are to have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.reassignment.snapshot import PartitionKey
+from kwire.reassignment.snapshot_reader import replica_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.client.admin.admin_client import AdminClient
+
+__all__ = ["MoveProgress", "read_progress"]
+
+
+class MoveProgress(NamedTuple):
+    """The progress of a partition.
+
+    Attributes:
+        done: bytes that the added replicas have.
+        total: bytes that they are to have.
+    """
+
+    done: int
+    total: int
+
+
+async def read_progress(
+    admin: AdminClient, adding: Mapping[PartitionKey, tuple[int, ...]]
+) -> dict[PartitionKey, MoveProgress]:
+    """Return the progress by partition. Partitions without a replica anywhere are left out.
+
+    Args:
+        adding: the brokers that receive replicas, by partition.
+    """
+    log_dirs = await admin.describe_log_dirs()
+    totals = replica_sizes(log_dirs)
+    done: dict[PartitionKey, int] = defaultdict(int)
+    for log_dir in log_dirs:
+        for each in log_dir.replicas:
+            key = PartitionKey(each.topic, each.partition)
+            if log_dir.broker in adding.get(key, ()):
+                done[key] += min(each.size, totals[key])
+    return {
+        key: MoveProgress(done[key], totals[key] * len(brokers)) for key, brokers in adding.items() if key in totals
+    }

@@ -1,0 +1,81 @@
+"""Read a snapshot of a cluster: brokers, partitions, and on Kafka their sizes and disks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from kwire.client.admin.values import TopicDescription
+from kwire.reassignment.snapshot import BrokerState, ClusterSnapshot, PartitionKey, PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.client.admin.admin_client import AdminClient
+    from kwire.client.admin.log_dirs import LogDir
+
+__all__ = ["read_snapshot"]
+
+
+async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSnapshot:
+    """Return a snapshot of a cluster.
+
+    Brokers that have replicas and are not running are part of it.
+
+    Args:
+        sizes: ask every broker for the sizes of its replicas. Clusters of the KIP-4 drafts have none.
+
+    Raises:
+        AdminError: a broker refused a request.
+        ConnectionFault: a live broker did not respond in time.
+    """
+    cluster = await admin.describe_cluster()
+    topics = [each for each in (await admin.describe_topics()).values() if isinstance(each, TopicDescription)]
+    log_dirs = await admin.describe_log_dirs() if sizes and admin.dialect == "kafka" else []
+    known = replica_sizes(log_dirs)
+    disks = _disks(log_dirs)
+    live = {each.id: each for each in cluster.brokers}
+    used = {broker for topic in topics for each in topic.partitions for broker in each.replicas}
+    brokers = tuple(
+        BrokerState(
+            broker,
+            live[broker].rack if broker in live else None,
+            broker in live,
+            *disks.get(broker, (None, None)),
+        )
+        for broker in sorted(live.keys() | used)
+    )
+    partitions = tuple(
+        PartitionState(
+            topic.name,
+            each.partition,
+            each.replicas,
+            known.get(PartitionKey(topic.name, each.partition)),
+            each.leader,
+            each.isr,
+        )
+        for topic in sorted(topics)
+        for each in topic.partitions
+    )
+    return ClusterSnapshot(brokers, partitions, cluster.cluster_id)
+
+
+def replica_sizes(log_dirs: Iterable[LogDir]) -> dict[PartitionKey, int]:
+    """Return the size of each partition: that of its largest replica."""
+    sizes: dict[PartitionKey, int] = {}
+    for log_dir in log_dirs:
+        for each in log_dir.replicas:
+            key = PartitionKey(each.topic, each.partition)
+            sizes[key] = max(sizes.get(key, 0), each.size)
+    return sizes
+
+
+def _disks(log_dirs: Iterable[LogDir]) -> dict[int, tuple[int, int]]:
+    """Return total and free bytes by broker. Directories with equal numbers are on one volume."""
+    volumes: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for each in log_dirs:
+        if each.total is not None and each.usable is not None:
+            volumes[each.broker].add((each.total, each.usable))
+    return {
+        broker: (sum(total for total, _ in each), sum(usable for _, usable in each)) for broker, each in volumes.items()
+    }

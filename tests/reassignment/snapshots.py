@@ -1,0 +1,49 @@
+"""Snapshots of clusters that do not exist, the same ones for the same arguments."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from kwire.reassignment import BrokerState, ClusterSnapshot, PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+GIB = 2**30
+
+
+def random_snapshot(
+    partitions: int,
+    brokers: int,
+    factor: int = 3,
+    *,
+    racks: int = 0,
+    empty: int = 0,
+    down: Collection[int] = (),
+    seed: int = 7,
+) -> ClusterSnapshot:
+    """Return a cluster with replicas on random brokers, spread over racks.
+
+    Args:
+        racks: how many racks; 0 for brokers without racks.
+        empty: how many of the last brokers have no replicas.
+        down: brokers that are not running.
+    """
+    drawn = random.Random(seed)
+    used = range(brokers - empty)
+    by_rack = [[each for each in used if each % racks == rack] for rack in range(racks)] or [[each] for each in used]
+    states = []
+    for index in range(partitions):
+        shuffled = [drawn.sample(each, len(each)) for each in drawn.sample(by_rack, len(by_rack))]
+        in_turn = [each[level] for level in range(max(map(len, shuffled))) for each in shuffled if level < len(each)]
+        replicas = tuple(in_turn[:factor])
+        size = int(drawn.lognormvariate(0, 1.5) * GIB)
+        states.append(PartitionState(f"topic-{index // 100:04}", index % 100, replicas, size, replicas[0], replicas))
+    return ClusterSnapshot(
+        tuple(
+            BrokerState(each, f"rack-{each % racks}" if racks else None, each not in down) for each in range(brokers)
+        ),
+        tuple(states),
+        "test-cluster",
+    )
