@@ -125,11 +125,14 @@ class Parameter(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...] | None:
-        """The values that can be chosen; None if the type is not an enumeration."""
+        """The values that can be chosen; None if the type is not an enumeration.
+
+        `UNKNOWN` is not one of them: it stands for values that a broker reports and kwire has no name for.
+        """
         if not (isinstance(self.type, type) and issubclass(self.type, Enum)):
             return None
         excluded = self.declared.excludes if isinstance(self.declared, Option) else ()
-        return tuple(each.value for each in self.type if each.value not in excluded)
+        return tuple(each.value for each in self.type if each.name != "UNKNOWN" and each.value not in excluded)
 
     @property
     def flag(self) -> bool:

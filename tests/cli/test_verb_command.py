@@ -11,11 +11,13 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 import yaml
 
 from kwire import verbs
 from kwire.cli.row_help import described_keys
+from kwire.cli.verb_command import verb_command
 from kwire.testing import FakeCluster
 from tests.cli.running import GOLDEN, environment, kwire, kwire_on_terminal
 from tests.cli.scripted_broker import raw_server, sized
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+REPEATABLE = "Can be given several times"
 REFUSED = (
     "127.0.0.1:1: cannot connect: [Errno 111] Connection refused: check the address, and that a broker listens there"
 )
@@ -35,6 +38,27 @@ REFUSED = (
 def cluster() -> Iterator[FakeCluster]:
     with FakeCluster(3, topics=["orders", "audit"], partitions=2) as cluster:
         yield cluster
+
+
+def test_help_says_which_options_can_be_repeated() -> None:
+    options = [
+        parameter
+        for noun in verbs.nouns()
+        for name in verbs.verbs(noun)
+        if (verb := verbs.find_verb(noun, name)) is not None
+        for parameter in verb_command(verb).params
+        if isinstance(parameter, click.Option)
+    ]
+    assert len(options) > 100
+    for option in options:
+        assert (REPEATABLE in (option.help or "")) == option.multiple, option.opts
+
+
+def test_help_of_a_repeatable_option_ends_with_its_default() -> None:
+    done = kwire("reassign-partitions", "plan", "--help")
+
+    text = " ".join(done.out.split())
+    assert f"Plan only topics that match this pattern. {REPEATABLE} [default: all]. " in text
 
 
 @for_rows(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from openapi_spec_validator import validate
 
@@ -10,6 +11,8 @@ from kwire import verbs
 from kwire.http.openapi import openapi_document, served_verbs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.http.server_process import ServerProcess
 
 
@@ -74,3 +77,38 @@ def test_secrets_are_fields_of_a_body() -> None:
     password = properties["application/json"]["schema"]["properties"]["password"]
     assert (password["format"], password["writeOnly"]) == ("password", True)
     assert password["description"] == "The new password."
+
+
+COMMAND_WORDS = re.compile(
+    r"exit code|several times|(?<!\w)--?\w|\boptions?\b|\bcommand\b|ctrl-c|\bprint|\bstdin\b|\bterminal\b"
+    r"|\bask(s|ed)?\b|\bhere\b|\bthis file\b|\bwrites? (a|the|this)\b",
+    re.IGNORECASE,
+)
+"""Words for the command line, which mean nothing to a client of the server."""
+
+
+def test_texts_have_no_words_of_the_command_line() -> None:
+    texts = list(_texts(openapi_document()))
+    assert len(texts) > 500
+    assert [text for text in texts if COMMAND_WORDS.search(text)] == []
+
+
+def test_values_of_enumerations_can_be_sent() -> None:
+    operations = [operation for path in openapi_document()["paths"].values() for operation in path.values()]
+    sent = [[operation.get("parameters"), operation.get("requestBody")] for operation in operations]
+    values = {value.upper() for choices in _values_of("enum", sent) for value in choices}
+    assert {"READ", "CLASSIC", "SCRAM-SHA-512"} <= values
+    assert "UNKNOWN" not in values
+
+
+def _texts(node: Any) -> Iterator[str]:
+    """Return every summary and description in a document."""
+    return (text for key in ("summary", "description") for text in _values_of(key, node) if isinstance(text, str))
+
+
+def _values_of(key: str, node: Any) -> Iterator[Any]:
+    """Return the values of a key at any depth."""
+    for name, child in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        if name == key:
+            yield child
+        yield from _values_of(key, child)

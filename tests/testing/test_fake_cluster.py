@@ -238,6 +238,16 @@ async def test_kip4_dialect() -> None:
         assert response.controller == response.brokers[0]
 
 
+async def test_kip4_lag_of_a_stopped_replica_is_unknown_although_it_stays_in_the_isr() -> None:
+    with FakeCluster(2, topics=["a"], partitions=1, dialect="kip4") as cluster:
+        cluster.shrink_isr("a", 0, 1)
+        cluster.stop_broker(2)
+        [topic] = (await send(cluster, TopicMetadataRequest_V1(topic_names=()))).topics
+        [partition] = topic.partitions
+        assert (partition.leader, partition.isr) == (-1, (2,))
+        assert [(each.replica_id, each.lag) for each in partition.replicas_lag] == [(1, -1), (2, -1)]
+
+
 # Unsupported and malformed requests.
 
 

@@ -108,12 +108,15 @@ def verb_command(verb: Verb[Any]) -> click.Command:
         if option.name == "output":  # describes the rows before click misses an argument
             option.callback, option.is_eager = partial(_on_output, verb), True
 
+    text = verb.help
+    if verb.ends_options:
+        text += "\n\nOptions of this command precede the first argument. Everything after it is passed on unchanged."
     examples = "".join(f"\n  kafka -b localhost:9092 {example}" for example in verb.examples)
     return click.Command(
         verb.name,
         callback=callback,
         params=[*parameters, *common],
-        help=f"{verb.help}\n\n\b\nExamples:{examples}" if examples else verb.help,
+        help=f"{text}\n\n\b\nExamples:{examples}" if examples else text,
         short_help=verb.help.partition("\n")[0],
         context_settings={"allow_interspersed_args": False} if verb.ends_options else None,
     )
@@ -168,8 +171,14 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         required=parameter.required,
         **given,
         metavar=declared.metavar,
-        help=declared.help,
+        help=_repeatable(declared.help) if parameter.many else declared.help,
     )
+
+
+def _repeatable(text: str) -> str:
+    """Return the help of an option that can be repeated, which other callers of a verb pass as a list."""
+    sentence, bracket, default = text.removesuffix(".").partition(" [")
+    return f"{sentence}. Can be given several times{bracket}{default}."
 
 
 def _run_command(verb: Verb[Any], values: dict[str, Any]) -> int:

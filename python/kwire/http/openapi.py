@@ -128,14 +128,14 @@ def _responses(verb: Verb[Any], row: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "rows": {"type": "array", "items": item},
         "warnings": {"type": "array", "items": {"type": "string"}},
-        "summary": {"type": "string", "description": "What a check has found."},
+        "summary": {"type": "string", "description": "The result of a check in one sentence."},
     }
     if files:
         texts = {each.name: {"type": "string", "description": each.declared.help} for each in files}
         fields["files"] = {
             "type": "object",
             "properties": texts,
-            "description": "Texts that the command writes to files.",
+            "description": "Contents of the files that the operation produces, by parameter.",
         }
     rows = {"type": "object", "properties": fields, "required": ["rows"]}
     error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}, **fields}}

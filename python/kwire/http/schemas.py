@@ -26,7 +26,7 @@ PLAIN: dict[Any, dict[str, Any]] = {
     bool: {"type": "boolean"},
     NoneType: {"type": "null"},
     bytes: {"type": "string", "description": "Hexadecimal."},
-    UUID: {"type": "string", "description": "URL-safe base64 without padding, as Kafka prints ids."},
+    UUID: {"type": "string", "description": "URL-safe base64 without padding, the text form of ids in Kafka."},
     datetime: {"type": "string", "format": "date-time"},
     Path: {"type": "string", "description": "The contents of the file."},
     Secret: {"type": "string", "format": "password", "writeOnly": True},

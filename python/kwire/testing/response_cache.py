@@ -17,7 +17,7 @@ from kwire.messages.kafka.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
+from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from kwire.messages.kip4 import structures
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import (
@@ -249,7 +249,7 @@ def _kip4_brokers(state: ClusterState) -> tuple[structures.Broker, ...]:
 
 
 def _to_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata_V1:
-    """Convert a topic to KIP-4. Replicas in sync have lag 0, others -1 (unknown)."""
+    """Convert a topic to KIP-4."""
     configs: Any = state.configs.get((TOPIC, topic.name or ""), {})
     return TopicMetadata_V1(
         topic_error_code=topic.error_code,
@@ -259,10 +259,7 @@ def _to_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata
                 partition_error_code=each.error_code,
                 partition_id=each.partition_index,
                 leader=each.leader_id,
-                replicas_lag=tuple(
-                    ReplicaLag(replica_id=replica, lag=0 if replica in each.isr_nodes else -1)
-                    for replica in each.replica_nodes
-                ),
+                replicas_lag=_lags(each),
                 isr=each.isr_nodes,
             )
             for each in topic.partitions
@@ -270,4 +267,12 @@ def _to_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata
         config_entries=tuple(
             structures.ConfigEntry(config_key=key, config_value=value) for key, value in configs.items()
         ),
+    )
+
+
+def _lags(partition: MetadataResponsePartition) -> tuple[ReplicaLag, ...]:
+    """Return the lag of each replica: 0 for a live one in the ISR, otherwise -1 for unknown, as nodes report it."""
+    in_sync = set(partition.isr_nodes).difference(partition.offline_replicas)
+    return tuple(
+        ReplicaLag(replica_id=replica, lag=0 if replica in in_sync else -1) for replica in partition.replica_nodes
     )

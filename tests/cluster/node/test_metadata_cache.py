@@ -92,6 +92,23 @@ def test_response_describes_brokers_topics_and_configs() -> None:
     assert leaderless.replicas_lag == (ReplicaLag(replica_id=2, lag=-1), ReplicaLag(replica_id=1, lag=-1))
 
 
+def test_lag_of_a_dead_replica_is_unknown() -> None:
+    rows: dict[str, tuple[tuple[int, ...], tuple[int, ...], list[int]]] = {
+        "all replicas in sync": ((1, 2), (), [0, 0]),
+        "a dead replica outside of the ISR": ((1,), (2,), [0, -1]),
+        "the last member of the ISR stays in it when its broker fails": ((2,), (2,), [-1, -1]),
+        "a failed member that the controller has not removed yet": ((1, 2), (1,), [-1, 0]),
+    }
+    for row, (isr, offline, expected) in rows.items():
+        metadata = MetadataCache()
+        metadata.update(update(topic("a", replace(state(0, 1, isr, (1, 2)), offline_replicas=offline))))
+
+        [partition] = describe(metadata).topics[0].partitions
+
+        assert [lag.lag for lag in partition.replicas_lag] == expected, row
+        assert partition.isr == isr, row
+
+
 def test_version_0_has_replicas_and_no_configs() -> None:
     metadata = MetadataCache()
     metadata.update(update(topic("a", state(0, 1, (1,), (1, 2)))))

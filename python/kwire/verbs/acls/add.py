@@ -25,12 +25,10 @@ async def add(
     resources: Annotated[
         list[str], Argument("The resources, such as topic:orders, topic:*, or cluster.", "TYPE:NAME", "acl-resources")
     ],
-    principal: Annotated[
-        list[str], Option("A principal, such as User:alice. Can be given several times.", "TYPE:NAME", "principals")
-    ],
+    principal: Annotated[list[str], Option("A principal, such as User:alice.", "TYPE:NAME", "principals")],
     operation: Annotated[
         list[AclOperation],
-        Option("An operation, such as READ. Can be given several times.", "OPERATION", excludes=("UNKNOWN", "ANY")),
+        Option("An operation, such as READ.", "OPERATION", excludes=("ANY",)),
     ],
     host: Annotated[list[str], Option("The address of clients [default: any].", "HOST")] = [],
     prefixed: Annotated[bool, Option("The names are prefixes of names.")] = False,

@@ -35,7 +35,7 @@ async def delete(
     ] = PatternType.ANY,
     all: Annotated[bool, Option("All ACLs of the cluster.")] = False,
 ) -> Rows[AclChange]:
-    """Delete the ACLs that match all options, and wait until no broker reports them."""
+    """Delete the ACLs that match all filters, and wait until no broker reports them."""
     filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
     if filters == [AclBindingFilter()] and not all:
         raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")

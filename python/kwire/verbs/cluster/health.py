@@ -29,7 +29,7 @@ class Problem:
 
 @verb(nothing="The cluster has no problems.", examples=("cluster health", "cluster health --output json"))
 async def health(run: Run) -> Rows[Problem]:
-    """Check for partitions that are offline or under-replicated, and for a controller. Problems are exit code 6.
+    """Check for partitions that are offline or under-replicated, and for a controller.
 
     Only topics that the user may describe are checked. If there is an authorizer and no topic is visible, that is a
     problem as well. So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.

@@ -15,7 +15,7 @@ from kwire.verbs.verb import Argument, Danger, Rows, Run, verb
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
-    """A config that differs from the file.
+    """A config that differs from the document.
 
     Attributes:
         resource: the resource, such as `broker/default` or `topic/orders`.
@@ -39,9 +39,9 @@ class ConfigChanged:
 )
 async def apply(
     run: Run,
-    file: Annotated[Path, Argument("What `configs export --output json` prints, changed.", "FILE", document=True)],
+    file: Annotated[Path, Argument("The rows of `configs export` in JSON, changed.", "FILE", document=True)],
 ) -> Rows[ConfigChanged]:
-    """Make the configs of the resources in a file equal to it. Other resources stay as they are."""
+    """Give resources the configs of a document. Other resources stay as they are."""
     wanted = read_configs(file)
     planned = await run.admin.apply_configs(wanted, validate_only=True)
     if planned and not run.dry_run:

@@ -25,7 +25,7 @@ class StoredConfig:
 
 @verb(dialects=("kip4",), examples=("configs export --output json > configs.json",))
 async def export(run: Run) -> Rows[StoredConfig]:
-    """Print what is stored for all brokers and topics, for `configs apply`."""
+    """Export what is stored for all brokers and topics, for `configs apply`."""
     stored = await run.admin.export_configs()
     return [
         StoredConfig(name_resource(resource), name, value)

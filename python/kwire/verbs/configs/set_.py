@@ -22,10 +22,8 @@ async def set_(
     run: Run,
     resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources")],
     values: Annotated[list[str], Argument("The configs to set.", "KEY=VALUE", "configs")],
-    append: Annotated[list[str], Option("Append to a list. Can be given several times.", "KEY=VALUE", "configs")] = [],
-    subtract: Annotated[
-        list[str], Option("Remove from a list. Can be given several times.", "KEY=VALUE", "configs")
-    ] = [],
+    append: Annotated[list[str], Option("Append to a list.", "KEY=VALUE", "configs")] = [],
+    subtract: Annotated[list[str], Option("Remove from a list.", "KEY=VALUE", "configs")] = [],
     force: Annotated[
         bool, Option("Set configs of brokers that the brokers do not report, such as those of a plugin.")
     ] = False,

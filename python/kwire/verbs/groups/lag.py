@@ -40,9 +40,9 @@ class Lag:
 async def lag(
     run: Run,
     groups: Annotated[list[str], Argument("Ids of the groups [default: all].", "GROUP", "groups")],
-    topic: Annotated[list[str], Option("Only these topics. Can be given several times.", "TOPIC", "topics")] = [],
-    partitions: Annotated[bool, Option("A line for each partition instead of each topic.")] = False,
-    total: Annotated[bool, Option("A line for each group instead of each topic.")] = False,
+    topic: Annotated[list[str], Option("Only these topics.", "TOPIC", "topics")] = [],
+    partitions: Annotated[bool, Option("A row for each partition instead of each topic.")] = False,
+    total: Annotated[bool, Option("A row for each group instead of each topic.")] = False,
 ) -> Rows[Lag]:
     """Show how many messages groups are behind, without joining them."""
     rows: Rows[Lag] = []

@@ -30,8 +30,8 @@ class GroupSummary:
 async def list_(
     run: Run,
     pattern: Annotated[str | None, Argument("Only groups that match, with * and ? as wildcards.")] = None,
-    type: Annotated[list[GroupType], Option("Only groups of this type. Can be given several times.")] = [],
-    state: Annotated[list[str], Option("Only groups in this state. Can be given several times.", "STATE")] = [],
+    type: Annotated[list[GroupType], Option("Only groups of this type.")] = [],
+    state: Annotated[list[str], Option("Only groups in this state.", "STATE")] = [],
 ) -> Rows[GroupSummary]:
     """List groups with their types and states."""
     return [

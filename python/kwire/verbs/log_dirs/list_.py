@@ -49,8 +49,8 @@ class Usage:
 )
 async def list_(
     run: Run,
-    by: Annotated[Grouping, Option("A line for each directory, broker, or topic.")] = Grouping.DIR,
-    broker: Annotated[list[int], Option("Only these brokers. Can be given several times.", "ID", "brokers")] = [],
+    by: Annotated[Grouping, Option("A row for each directory, broker, or topic.")] = Grouping.DIR,
+    broker: Annotated[list[int], Option("Only these brokers.", "ID", "brokers")] = [],
 ) -> Rows[Usage]:
     """List how much space the logs take and how much is left, the largest first."""
     dirs = await run.admin.describe_log_dirs(broker)

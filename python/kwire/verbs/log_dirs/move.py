@@ -46,7 +46,7 @@ async def move(
     run: Run,
     partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
     broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers")],
-    to: Annotated[str, Option("The log directory, as kafka log-dirs list prints it.", "PATH")],
+    to: Annotated[str, Option("The log directory, as `log-dirs list` reports it.", "PATH")],
 ) -> Rows[Move]:
     """Move replicas to another log directory of their broker."""
     wanted = await partitions_of(run.admin, partitions)

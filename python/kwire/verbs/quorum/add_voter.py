@@ -15,9 +15,7 @@ from kwire.verbs.verb import Argument, Danger, Option, Rows, Run, verb
 async def add_voter(
     run: Run,
     node: Annotated[int, Argument("Node id of the controller, which must be running.", "ID")],
-    listener: Annotated[
-        list[str], Option("An address of the controller. Can be given several times.", "NAME://HOST:PORT")
-    ],
+    listener: Annotated[list[str], Option("An address of the controller.", "NAME://HOST:PORT")],
     directory: Annotated[
         str | None, Option("The id of its metadata directory [default: as the quorum reports it].", "ID")
     ] = None,

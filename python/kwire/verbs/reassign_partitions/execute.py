@@ -31,8 +31,8 @@ async def execute(
     """Execute a plan batch by batch, and follow it to its end.
 
     It pauses by itself while partitions are under-replicated, or brokers slow, beyond what the moves explain. After
-    Ctrl-C or a crash, moves in progress continue on the brokers: `status` explains the state, `resume` continues, and
-    `cancel` ends the run.
+    an interruption or a crash, moves in progress continue on the brokers: `status` explains the state, `resume`
+    continues, and `cancel` ends the run.
     """
     request = ExecutionRequest(throttle, batch_size, moves_per_broker, not no_elections, force, journal)
     return await execute_file(run, read_file(file), request, f"Execute {file}")

@@ -80,11 +80,11 @@ async def plan(
     snapshot: Annotated[
         Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH", document=True)
     ] = None,
-    file: Annotated[Path | None, Option("Write the plan to this file, for `execute`.", "FILE")] = None,
+    file: Annotated[Path | None, Option("The file for the plan, which `execute` reads.", "FILE")] = None,
 ) -> Rows[PlanReport]:
     """Plan a reassignment with the least data to move, in Kafka's JSON form.
 
-    Replicas that are well placed stay. Without --balance, only what must move is moved. New brokers receive their share
+    Replicas that are well placed stay. Without `balance`, only what must move is moved. New brokers receive their share
     when something is balanced. The spread of partitions over racks never becomes worse.
     """
     rate = None if throttle is None else parse_size(throttle)

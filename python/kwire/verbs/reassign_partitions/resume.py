@@ -15,7 +15,7 @@ async def resume(
     run: Run,
     journal: JournalFolder = None,
 ) -> Rows[RunSummary]:
-    """Continue the newest run after Ctrl-C or a crash, and remove its throttles at the end."""
+    """Continue the newest run after an interruption or a crash, and remove its throttles at the end."""
     path, state = await newest_run_of(run, journal)
     if is_over(state):
         raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to do")

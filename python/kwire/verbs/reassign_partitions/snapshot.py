@@ -27,9 +27,9 @@ class WrittenSnapshot:
 
 @verb(examples=("reassign-partitions snapshot cluster.json",))
 async def snapshot(
-    run: Run, file: Annotated[Path, Argument("Where to write the snapshot.", "FILE")]
+    run: Run, file: Annotated[Path, Argument("The file for the snapshot.", "FILE")]
 ) -> Rows[WrittenSnapshot]:
-    """Write a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
+    """Take a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
     found = await read_snapshot(run.admin)
     run.files.write(file, found.to_json())
     return [WrittenSnapshot(str(file), len(found.brokers), len(found.partitions))]

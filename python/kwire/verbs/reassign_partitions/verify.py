@@ -33,7 +33,7 @@ class VerifiedPartition:
 async def verify(
     run: Run, file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)]
 ) -> Rows[VerifiedPartition]:
-    """Check whether partitions have the replicas of a plan. The exit code is 6 if some do not."""
+    """Check whether partitions have the replicas of a plan."""
     targets = by_topic(read_file(file).targets)
     rows: Rows[VerifiedPartition] = []
     incomplete = 0

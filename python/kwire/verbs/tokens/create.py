@@ -17,7 +17,7 @@ from kwire.verbs.verb import Danger, Option, Rows, Run, verb
 )
 async def create(
     run: Run,
-    hmac_file: Annotated[Path, Option("Write the secret of the token to this new file, for its owner only.", "FILE")],
+    hmac_file: Annotated[Path, Option("A new file for the secret of the token, readable by its owner only.", "FILE")],
     owner: Annotated[
         str | None,
         Option("The principal that the token acts as, such as User:alice [default: you].", "TYPE:NAME", "principals"),

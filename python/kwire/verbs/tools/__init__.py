@@ -1,1 +1,1 @@
-"""Tools: list and run them, here or on the nodes of a KIP-4 cluster."""
+"""Tools: list and run them, locally or on the nodes of a KIP-4 cluster."""

@@ -36,10 +36,10 @@ class ToolSummary:
 async def list_(
     run: Run,
     broker: Annotated[
-        str | None, Option("List the tools of this node: an id, or `any` [default: those installed here].", "ID")
+        str | None, Option("List the tools of this node: an id, or `any` [default: installed locally].", "ID")
     ] = None,
 ) -> Rows[ToolSummary]:
-    """List the tools that are installed here, or those that a node runs."""
+    """List the tools that are installed locally, or those that a node runs."""
     if broker is not None:
         result = await run.admin.run_tool("help", broker_id=parse_node(broker))
         lines = (line.partition("\t") for line in result.output.splitlines())

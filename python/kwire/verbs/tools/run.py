@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool has printed.
+    """The output of a tool.
 
     Attributes:
         name: the name of the tool.
@@ -66,15 +66,14 @@ def _danger(arguments: Mapping[str, Any]) -> Danger:
 async def run(
     run: Run,
     tool: Annotated[str, Argument("The name of the tool.", "TOOL", "tools")],
-    arguments: Annotated[list[str], Argument("Its arguments, also options.", "ARGUMENT")],
+    arguments: Annotated[list[str], Argument("The arguments of the tool.", "ARGUMENT")],
     broker: Annotated[
-        str | None, Option("Run it on this node: an id, or `any` [default: here, if it is installed here].", "ID")
+        str | None, Option("Run it on this node: an id, or `any` [default: run it locally, if installed].", "ID")
     ] = None,
 ) -> Rows[ToolOutput]:
-    """Run a tool here, or on a node of a KIP-4 cluster.
+    """Run a tool locally, or on a node of a KIP-4 cluster.
 
-    Options of this command precede the name of the tool. Everything after the name belongs to the tool. On a node, the
-    tool runs once: it is not repeated if the response is lost.
+    On a node, the tool runs once: it is not repeated if the response is lost.
     """
     found = _find(tool)
     node = None if broker is None else parse_node(broker)

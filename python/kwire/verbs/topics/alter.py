@@ -21,12 +21,8 @@ async def alter(
     names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")],
     partitions: Annotated[int | None, Option("The new number of partitions.", "N", short="-p")] = None,
     replication_factor: Annotated[int | None, Option("The new number of replicas.", "N", short="-r")] = None,
-    config: Annotated[
-        list[str], Option("A config to set. Can be given several times.", "KEY=VALUE", "topic-configs")
-    ] = [],
-    delete_config: Annotated[
-        list[str], Option("A config to delete. Can be given several times.", "KEY", "topic-configs")
-    ] = [],
+    config: Annotated[list[str], Option("A config to set.", "KEY=VALUE", "topic-configs")] = [],
+    delete_config: Annotated[list[str], Option("A config to delete.", "KEY", "topic-configs")] = [],
     replica_assignment: Annotated[
         str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B")
     ] = None,

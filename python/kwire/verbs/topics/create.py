@@ -27,9 +27,7 @@ async def create(
         int | None,
         Option("Number of replicas of each partition [default on Apache Kafka: that of the cluster].", "N", short="-r"),
     ] = None,
-    config: Annotated[
-        list[str], Option("A config of the topics. Can be given several times.", "KEY=VALUE", "topic-configs")
-    ] = [],
+    config: Annotated[list[str], Option("A config of the topics.", "KEY=VALUE", "topic-configs")] = [],
     replica_assignment: Annotated[
         str | None, Option("The brokers of each partition, in place of the numbers, such as 1:2,2:3.", "B:B,B:B")
     ] = None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def abort(
     run: Run,
     partition: Annotated[str, Argument("The partition as TOPIC:N.", "TOPIC:N", "topics")],
-    start_offset: Annotated[int, Option("Where the transaction starts, as find-hanging shows it.", "OFFSET")],
+    start_offset: Annotated[int, Option("Where the transaction starts, as `find-hanging` reports it.", "OFFSET")],
     older_than: OlderThan = MAX_TRANSACTION_TIMEOUT_MS // 1000,
 ) -> Rows[Change]:
     """End a hanging transaction of a partition with an abort marker. Its records are lost.

@@ -26,9 +26,7 @@ class TransactionSummary:
 )
 async def list_(
     run: Run,
-    state: Annotated[
-        list[str], Option("Only these states, such as Ongoing. Can be given several times.", "STATE")
-    ] = [],
+    state: Annotated[list[str], Option("Only these states, such as Ongoing.", "STATE")] = [],
 ) -> Rows[TransactionSummary]:
     """List transactional ids with the states of their transactions."""
     return [
