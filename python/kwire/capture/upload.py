@@ -107,7 +107,7 @@ class PeriodicUpload:
     last one raises its error.
 
     Args:
-        folder: the capture, which may not exist yet.
+        folder: the capture, which might not exist yet.
         place: a path or URI.
         every: seconds between uploads; without newly closed segments, the place is not asked.
         is_staging: whether uploaded segments are deleted from the folder.

@@ -172,8 +172,8 @@ def _store_annotations(namespace: dict[str, Any]) -> None:
     """Replace the function that computes the annotations of a class body (PEP 649) by the annotations.
 
     From CPython 3.14 on, a body has such a function unless its module imports `annotations` from `__future__`. The
-    values are those that a body has up to 3.13. If a name is not defined yet, which was an error there, all of them are
-    texts, as with the import.
+    annotations are evaluated, as CPython up to 3.13 did. If one names something that is not defined yet, which was an
+    error there, all annotations are strings, as with the import.
     """
     if sys.version_info >= (3, 14):
         from annotationlib import Format, call_annotate_function

@@ -2,7 +2,7 @@
 
 - A request carries a token in the header Authorization, never in its address. Each token has a name and a role.
 - A client certificate is an alternative. Browsers present it on their own, so requests from other origins are refused.
-- Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages may not:
+- Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages must not:
   a request must name a loopback address in the header Host (DNS rebinding), and must not come from another origin.
 - A right token is always accepted: many clients share the address of a proxy. An address that sends too many wrong
   tokens is answered 429 instead of 401 (`GuessLimit`).

@@ -71,5 +71,5 @@ async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[Delegation
     tokens = {each.token_id: each for each in await admin.describe_delegation_tokens()}
     for each in ids:
         if each not in tokens:
-            raise InvalidArgument(f"delegation token {each!r} does not exist, or this user may not describe it")
+            raise InvalidArgument(f"delegation token {each!r} does not exist, or this user cannot describe it")
     return [tokens[each] for each in dict.fromkeys(ids)]

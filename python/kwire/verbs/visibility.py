@@ -1,4 +1,4 @@
-"""Resources that a user can see. Brokers leave out what a user may not describe, without an error.
+"""Resources that a user can see. Brokers leave out what a user cannot describe, without an error.
 
 A check finds no problem in what is not visible, so that a missing permission would make it green.
 """
@@ -35,7 +35,7 @@ class Visibility(Enum):
     Attributes:
         ALL: everything, since the cluster has no authorizer.
         AUTHORIZED: what ACLs allow; the user may describe the cluster, as administrators and their monitoring may.
-        LIMITED: what ACLs allow; the user may not even describe the cluster.
+        LIMITED: what ACLs allow; the user cannot even describe the cluster.
     """
 
     ALL = auto()

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from kwire.messages.headers import RequestHeader
 
 BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
-"""What a client may send before it is authenticated on a listener with SASL."""
+"""Requests accepted before authentication on a listener with SASL."""
 ADMINISTRATION = (*BEFORE_AUTHENTICATION, ClusterMetadataRequest, AdminRequest, UpdateMetadataRequest)
-"""What may be sent on a connection that exceeds a limit: what a command needs to change the limit again, and what the
-controller sends."""
+"""Requests accepted on a connection that exceeds a limit, so that an administrator can raise the limit again and the
+controller can update the node."""
 UNKNOWN = Subject()
 """The subject of such a request."""
 

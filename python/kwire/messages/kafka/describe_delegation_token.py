@@ -17,7 +17,7 @@ class DescribeDelegationTokenRequest(
     """Requests the tokens of owners."""
 
     owners: nullable[array[DescribeDelegationTokenOwner]]
-    """The owners; None for all owners, empty for none. Tokens that the client may not describe are left out."""
+    """The owners; None for all owners, empty for none. Tokens that the client cannot describe are left out."""
 
 
 class DescribeDelegationTokenOwner(Struct):

@@ -11,7 +11,7 @@ woken after each build of gold, so neither a slow sink nor a failing one delays 
 | the third such failure in a row, or a pause that the sink asked for | the round ends |
 | `STRIKES` rounds failed at this notice, but others were accepted | dead letter |
 
-A sink that accepts nothing is taken for unavailable: its notices are kept, and the time between rounds doubles up to
+While a sink accepts nothing, its notices wait without becoming dead letters, and the time between rounds doubles up to
 `LONGEST_BACKOFF`.
 """
 

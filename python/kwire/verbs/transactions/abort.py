@@ -38,10 +38,10 @@ async def abort(
     if match is None:
         raise InvalidArgument(await _why_not(run, named, start_offset, older_than))
     producer = match.producer
-    if match.transactional_id is None:  # brokers leave out ids that the user may not describe
+    if match.transactional_id is None:  # brokers leave out ids that the user cannot describe
         run.warn(
             f"no coordinator reports a transactional id of producer {producer.producer_id}: it has expired, or this "
-            "user may not describe it, and then the transaction can be alive."
+            "user cannot describe it, and then the transaction can be alive."
         )
     if run.dry_run:
         return [Change(str(named), "would be aborted", 1)]
