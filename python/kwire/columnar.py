@@ -73,6 +73,8 @@ class NoSuchRows(KwireError, ValueError):
         self.paths = tuple(paths)
 
     def __str__(self) -> str:
+        if not self.paths:
+            return f"{self.message} has no array of structs for rows: pass rows='' for one row per message"
         known = ", ".join(repr(path) for path in ("", *self.paths))
         return f"{self.message} has no array {self.rows!r} for rows: expected one of {known}"
 

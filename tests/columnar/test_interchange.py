@@ -12,6 +12,7 @@ import pytest
 
 import kwire
 from kwire import frame
+from kwire.messages.kafka import SaslAuthenticateRequest
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from tests.columnar.expected import expected_rows
 from tests.for_rows import for_rows
@@ -141,6 +142,15 @@ def test_unknown_rows_error_lists_the_valid_rows() -> None:
     for rows in ("topic", "topics.", ".", "topics.partitions.leader_id", "controller_id"):
         with pytest.raises(kwire.KwireError, match="no array"):
             kwire.columns_schema(MetadataResponse, version=1, rows=rows)
+
+
+def test_rows_of_a_message_without_arrays_are_the_messages() -> None:
+    with pytest.raises(kwire.KwireError) as raised:
+        kwire.columns(SaslAuthenticateRequest, [b"\x00\x00\x00\x00"], version=1)
+    assert str(raised.value) == (
+        "SaslAuthenticateRequest has no array of structs for rows: pass rows='' for one row per message"
+    )
+    assert len(kwire.columns(SaslAuthenticateRequest, [b"\x00\x00\x00\x00"], version=1, rows="")) == 1
 
 
 def test_undeclared_version_is_rejected() -> None:

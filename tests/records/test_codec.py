@@ -424,11 +424,23 @@ def test_invalid_values_are_rejected(codec: str, record: Any, kind: str, path: t
 
 
 @for_rows("codec", CODECS)
-def test_both_codecs_give_the_same_reason(codec: str) -> None:
+@for_rows(
+    ("record", "error"),
+    [
+        ((0, 0, None, 1.5), "records[0].value: wrong_type: expected bytes or None, found float"),
+        ((0, 0, None, None, [("a", b"")]), "records[0].headers: wrong_type: expected a tuple, found list"),
+        (
+            (0, 0, None, None, (["a", b""],)),
+            "records[0].headers[0]: wrong_type: expected a Header or a tuple of key and value, found list",
+        ),
+    ],
+)
+def test_both_codecs_give_the_same_reason(codec: str, record: Any, error: str) -> None:
+    """Other clients have lists of headers."""
     fields = fields_of(RecordBatch(base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, records=()))
     with pytest.raises(EncodeError) as raised:
-        CODECS[codec].encode(fields, ((0, 0, None, 1.5),), None)
-    assert str(raised.value) == "records[0].value: wrong_type: expected bytes or None, found float"
+        CODECS[codec].encode(fields, (record,), None)
+    assert str(raised.value) == error
 
 
 @for_rows(
