@@ -7,13 +7,17 @@ DIST ?= dist
 OPTIONS ?=
 BIN := .venv/bin
 PYTEST = $(BIN)/python -m pytest $(OPTIONS)
-QUICK := --ignore=tests/kafka --ignore=tests/release --ignore=tests/spark --ignore=tests/report --ignore=tests/test_demo.py
+# Folders with a target of their own.
+OTHERS := --ignore=tests/kafka --ignore=tests/release --ignore=tests/lint
+# The files with such tests; collecting all files would take longer than some of them.
+PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' pytest.mark.programs tests)
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
 # Many tests wait for brokers or timers, so one process more than processors keeps them busy.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
+PARALLEL = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
+.PHONY: help setup demo test test-programs test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -23,9 +27,12 @@ setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11
 demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a large one, a live one (needs Java 17+)
 	$(BIN)/python -m examples.demo
 
-test: setup ## run all tests, Rust's and Python's, but those of test-kafka and test-release
+test: setup ## run the tests of Rust and Python that need neither the network nor other programs than Java
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(PYTEST) --ignore=tests/kafka --ignore=tests/release --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
+	$(PYTEST) $(OTHERS) -m 'not programs' $(PARALLEL) --durations=20
+
+test-programs: setup ## run the tests that need the network, a browser, tmux, Valgrind, or several Sparks
+	$(PYTEST) -m programs $(PARALLEL) --durations=20 $(PROGRAMS)
 
 test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
 	$(PYTEST) tests/kafka
@@ -39,10 +46,10 @@ miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly R
 
 soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py tests/cluster/node/test_random_features.py tests/cluster/node/test_random_settings.py
-	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py
+	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py tests/spark/store/test_faults.py
 
 coverage: setup ## run the tests of the package and fail below the coverage in pyproject.toml
-	$(BIN)/python -m pytest $(QUICK) --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(OTHERS) --ignore=tests/spark --ignore=tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
 
 stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
 	$(BIN)/python -m kwire.messages.stubs

@@ -13,6 +13,7 @@ check ruff check .
 check ruff format --check .
 check scripts/mypy.sh
 check pyright
+check python -m pytest -q tests/lint
 check lint-imports
 check python -m mypy.stubtest kwire._kwire
 check cargo fmt --all --check

@@ -18,16 +18,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
-SLOWEST_FIRST = ("tests/spark", "tests/test_demo.py", "tests/cluster", "tests/report")
+    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+
+SLOWEST_FIRST = ("tests/spark", "tests/cluster", "tests/report")
 
 settings.register_profile(
     "quick",
     derandomize=True,
     database=None,
     deadline=None,  # the machine may be busy; time is measured elsewhere
-    max_examples=100,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("brief", settings.get_profile("quick"), max_examples=20)  # each CPython, and debug builds
@@ -45,6 +47,15 @@ settings.load_profile("quick")
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(SLOWEST_FIRST))
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[EmbeddedZooKeeper]:
+    """The ZooKeeper of this process, for tests that leave it running; each test uses a chroot of its own."""
+    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+
+    with EmbeddedZooKeeper(force_sync=False, tick=0.2) as server:  # sessions may be as short as 0.4 s
+        yield server
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from examples.demo.__main__ import PARTS
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).parent.parent
 
 IN_THIS_ORDER = r"\n(?s:.*)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.cluster.zookeeper import ConsumerOffset, connect, make_path
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator
@@ -13,6 +15,8 @@ from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.programs
 
 
 async def test_the_session_of_the_seed(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from kwire.testing import FakeCluster
 
+pytestmark = pytest.mark.programs
+
 TOKEN = "page-0123456789abcdef"
 
 

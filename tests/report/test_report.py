@@ -344,6 +344,7 @@ def test_story_of_a_broker_that_is_still_down_is_kept(tmp_path: Path) -> None:
     assert [story.subject for story in kept] == ["broker 2", "topic t5"]
 
 
+@pytest.mark.programs
 def test_page_in_a_browser_finds_a_topic_and_fits_the_screen(tmp_path: Path) -> None:
     long = "a-topic-with-a-long-name." * 8
     states = [state(f"{long}{n}", 0, 1, (1, 2), 29, under_replicated=True) for n in range(40)]

@@ -9,7 +9,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.spark.spark_versions import run_program
+
+pytestmark = pytest.mark.programs
 
 PROGRAM = """
 import json, sys

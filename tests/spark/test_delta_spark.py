@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from kwire.spark.store.commits import Store
 from kwire.testing.kafka.jars import jars_of
 from tests.spark.spark_versions import run_program
+
+pytestmark = pytest.mark.programs
 
 TABLES = ("polls", "partitions", "intervals", "incidents")
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from kwire.capture.rows import Row
 
+pytestmark = pytest.mark.programs
+
 ENDS = (30, 62, 76, 90)
 """Seconds of the recording at which parts end; the last one has the return of a killed broker."""
 

@@ -84,7 +84,7 @@ def _commit_all(out: str, name: str) -> None:
         commit(store, f"{name}{number}")
 
 
-@pytest.mark.parametrize("storage", ["s3", "hdfs"])
+@pytest.mark.parametrize("storage", ["s3", pytest.param("hdfs", marks=pytest.mark.programs)])
 def test_two_processes_write_to_shared_storage(storage: str, request: pytest.FixtureRequest) -> None:
     out: str = request.getfixturevalue(storage)
     store = Store(out)
@@ -103,6 +103,7 @@ def test_two_processes_write_to_shared_storage(storage: str, request: pytest.Fix
     assert clusters(Store(out.replace("s3a:", "s3:"))) == everywhere(*names)
 
 
+@pytest.mark.programs
 @pytest.mark.usefixtures("one_shuffle_partition")
 def test_pipeline_and_report_run_on_hdfs(
     spark: SparkSession, hdfs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -121,6 +122,7 @@ def test_pipeline_and_report_run_on_hdfs(
     assert f"{hdfs}-other does not exist" in capsys.readouterr().err
 
 
+@pytest.mark.programs
 @pytest.mark.usefixtures("one_shuffle_partition")
 def test_uploaded_capture_is_ingested_and_streamed(spark: SparkSession, hdfs: str, tmp_path: Path) -> None:
     folder, out, place = tmp_path / "capture", tmp_path / "out", hdfs
@@ -194,6 +196,7 @@ def test_error_of_an_object_store_is_one_line() -> None:
     assert str(raised.value).isprintable()
 
 
+@pytest.mark.programs
 def test_pipeline_command_captures_cluster_into_hdfs(hdfs: str, tmp_path: Path) -> None:
     with FakeCluster(brokers=2, topics=3) as cluster:
         arguments = ["--bootstrap", cluster.bootstrap, "--out", hdfs, "--stream", "--seconds", "2", "--interval", "0.2"]

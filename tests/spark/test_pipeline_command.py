@@ -74,6 +74,7 @@ def finished(arguments: list[str], environment: dict[str, str], folder: Path) ->
     return done
 
 
+@pytest.mark.programs
 def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: dict[str, str]) -> None:
     submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local-cluster[2,1,600]"]
     recording, out = RECORDINGS / f"{RECORDING}.parquet", tmp_path / "out"
@@ -115,6 +116,7 @@ def outages(webhook: Webhook) -> list[dict[str, Any]]:
     return [body for body in webhook.bodies if body["commonLabels"].get("broker_id") == "2"]
 
 
+@pytest.mark.programs
 def test_live_cluster_is_streamed_to_gold_and_sinks(tmp_path: Path, environment: dict[str, str]) -> None:
     out = tmp_path / "out"
     webhook = Webhook()
@@ -145,6 +147,7 @@ def test_live_cluster_is_streamed_to_gold_and_sinks(tmp_path: Path, environment:
     assert stored(out, "polls").num_rows > 10
 
 
+@pytest.mark.programs
 def test_several_captures_are_streamed_completely(tmp_path: Path, environment: dict[str, str]) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]
     for number, folder in enumerate(folders):
@@ -162,6 +165,7 @@ def test_several_captures_are_streamed_completely(tmp_path: Path, environment: d
     }
 
 
+@pytest.mark.programs
 def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         [*MODULE, "--bootstrap", "127.0.0.1:1", "--out", (tmp_path / "out").as_uri(), "--seconds", "1"],
@@ -227,6 +231,7 @@ def test_invalid_options_are_rejected_before_spark_starts(
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
+@pytest.mark.programs
 def test_killed_driver_loses_and_repeats_nothing(
     spark: SparkSession, tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -26,6 +26,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> str:
     return f"http://127.0.0.1:{port}/jolokia"
 
 
+@pytest.mark.programs
 async def test_attributes_are_printed_as_csv(agent: str) -> None:
     with EmbeddedZooKeeper(force_sync=False):
         memory = ("jmx-tool", "--jmx-url", agent, "--object-name", "java.lang:type=Memory")

@@ -6,12 +6,16 @@ import socket
 import stat
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.testing import FakeCluster
 from tests.cli.shell.tmux import Terminal
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.programs
 
 
 def test_a_statement_spans_lines_and_its_output_follows(bootstrap: str, tmp_path: Path) -> None:

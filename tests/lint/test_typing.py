@@ -1,0 +1,100 @@
+"""mypy and pyright accept correct uses of declarations and find every expected mistake.
+
+A comment at the end of a line of `typing/mistakes.py` names the rules that the line breaks, for example `# mypy misc;
+pyright reportCallIssue`. A checker that the comment does not name reports nothing for that line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.pages import DOCS, README, ROOT, as_module, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+USES = ROOT / "tests" / "typing" / "uses.py"
+MISTAKES = ROOT / "tests" / "typing" / "mistakes.py"
+WITH_PYTHON = [page for page in (README, *sorted(DOCS.rglob("*.md"))) if blocks(page, "python")]
+
+Findings = dict[Path, dict[int, set[str]]]
+"""The broken rules of each line of each file."""
+
+
+@cache
+def mypy() -> Findings:
+    findings: Findings = {USES: {}, MISTAKES: {}}
+    for line in check("mypy", "--output=json").splitlines():
+        finding = json.loads(line)
+        file = ROOT / finding["file"]
+        if finding["severity"] == "error" and file in findings:
+            findings[file].setdefault(finding["line"], set()).add(finding["code"])
+    return findings
+
+
+@cache
+def pyright() -> Findings:
+    findings: Findings = {USES: {}, MISTAKES: {}}
+    for finding in json.loads(check("pyright", "--outputjson"))["generalDiagnostics"]:
+        line = finding["range"]["start"]["line"] + 1
+        findings[Path(finding["file"])].setdefault(line, set()).add(finding["rule"])
+    return findings
+
+
+def check(checker: str, option: str) -> str:
+    """Return what a checker reports about both files."""
+    command = [sys.executable, "-m", checker, option, str(USES), str(MISTAKES)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode in (0, 1), run.stderr
+    return run.stdout
+
+
+def expected(checker: str) -> dict[int, set[str]]:
+    """Return the findings that the comments of `mistakes.py` expect from a checker."""
+    findings = {}
+    for number, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1):
+        if comment := re.search(rf"  # .*\b{checker} ([\w-]+(?:, [\w-]+)*)", line):
+            findings[number] = set(comment[1].split(", "))
+    return findings
+
+
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_correct_uses_pass(checker: Callable[[], Findings]) -> None:
+    assert checker()[USES] == {}
+
+
+@pytest.mark.parametrize(("name", "checker"), [("mypy", mypy), ("pyright", pyright)])
+def test_exactly_the_expected_mistakes_are_found(name: str, checker: Callable[[], Findings]) -> None:
+    assert checker()[MISTAKES] == expected(name)
+
+
+def test_every_marked_line_expects_a_finding() -> None:
+    marked = {n for n, line in enumerate(MISTAKES.read_text(encoding="utf-8").splitlines(), 1) if "  # " in line}
+
+    assert marked == expected("mypy").keys() | expected("pyright").keys()
+    assert len(marked) >= 40
+
+
+def test_examples_of_the_documentation_pass_mypy_strict(tmp_path: Path) -> None:
+    """All code of a page is one module, as a reader would paste it."""
+    for page in WITH_PYTHON:
+        name = str(page.relative_to(ROOT).with_suffix("")).replace("/", "_").replace("-", "_").lower()
+        (tmp_path / f"{name}.py").write_text(as_module(page), encoding="utf-8")
+
+    run = subprocess.run(
+        [
+            sys.executable, "-m", "mypy", "--config-file=", "--strict", "--disable-error-code=import-untyped",
+            "--no-error-summary", "--cache-dir", str(ROOT / ".mypy_cache"), *sorted(map(str, tmp_path.glob("*.py"))),
+        ],
+        cwd=ROOT / "python", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert run.stdout + run.stderr == ""
