@@ -24,8 +24,8 @@ help: ## print this
 
 setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11+ and a Rust toolchain)
 
-demo: setup ## show all of it in two minutes: real frames, a recorded cluster, a large one, a live one (needs Java 17+)
-	$(BIN)/python -m examples.demo
+demo: ## install and show all of it in three minutes: incidents, a cluster, an alert, frames, polls (needs Java 17+)
+	$(PYTHON) scripts/demo.py
 
 test: setup ## run the tests of Rust and Python that need neither the network nor other programs than Java
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet

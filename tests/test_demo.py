@@ -23,9 +23,7 @@ EXPECTED_OUTPUT = {
         r"Kafka 3\.9\.1, cluster \S{22}: \d+ topics with \d+ partitions",
         r"Kafka 4\.4\.0, cluster \S{22}: ",
         r"broker 3 at 127\.0\.0\.1:29093 in rack-3, was down for a while",
-        r"1601 requests and their responses, by 6 clients",
-        r"Metadata v0-13 \(578\)",
-        r" 3  UNKNOWN_TOPIC_OR_PARTITION ",
+        r"1601 requests and their responses, by 6 clients, with 26 error codes",
         r"  error_code +int16 +17  INVALID_TOPIC_EXCEPTION",
         r"Error: brokers: count_exceeds_input at byte 9: \d+ bytes wanted, \d+ left",
         r"All 3,\d\d\d frames: engine [\d,]+ frames/s, reference [\d,]+",
@@ -110,7 +108,7 @@ async def test_demo_prints_its_results_and_cleans_up(parts: tuple[str, ...], tmp
     assert process.returncode == 0, err
     assert err == ""
     assert "\x1b" not in out
-    _, *outputs = re.split(r"^Part \d: .*$", out, flags=re.MULTILINE)
+    _, *outputs = re.split(r"^Part \w+: .*$", out, flags=re.MULTILINE)
     for part, output in zip(parts, outputs, strict=True):
         for pattern in EXPECTED_OUTPUT[part]:
             assert re.search(pattern, output), f"{pattern}\n{output}"

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections import Counter, defaultdict
 from pathlib import Path
-from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire
@@ -22,16 +20,13 @@ from kwire.cli.hexdump import hexdump
 from kwire.declare import Struct
 from kwire.declare.introspect import fields
 from kwire.messages.kafka import MetadataResponse
-from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from kwire.declare import Message
 
 CAPTURE = Path(__file__).parents[2] / "tests" / "data" / "frames.jsonl.xz"
-WIDTH = 110
-ERRORS_SHOWN = 4
 BROKER_COUNT_OFFSET = 9
 """Offset of the number of brokers in a Metadata response: after five bytes of header and the throttle time."""
 
@@ -53,8 +48,7 @@ def run(context: DemoContext) -> None:
     del context
     exchanges = list(read_capture())
     print_clusters(exchanges)
-    print_requests(exchanges)
-    print_errors(exchanges)
+    print_counts(exchanges)
     print_one_frame(exchanges)
     requests = [(each.request.message, each.version) for each in exchanges if each.request]
     responses = [(each.response.message, each.response.version) for each in exchanges if each.response]
@@ -107,43 +101,11 @@ def print_clusters(exchanges: list[Exchange]) -> None:
         print(f"  largest topics: {largest}")
 
 
-def print_requests(exchanges: list[Exchange]) -> None:
-    """Print the captured requests and their versions."""
+def print_counts(exchanges: list[Exchange]) -> None:
+    """Print how much was captured."""
     clients = {each.request.header.client_id for each in exchanges if each.request}
-    print_title(f"{len(exchanges)} requests and their responses, by {len(clients)} clients")
-    versions_by_api: defaultdict[str, list[int]] = defaultdict(list)
-    unknown: Counter[str] = Counter()
-    for each in exchanges:
-        if each.request is None:
-            fallback = f", answered in version {each.response.version}" if each.response else ""
-            unknown[f"key {each.api_key} v{each.version}{fallback}"] += 1
-        else:
-            versions_by_api[type(each.request.message).__name__.removesuffix("Request")].append(each.version)
-    for line in wrap(
-        ", ".join(
-            f"{name} v{version_range(versions)} ({len(versions)})" for name, versions in sorted(versions_by_api.items())
-        ),
-        WIDTH,
-    ):
-        print(line)
-    print("Not declared in kwire: " + ", ".join(f"{what} ({times})" for what, times in sorted(unknown.items())))
-
-
-def version_range(versions: Iterable[int]) -> str:
-    lowest, highest = min(versions), max(versions)
-    return str(lowest) if lowest == highest else f"{lowest}-{highest}"
-
-
-def print_errors(exchanges: list[Exchange]) -> None:
-    """Print the error codes of all responses."""
-    counts = Counter(code for each in exchanges if each.response for code in error_codes(each.response.message))
-    print_title(f"{len(counts)} error codes in the responses, most frequent first")
-    for code, times in counts.most_common(ERRORS_SHOWN):
-        error = ErrorCode(code)
-        print(f"{times:5}  {code:3}  {error.name:30}  {shorten(error.text, WIDTH - 45, placeholder=' ...')}")
-    others = [ErrorCode(code).name for code, _ in counts.most_common()[ERRORS_SHOWN:]]
-    for line in wrap(f"and {', '.join(others)}", WIDTH):
-        print(line)
+    codes = {code for each in exchanges if each.response for code in error_codes(each.response.message)}
+    print(f"{len(exchanges)} requests and their responses, by {len(clients)} clients, with {len(codes)} error codes")
 
 
 def error_codes(value: object) -> Iterator[int]:
