@@ -10,9 +10,9 @@ The poller runs in a thread with an event loop of its own. Polls wait there unti
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
+from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.client.poller import Poller
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ __all__ = ["BlockingPoller"]
 
 M = TypeVar("M")
 T = TypeVar("T")
-
-
-class _NotRunning(RuntimeError):
-    """The event loop has not started, or has stopped."""
 
 
 class BlockingPoller(Generic[M]):
@@ -81,47 +77,25 @@ class BlockingPoller(Generic[M]):
 
     def __init__(self, bootstrap: str | Iterable[str], **options: Any) -> None:
         self._poller: Poller[M] = Poller(bootstrap, **options)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._lock = threading.Lock()
-        self._left = False
+        self._thread: LoopThread | None = None
+        self._has_left = False
 
     def __enter__(self) -> Self:
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever, name="kwire-poller", daemon=True)
-        thread.start()
+        thread = LoopThread("kwire-poller")
         try:
-            asyncio.run_coroutine_threadsafe(self._poller.__aenter__(), loop).result()
-        except Exception:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+            thread.run(self._poller.__aenter__())
+        except BaseException:
+            thread.close()
             raise
-        self._loop, self._thread = loop, thread
+        self._thread = thread
         return self
 
     def __exit__(
         self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        loop = self._loop
-        assert loop is not None, "__exit__ follows __enter__"
-        with self._lock:  # earlier calls complete; later ones find no loop
-            self._loop, self._left = None, True
-            ended = asyncio.run_coroutine_threadsafe(self._end(), loop)
-        try:
-            ended.result()
-        finally:
-            self._thread.join()  # also if interrupted, so that every poll is captured
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
-
-    async def _end(self) -> None:
-        """Close the poller, and stop the loop after the remaining tasks."""
-        loop = asyncio.get_running_loop()
-        try:
-            await self._poller.close()
-        finally:
-            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
-            loop.call_soon(loop.stop)
+        assert self._thread is not None, "__exit__ follows __enter__"
+        self._has_left = True
+        self._thread.close(self._poller.close())  # completes even if interrupted, so that every poll is captured
 
     def __iter__(self) -> Iterator[Poll[M]]:
         return self
@@ -157,8 +131,8 @@ class BlockingPoller(Generic[M]):
 
         try:
             return self._call(next_poll)
-        except _NotRunning:
-            if self._left:
+        except LoopThreadClosed:
+            if self._has_left:
                 return None
             raise
 
@@ -177,12 +151,6 @@ class BlockingPoller(Generic[M]):
         return self._call(ids)
 
     def _call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        with self._lock:
-            if self._loop is None:
-                raise _NotRunning("the poller is not running: use it in a `with` block")
-            future = asyncio.run_coroutine_threadsafe(function(), self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # an interrupted reader must not remove a poll from the queue
-            raise
+        if self._thread is None:
+            raise RuntimeError("the poller is not running: use it in a `with` block")
+        return self._thread.run(function())

@@ -1,8 +1,9 @@
 """Stubs of packages that import names on first use, for type checkers and completion.
 
 Packages of messages find them by name at run time, other packages have a table (`kwire.late_names`), and type checkers
-can follow neither. Each stub re-exports the names of one package. `python -m kwire.messages.stubs` writes the stubs and
-prints the files that changed.
+can follow neither. Each stub re-exports the names of one package. The operations of the blocking admin client are made
+at run time, so that its module has a stub as well. `python -m kwire.messages.stubs` writes the stubs and prints the
+files that changed.
 """
 
 from __future__ import annotations
@@ -25,15 +26,21 @@ PACKAGES_WITH_TABLES = (
     "kwire.testing",
 )
 PACKAGES = (*MESSAGE_PACKAGES, *PACKAGES_WITH_TABLES)
+BLOCKING_ADMIN_CLIENT = "kwire.client.admin.blocking_admin_client"
 
 
-def stub_path(package: str) -> Path:
-    """Return the path of the stub of a package."""
-    return Path(import_module(package).__path__[0]) / "__init__.pyi"
+def stub_path(module: str) -> Path:
+    """Return the path of the stub of a module or package."""
+    source = import_module(module).__file__
+    assert source is not None, "modules of the package have a file"
+    return Path(source).with_suffix(".pyi")
 
 
-def stub(package: str) -> str:
-    """Return the text of the stub of a package."""
+def stub(module: str) -> str:
+    """Return the text of the stub of a package, or of the blocking admin client."""
+    if module == BLOCKING_ADMIN_CLIENT:
+        return _blocking_stub()
+    package = module
     imports = [_import_line(module, name) for module, name in _names_with_modules(package)]
     version = ["", "__version__: str"] if package == "kwire" else []
     return "\n".join([f"# Written by `python -m {__spec__.name}`.", "", *imports, *version, ""])
@@ -55,10 +62,29 @@ def _import_line(module: str, name: str) -> str:
     return line if len(line) <= LINE_LENGTH else f"from {module} import (\n    {name} as {name},\n)"
 
 
+def _blocking_stub() -> str:
+    """Return the stub of the blocking admin client, with a method for each operation of the asynchronous one."""
+    operations = vars(import_module(BLOCKING_ADMIN_CLIENT))["OPERATIONS"]
+    methods = [f"    {name} = blocking(AdminClient.{name})" for name in operations]
+    lines = [
+        f"# Written by `python -m {__spec__.name}`.",
+        "",
+        "from kwire.client.admin.admin_client import AdminClient",
+        "from kwire.client.admin.blocking import BlockingSession, blocking",
+        "",
+        "OPERATIONS: tuple[str, ...]",
+        "",
+        "class BlockingAdminClient(BlockingSession):",
+        *methods,
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Write all stubs."""
-    for package in PACKAGES:
-        path, text = stub_path(package), stub(package)
+    for module in (*PACKAGES, BLOCKING_ADMIN_CLIENT):
+        path, text = stub_path(module), stub(module)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"wrote {path}\n")

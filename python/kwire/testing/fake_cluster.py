@@ -7,13 +7,13 @@ atomically. Brokers listen on free ports of 127.0.0.1 only.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
+from kwire.client.loop_thread import LoopThread
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas
 from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
@@ -86,8 +86,7 @@ class FakeCluster:
         self._kraft = kraft
         self._lock = threading.RLock()
         self._frozen_states: dict[int, ClusterState] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
         self._closed = False
         responses = ResponseCache()
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
@@ -435,11 +434,9 @@ class FakeCluster:
         """
         if self._closed:
             raise RuntimeError("the cluster is closed and has released its ports: create another one")
-        if self._loop is not None:
+        if self._thread is not None:
             raise RuntimeError("the cluster is already running")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="FakeCluster", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("FakeCluster")
         for broker in self._brokers.values():
             self._run(broker.start())
 
@@ -448,22 +445,21 @@ class FakeCluster:
         if self._closed:
             return
         self._closed = True
-        loop, thread = self._loop, self._thread
-        if loop is not None and thread is not None:
-            for broker in self._brokers.values():
-                self._run(broker.stop())
-            self._loop = self._thread = None
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close(self._stop_brokers())
         for broker in self._brokers.values():
             broker.release_port()
 
+    async def _stop_brokers(self) -> None:
+        for broker in self._brokers.values():
+            await broker.stop()
+
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
+        if self._thread is None:
             coroutine.close()
             raise RuntimeError("the cluster is not running: use it in a `with` block")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(CALL_TIMEOUT)
+        return self._thread.run(coroutine, CALL_TIMEOUT)
 
     def _call(self, function: Callable[[], T]) -> T:
         async def call() -> T:

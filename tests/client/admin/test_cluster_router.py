@@ -33,7 +33,7 @@ from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, Cluster
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2
 from kwire.messages.kip4.delete_topic_v2 import DeleteTopicRequest_V2
 from kwire.messages.kip4.structures import Broker
-from kwire.protocol.errors import ConnectionFault
+from kwire.protocol.errors import ConnectionFault, Timeout
 from tests.client.admin.scripted_broker import KeepSilent, LoseResponse, ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:
@@ -179,3 +179,17 @@ async def test_throttled_client_waits_before_the_next_request() -> None:
         return clock() - started
 
     assert await run("kafka", script, twice) >= 0.3
+
+
+async def test_command_that_waits_for_the_end_of_a_throttle_has_a_known_outcome() -> None:
+    an_hour = CreateTopicsResponse(throttle_time_ms=3_600_000, topics=created(0).topics)
+    script = Script(CreateTopicsRequest=[an_hour])
+
+    async def twice(admin: AdminClient) -> None:
+        (await admin.create_topics({"t": NewTopic(partitions=1)})).raise_first()
+        admin.router.timeout = 0.1
+        await admin.create_topics({"t": NewTopic(partitions=1)})
+
+    with pytest.raises(Timeout):
+        await run("kafka", script, twice)
+    assert script.sent(CreateTopicsRequest) == 1

@@ -205,7 +205,7 @@ async def test_unchanged_topics_are_the_same_objects() -> None:
     brokers = Brokers(end_of_log())
 
     async def twice(admin: AdminClient) -> tuple[Any, Any]:
-        cache = admin._router.metadata  # identity shows that the decoder reuses the topic
+        cache = admin.router.metadata  # identity shows that the decoder reuses the topic
         await admin.describe_topics()
         first = cache.topic("orders")
         await admin.describe_topics()

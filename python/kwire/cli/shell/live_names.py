@@ -6,14 +6,15 @@ A key press reads memory only. A broker that does not answer delays the thread, 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from bisect import bisect_left
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kwire.cli.cluster_choice import cluster_names
+from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -67,20 +68,21 @@ class LiveNames:
         self._cluster = cluster
         self._fetched: dict[str, FetchedNames] = {}
         self._wanted: dict[str, None] = dict.fromkeys(FIRST)
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: LoopThread | None = None
         self._wake = asyncio.Event()
         self._closed = False
 
     def start(self) -> None:
         """Start to fetch names."""
-        if self._loop is None and not self._closed:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._run, name="kwire-names", daemon=True).start()
+        if self._thread is None and not self._closed:
+            self._thread = LoopThread("kwire-names")
+            self._thread.start(self._serve())
 
     def close(self) -> None:
-        """Stop to fetch names. A request in flight ends with the process."""
+        """Stop fetching names, without waiting for a request in flight."""
         self._closed = True
-        self._call(self._want)
+        if self._thread is not None:
+            self._thread.close(wait=False)
 
     def matches(self, kind: str, prefix: str) -> list[str]:
         """Return names of a kind that start with a prefix, at most SHOWN."""
@@ -105,44 +107,41 @@ class LiveNames:
 
     def _call(self, function: Callable[..., None], *arguments: str) -> None:
         """Call a function in the thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(function, *arguments)
+        if self._thread is not None:
+            with suppress(LoopThreadClosed):  # the shell is ending
+                self._thread.call(function, *arguments)
 
     def _want(self, *kinds: str) -> None:
         self._wanted |= dict.fromkeys(kinds)
         self._wake.set()
 
-    def _run(self) -> None:
-        loop = self._loop
-        assert loop is not None
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(self._serve())
-
     async def _serve(self) -> None:
-        """Fetch the kinds that are wanted until the shell ends."""
+        """Fetch the kinds that are wanted until the shell ends, which cancels this."""
         from kwire.verbs.names import NAMES  # takes longer to import than the first prompt has
 
         admin: AdminClient | None = None
-        while not self._closed:
-            self._wake.clear()
-            while self._wanted and not self._closed:
-                kind = next(iter(self._wanted))
-                del self._wanted[kind]
-                try:
-                    if kind == LOCAL:
-                        self._store(kind, cluster_names(), FRESH)
-                    else:
-                        admin = admin or await self._open()
-                        self._store(kind, await NAMES[kind](admin), FRESH)
-                    self.failure = None
-                except (KwireError, OSError, ValueError, click.UsageError) as error:
-                    self.failure = str(error)
-                    before = self._fetched.get(kind)
-                    self._store(kind, before.names if before else [], RETRY)
-                self.on_change()
-            await self._wake.wait()
-        if admin is not None:
-            await admin.close()
+        try:
+            while True:
+                self._wake.clear()
+                while self._wanted:
+                    kind = next(iter(self._wanted))
+                    del self._wanted[kind]
+                    try:
+                        if kind == LOCAL:
+                            self._store(kind, cluster_names(), FRESH)
+                        else:
+                            admin = admin or await self._open()
+                            self._store(kind, await NAMES[kind](admin), FRESH)
+                        self.failure = None
+                    except (KwireError, OSError, ValueError, click.UsageError) as error:
+                        self.failure = str(error)
+                        before = self._fetched.get(kind)
+                        self._store(kind, before.names if before else [], RETRY)
+                    self.on_change()
+                await self._wake.wait()
+        finally:
+            if admin is not None:
+                await admin.close()
 
     async def _open(self) -> AdminClient:
         from kwire.client.admin import AdminClient

@@ -20,7 +20,7 @@ _MODULES = {
         "ResourceType",
     ),
     "kwire.client.admin.admin_client": ("AdminClient",),
-    "kwire.client.admin.blocking": ("BlockingAdminClient",),
+    "kwire.client.admin.blocking_admin_client": ("BlockingAdminClient",),
     "kwire.client.admin.config_values": (
         "ConfigChange",
         "ConfigResource",

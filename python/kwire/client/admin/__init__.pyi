@@ -7,7 +7,7 @@ from kwire.client.admin.acl_values import AclPermissionType as AclPermissionType
 from kwire.client.admin.acl_values import PatternType as PatternType
 from kwire.client.admin.acl_values import ResourceType as ResourceType
 from kwire.client.admin.admin_client import AdminClient as AdminClient
-from kwire.client.admin.blocking import BlockingAdminClient as BlockingAdminClient
+from kwire.client.admin.blocking_admin_client import BlockingAdminClient as BlockingAdminClient
 from kwire.client.admin.config_values import ConfigChange as ConfigChange
 from kwire.client.admin.config_values import ConfigResource as ConfigResource
 from kwire.client.admin.config_values import ConfigResourceType as ConfigResourceType

@@ -6,24 +6,28 @@ completion. An error of one item is an AdminError in the outcomes; an error of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from kwire.client.admin import completion
-from kwire.client.admin.acls import AclOperations
-from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin import (
+    acls,
+    configs,
+    features,
+    groups,
+    hanging_transactions,
+    log_dirs,
+    offsets,
+    partitions,
+    quorum,
+    quotas,
+    scram_users,
+    share_group_offsets,
+    tokens,
+    topics,
+    transactions,
+)
+from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
-from kwire.client.admin.configs import ConfigOperations
-from kwire.client.admin.eligible_leaders import EligibleLeaderOperations
-from kwire.client.admin.features import FeatureOperations
-from kwire.client.admin.groups import GroupOperations
-from kwire.client.admin.hanging_transactions import HangingTransactionOperations
-from kwire.client.admin.log_dirs import LogDirOperations
-from kwire.client.admin.quorum import QuorumOperations
-from kwire.client.admin.quotas import QuotaOperations
-from kwire.client.admin.scram_users import ScramUserOperations
-from kwire.client.admin.tokens import DelegationTokenOperations
 from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol.endpoint import Endpoint
 
@@ -31,33 +35,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from types import TracebackType
 
-    from kwire.client.admin.backend import Backend, Targets, Topics
+    from kwire.client.admin.backend import Backend
     from kwire.client.admin.cluster_router import SentCommand
-    from kwire.client.admin.completion import Condition, ProgressCallback
-    from kwire.client.admin.topic_changes import NewTopic, TopicChange
-    from kwire.client.admin.values import (
-        ClusterDescription,
-        Outcomes,
-        ReassignmentStatus,
-        ToolResult,
-    )
+    from kwire.client.admin.values import ClusterDescription, ToolResult
     from kwire.client.connection_config import ConnectionConfig
     from kwire.protocol.negotiated_versions import Dialect
 
 
-class AdminClient(
-    GroupOperations,
-    AclOperations,
-    ConfigOperations,
-    LogDirOperations,
-    FeatureOperations,
-    EligibleLeaderOperations,
-    QuorumOperations,
-    HangingTransactionOperations,
-    QuotaOperations,
-    ScramUserOperations,
-    DelegationTokenOperations,
-):
+class AdminClient(AdminSession):
     """Administers a cluster. Use `async with await AdminClient.open(...)`, or `close` it.
 
     The client asks the cluster which dialect and versions it speaks. Requests that only read are repeated until the
@@ -68,16 +53,15 @@ class AdminClient(
     several strings is a TypeError.
 
     Attributes:
-        dialect: `kafka`, or `kip4` for the drafts.
+        router: finds the brokers of the cluster and sends requests to them.
+        backend: the requests of the cluster's dialect.
         open_another: opens another client of the same cluster, with connections of its own. It may be called in another
             thread, for an event loop of that thread.
     """
 
     def __init__(self, router: ClusterRouter, dialect: Dialect, open_another: Callable[[], Awaitable[Self]]) -> None:
-        self._router = router
-        self.dialect = dialect
+        super().__init__(router, _backend(router, dialect))
         self.open_another = open_another
-        self._backend = _backend(router, dialect)
 
     @classmethod
     async def open(
@@ -111,18 +95,13 @@ class AdminClient(
             raise
 
     @property
-    def router(self) -> ClusterRouter:
-        """What finds the brokers of the cluster and sends requests to them."""
-        return self._router
-
-    @property
     def commands(self) -> Sequence[SentCommand]:
         """The requests that change something and were sent so far, for a caller that is interrupted."""
-        return self._router.commands
+        return self.router.commands
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._router.close()
+        await self.router.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -134,125 +113,91 @@ class AdminClient(
 
     # Topics
 
-    async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool = False) -> Outcomes:
-        """Create topics. The command is never repeated after a lost response.
-
-        Errors of a topic on Kafka: 36 it exists already; 17, 37 to 40 invalid arguments. In the dialect of the drafts:
-        1001 it exists already; 1002, 1004, 1005, 1006 invalid arguments; 1010 invalid name.
-
-        Args:
-            topics: the topics by name.
-            validate_only: check the request and create nothing. The drafts do not support it.
-
-        Raises:
-            OutcomeUnknown: the response was lost. This applies to all commands that are not repeated.
-        """
-        return await self._backend.create_topics(topics, validate_only=validate_only)
-
-    async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool = False) -> Outcomes:
-        """Change topics.
-
-        A cluster of the drafts changes configs, replicas, and partitions of a topic in one request. On Kafka they are
-        requests of their own, in this order; the first error of a topic ends its changes, and its text says which
-        changes were made before.
-
-        Errors of a topic on Kafka: 3 unknown topic; 37 fewer partitions than before; 38 to 40 invalid arguments. In
-        the dialect of the drafts: 3; 1003 fewer partitions; 1004 to 1006 invalid arguments; 1009 a reassignment is in
-        progress.
-
-        Args:
-            topics: the changes by topic.
-            validate_only: check the request and change nothing. The drafts do not support it, and Kafka cannot check
-                changes of replicas.
-        """
-        return await self._backend.alter_topics(topics, validate_only=validate_only)
-
-    async def delete_topics(self, names: Iterable[str]) -> Outcomes:
-        """Delete topics. The command is never repeated after a lost response.
-
-        Errors of a topic: 3 unknown topic; 1012 the topic is named twice (drafts).
-        """
-        return await self._backend.delete_topics(strings_tuple(names))
-
-    async def list_topics(self) -> list[str]:
-        """Return the sorted names of all topics, as one broker reports them."""
-        return await self._backend.list_topics()
-
-    async def list_topics_marked_for_deletion(self) -> list[str]:
-        """Return the sorted names of topics that are being deleted, as the controller reports them.
-
-        A deletion waits for the brokers of all replicas.
-
-        Raises:
-            NotSupported: the cluster is one of Apache Kafka, which does not report them to clients: its brokers leave
-                such topics out of their metadata.
-            AdminError: the controller cannot list them.
-        """
-        return await self._backend.list_topics_marked_for_deletion()
-
-    async def describe_topics(self, names: Iterable[str] = (), *, configs: bool = False) -> Topics:
-        """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
-
-        Args:
-            names: the topics; all topics if there are none.
-            configs: include the configs that each topic overrides. The drafts always include them.
-        """
-        return await self._backend.describe_topics(strings_tuple(names), configs=configs)
+    create_topics = topics.create_topics
+    alter_topics = topics.alter_topics
+    delete_topics = topics.delete_topics
+    list_topics = topics.list_topics
+    list_topics_marked_for_deletion = topics.list_topics_marked_for_deletion
+    describe_topics = topics.describe_topics
+    wait_until_created = topics.wait_until_created
+    wait_until_deleted = topics.wait_until_deleted
 
     # Partitions
 
-    async def reassign_partitions(self, targets: Targets) -> Outcomes:
-        """Move partitions to other brokers.
+    reassign_partitions = partitions.reassign_partitions
+    cancel_reassignments = partitions.cancel_reassignments
+    list_reassignments = partitions.list_reassignments
+    wait_until_reassigned = partitions.wait_until_reassigned
+    elect_leaders = partitions.elect_leaders
+    wait_until_preferred = partitions.wait_until_preferred
+    describe_eligible_leaders = partitions.describe_eligible_leaders
+    list_offsets = offsets.list_offsets
+    delete_records = offsets.delete_records
 
-        The outcomes are by partition on Kafka (`orders-3`), which answers for each of them, and by topic in the
-        dialect of the drafts. Errors on Kafka: 3 unknown partition; 39 invalid target. In the dialect of the drafts:
-        3; 1005 invalid target; 1009 a reassignment is in progress.
+    # Groups
 
-        Args:
-            targets: the new replicas by topic and partition, the preferred leader first.
-        """
-        return await self._backend.reassign_partitions(targets)
+    list_groups = groups.list_groups
+    describe_groups = groups.describe_groups
+    delete_groups = groups.delete_groups
+    list_group_offsets = groups.list_group_offsets
+    alter_group_offsets = groups.alter_group_offsets
+    delete_group_offsets = groups.delete_group_offsets
+    group_lags = groups.group_lags
+    list_share_group_offsets = share_group_offsets.list_share_group_offsets
+    alter_share_group_offsets = share_group_offsets.alter_share_group_offsets
+    delete_share_group_offsets = share_group_offsets.delete_share_group_offsets
 
-    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
-        """Cancel reassignments. Errors: 85 no reassignment is in progress.
+    # Transactions
 
-        Args:
-            partitions: partitions by topic.
-        """
-        return await self._backend.cancel_reassignments(partitions)
+    list_transactions = transactions.list_transactions
+    describe_transactions = transactions.describe_transactions
+    describe_producers = transactions.describe_producers
+    find_hanging_transactions = hanging_transactions.find_hanging_transactions
+    abort_transaction = hanging_transactions.abort_transaction
 
-    async def list_reassignments(self, targets: Targets | None = None) -> list[ReassignmentStatus]:
-        """Return the status of reassignments.
+    # Configs and quotas
 
-        Args:
-            targets: the reassignments, as for `reassign_partitions`; None for those in progress.
-        """
-        return await self._backend.list_reassignments(targets)
+    describe_configs = configs.describe_configs
+    alter_configs = configs.alter_configs
+    export_configs = configs.export_configs
+    apply_configs = configs.apply_configs
+    recorded_config_changes = configs.recorded_config_changes
+    wait_until_configured = configs.wait_until_configured
+    describe_client_quotas = quotas.describe_client_quotas
+    alter_client_quotas = quotas.alter_client_quotas
+    wait_until_client_quotas = quotas.wait_until_client_quotas
 
-    async def elect_leaders(
-        self, partitions: Mapping[str, Sequence[int]] | None = None, *, unclean: bool = False
-    ) -> Outcomes:
-        """Elect the preferred leaders of partitions.
+    # Security
 
-        The outcomes are by partition on Kafka (`orders-3`), and by topic in the dialect of the drafts. A partition that
-        needs no election is a success. Errors: 3 unknown partition; 80 the preferred leader is not available; 83 no
-        replica can be elected; in the dialect of the drafts 1007 an election is in progress, 1008 a partition is named
-        twice.
+    describe_acls = acls.describe_acls
+    create_acls = acls.create_acls
+    delete_acls = acls.delete_acls
+    wait_until_acls = acls.wait_until_acls
+    describe_user_scram_credentials = scram_users.describe_user_scram_credentials
+    alter_user_scram_credentials = scram_users.alter_user_scram_credentials
+    wait_until_user_scram_credentials = scram_users.wait_until_user_scram_credentials
+    create_delegation_token = tokens.create_delegation_token
+    describe_delegation_tokens = tokens.describe_delegation_tokens
+    renew_delegation_token = tokens.renew_delegation_token
+    expire_delegation_token = tokens.expire_delegation_token
 
-        Args:
-            partitions: partitions by topic, with an empty sequence for all partitions of a topic; None for all topics.
-            unclean: elect any live replica of a partition without leader. Messages can be lost.
+    # Cluster and brokers
 
-        Raises:
-            AdminError: a request for all topics was rejected.
-        """
-        return await self._backend.elect_leaders(partitions, unclean=unclean)
-
-    # Cluster
+    describe_log_dirs = log_dirs.describe_log_dirs
+    alter_replica_log_dirs = log_dirs.alter_replica_log_dirs
+    wait_for_log_dirs = log_dirs.wait_for_log_dirs
+    describe_features = features.describe_features
+    update_features = features.update_features
+    wait_until_features = features.wait_until_features
+    describe_quorum = quorum.describe_quorum
+    add_raft_voter = quorum.add_raft_voter
+    remove_raft_voter = quorum.remove_raft_voter
+    registered_brokers = quorum.registered_brokers
+    unregister_broker = quorum.unregister_broker
 
     async def describe_cluster(self) -> ClusterDescription:
         """Return the live brokers and the controller, as one broker reports them."""
-        return await self._router.describe_cluster()
+        return await self.router.describe_cluster()
 
     async def run_tool(self, name: str, arguments: Sequence[str] = (), *, broker_id: int | None = None) -> ToolResult:
         """Run a registered tool on a broker of the drafts' dialect, once: it is never repeated.
@@ -266,95 +211,7 @@ class AdminClient(
             AdminError: the broker has no such tool.
             BrokerNotFound: no live broker has this id.
         """
-        return await self._backend.run_tool(name, strings_tuple(arguments), broker_id)
-
-    # Waiting
-
-    async def wait_until_created(
-        self,
-        topics: Iterable[str] | Mapping[str, int | NewTopic],
-        *,
-        timeout: float = 30.0,
-        on_progress: ProgressCallback | None = None,
-    ) -> None:
-        """Wait until every broker reports these topics with a leader for each partition.
-
-        Args:
-            topics: the names of the topics, or a mapping to their numbers of partitions, or that of `create_topics`.
-            timeout: seconds to wait.
-            on_progress: called after each round of requests.
-
-        Raises:
-            ChangeTimeout: a broker does not report the change in time. This applies to all methods that wait.
-            TypeError: a mapping has other values.
-        """
-        counts = topics if isinstance(topics, Mapping) else dict.fromkeys(strings_tuple(topics))
-        conditions = {name: completion.is_created(completion.expected_count(each)) for name, each in counts.items()}
-        await self._wait("created", conditions, timeout, on_progress)
-
-    async def wait_until_deleted(
-        self,
-        names: Iterable[str],
-        *,
-        timeout: float = 30.0,
-        on_progress: ProgressCallback | None = None,
-    ) -> None:
-        """Wait until no broker reports these topics. See `wait_until_created` for the other arguments."""
-        conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
-        await self._wait("deleted", conditions, timeout, on_progress)
-
-    async def wait_until_reassigned(
-        self,
-        targets: Mapping[str, Mapping[int, Sequence[int]]],
-        *,
-        timeout: float = 30.0,
-        on_progress: ProgressCallback | None = None,
-    ) -> None:
-        """Wait until every broker reports the targets as replicas, all of them in sync."""
-        conditions = {topic: completion.is_reassigned(partitions) for topic, partitions in targets.items()}
-        await self._wait("reassigned", conditions, timeout, on_progress)
-
-    async def wait_until_preferred(
-        self,
-        partitions: Mapping[str, Sequence[int]] | None = None,
-        *,
-        timeout: float = 30.0,
-        on_progress: ProgressCallback | None = None,
-    ) -> None:
-        """Wait until preferred replicas lead. `partitions` is that of `elect_leaders`."""
-        wanted: Mapping[str, Sequence[int]] = partitions or dict.fromkeys(await self.list_topics(), ())
-        conditions = {topic: completion.has_preferred_leaders(indexes) for topic, indexes in wanted.items()}
-        await self._wait("led by the preferred replicas", conditions, timeout, on_progress)
-
-    async def wait_until_configured(
-        self,
-        configs: Mapping[str, Mapping[str, str | None]],
-        *,
-        timeout: float = 30.0,
-        on_progress: ProgressCallback | None = None,
-    ) -> None:
-        """Wait until every broker reports that topics override configs with these values.
-
-        A broker of a Kafka cluster with ZooKeeper reports what ZooKeeper contains, which it may not apply yet.
-
-        Args:
-            configs: values by topic and name; None for a config that is not overridden.
-        """
-        conditions = {topic: completion.has_configs(each) for topic, each in configs.items()}
-        await self._wait("configured", conditions, timeout, on_progress, configs=True)
-
-    async def _wait(
-        self,
-        change: str,
-        conditions: Mapping[str, Condition],
-        timeout: float,
-        on_progress: ProgressCallback | None,
-        *,
-        configs: bool = False,
-    ) -> None:
-        await completion.wait_until(
-            self._router, self._backend, change, conditions, timeout, on_progress, configs=configs
-        )
+        return await self.backend.run_tool(name, strings_tuple(arguments), broker_id)
 
 
 def _backend(router: ClusterRouter, dialect: Dialect) -> Backend:

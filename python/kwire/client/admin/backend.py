@@ -1,6 +1,7 @@
-"""The operations that Kafka and the drafts of KIP-4 both have, and how their arguments are checked.
+"""The operations that differ between Kafka and the drafts of KIP-4.
 
-`AdminClient` documents the operations; a backend translates them into the requests of one dialect.
+The functions that document the operations, such as `acls.create_acls`, get an `AdminSession`. They send a request that
+is the same in both dialects with its router, and call its backend for all others.
 """
 
 from __future__ import annotations
@@ -9,24 +10,104 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
+    from kwire.client.admin.acl_values import AclBinding, AclBindingFilter
+    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.config_values import (
+        ConfigChange,
+        ConfigDifference,
+        ConfigResource,
+        ConfigValue,
+        RecordedChange,
+    )
     from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.scram_values import (
+        ScramCredentialInfo,
+        ScramMechanismName,
+        UserScramCredentialDeletion,
+        UserScramCredentialUpsertion,
+    )
     from kwire.client.admin.topic_changes import NewTopic, TopicChange
     from kwire.client.admin.values import (
+        EligibleLeaders,
         Outcomes,
         ReassignmentStatus,
         ToolResult,
         TopicDescription,
     )
+    from kwire.declare import Request
     from kwire.protocol.endpoint import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
 
+    AclDeletions: TypeAlias = dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError]
+    ResourceConfigs: TypeAlias = dict[ConfigResource, dict[str, ConfigValue] | AdminError]
+    ScramUsers: TypeAlias = dict[str, tuple[ScramCredentialInfo, ...] | AdminError]
     Targets: TypeAlias = Mapping[str, Mapping[int, Sequence[int]]]
     Topics: TypeAlias = dict[str, TopicDescription | AdminError]
 
 
+class AclBackend(Protocol):
+    """ACLs in one dialect."""
+
+    async def describe(self, filter: AclBindingFilter) -> list[AclBinding]: ...
+
+    async def reported(self, broker_id: int) -> frozenset[AclBinding]:
+        """Return the ACLs that one broker applies."""
+        ...
+
+    async def create(self, acls: tuple[AclBinding, ...]) -> Outcomes: ...
+
+    async def delete(self, filters: tuple[AclBindingFilter, ...]) -> AclDeletions: ...
+
+
+class ConfigBackend(Protocol):
+    """Configs in one dialect."""
+
+    async def describe(
+        self, resources: Iterable[ConfigResource], *, documentation: bool, synonyms: bool
+    ) -> ResourceConfigs: ...
+
+    async def alter(self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes: ...
+
+    async def export(self) -> dict[ConfigResource, dict[str, str]]: ...
+
+    async def apply(
+        self, configs: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool
+    ) -> list[ConfigDifference]: ...
+
+    async def recorded_changes(self, newest: int) -> list[RecordedChange]: ...
+
+
+class ScramUserBackend(Protocol):
+    """SCRAM credentials in one dialect."""
+
+    async def describe(self, users: tuple[str, ...]) -> ScramUsers: ...
+
+    async def reported(self, broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
+        """Return the iterations by user and mechanism that one broker applies."""
+        ...
+
+    async def alter(
+        self,
+        upsertions: Iterable[UserScramCredentialUpsertion],
+        deletions: Iterable[UserScramCredentialDeletion],
+    ) -> Outcomes: ...
+
+
 class Backend(Protocol):
     """The operations of one dialect. See the methods of `AdminClient` for arguments, results, and errors."""
+
+    dialect: Dialect
+
+    @property
+    def acls(self) -> AclBackend: ...
+
+    @property
+    def configs(self) -> ConfigBackend: ...
+
+    @property
+    def scram_users(self) -> ScramUserBackend: ...
 
     async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes: ...
 
@@ -52,6 +133,16 @@ class Backend(Protocol):
         """Return topics as one broker reports them. Raises ConnectionFault."""
         ...
 
+    async def eligible_leaders(self, topics: tuple[str, ...]) -> dict[str, dict[int, EligibleLeaders]]: ...
+
+    def features_request(self) -> Request[Any]:
+        """Return a request for the features as they are now; those of a connection are as old as the connection."""
+        ...
+
+    async def update_features(
+        self, levels: Mapping[str, int], *, downgrade: bool, unsafe: bool, validate_only: bool
+    ) -> Outcomes: ...
+
     async def run_tool(
         self,
         name: str,
@@ -63,6 +154,19 @@ class Backend(Protocol):
     ) -> ToolResult:
         """Run a tool. If it changes nothing (`reads`) or is `repeatable`, it is repeated after a lost response."""
         ...
+
+
+class AdminSession:
+    """A cluster to administer: the router to its brokers, and the backend of its dialect."""
+
+    def __init__(self, router: ClusterRouter, backend: Backend) -> None:
+        self.router = router
+        self.backend = backend
+
+    @property
+    def dialect(self) -> Dialect:
+        """`kafka`, or `kip4` for the drafts."""
+        return self.backend.dialect
 
 
 def strings_tuple(strings: Iterable[str]) -> tuple[str, ...]:

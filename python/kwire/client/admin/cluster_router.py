@@ -3,9 +3,8 @@
 A target names the broker that a request needs: any, the controller, one broker, or the coordinator of a group. The
 router finds that broker, obeys throttle times, and retries with exponential backoff and jitter until the timeout.
 
-A request that only reads is repeated after any failure. A command is repeated only if it certainly had no effect: it
-was not sent, or the broker answered that another broker is responsible. If the response to a command is lost, the error
-is OutcomeUnknown.
+A request that only reads is repeated after any failure, and a command only where that is harmless: see the states in
+`kwire.client.admin.attempt`.
 """
 
 from __future__ import annotations
@@ -13,19 +12,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from kwire.client.admin.answer import Answer
-from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound, OutcomeUnknown
-from kwire.client.admin.metadata_cache import MetadataCache, described_by_kafka, described_by_kip4
-from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kafka.metadata import MetadataRequest
-from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
-from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
+from kwire.client.admin.attempt import Attempt
+from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
+from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS, MetadataCache
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from kwire.client.admin.answer import Answer
     from kwire.client.admin.values import BrokerAddress, ClusterDescription
     from kwire.client.connection import Connection
     from kwire.client.connection_pool import ConnectionPool
@@ -36,23 +32,7 @@ R = TypeVar("R", bound="Message")
 T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Seconds between two attempts: exponential backoff with jitter."""
-
-MISDIRECTED = frozenset(
-    {
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.NOT_CONTROLLER,
-    }
-)
-"""Error codes of Kafka by which a broker refuses a request that another broker may accept: it had no effect."""
-MISDIRECTED_OF = {
-    "kafka": MISDIRECTED,
-    "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST, Kip4ErrorCode.NOT_CONTROLLER}),
-}
+"""Seconds between two tries: exponential backoff with jitter. Kafka's clients wait for 0.1 to 1.0 (KIP-580)."""
 
 
 class SentCommand:
@@ -74,11 +54,11 @@ class Target(Protocol):
     """The broker that a request needs.
 
     Attributes:
-        once: whether to give up when the broker cannot be reached, because another one may be responsible then.
+        is_single: True to give up when the broker cannot be reached, because another one may be responsible then.
     """
 
     @property
-    def once(self) -> bool: ...
+    def is_single(self) -> bool: ...
 
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
         """Return the broker, or None if no broker knows it at the moment.
@@ -97,7 +77,7 @@ class Target(Protocol):
 class AnyBroker:
     """Any broker. Brokers that failed are tried last."""
 
-    once = False
+    is_single = False
 
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint:
         del failures
@@ -113,7 +93,7 @@ class AnyBroker:
 class Controller:
     """The controller of the cluster."""
 
-    once = False
+    is_single = False
 
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
         controller = router.metadata.controller or await router.look_up_controller(failures)
@@ -131,16 +111,16 @@ class Broker(NamedTuple):
     """One broker, by its id. A broker that was listed before and is not any more may be restarting."""
 
     id: int
-    once: bool = False
+    is_single: bool = False
 
     async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
         del failures
-        known = router.metadata
-        if self.id not in known.brokers:
+        cache = router.metadata
+        if self.id not in cache.brokers:
             await router.describe_cluster()
-        if self.id not in (known.brokers if self.once else known.seen):
+        if self.id not in (cache.brokers if self.is_single else cache.seen):
             raise BrokerNotFound(self.id)
-        return known.brokers.get(self.id)
+        return cache.brokers.get(self.id)
 
     def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
         router.put_last(endpoint)
@@ -242,7 +222,7 @@ class ClusterRouter:
 
     async def send(self, endpoint: Endpoint, request: Request[R]) -> R:
         """Send a request to one broker, once. Raises ConnectionFault."""
-        return await self._send(await self._connections.get(endpoint), request)
+        return await self._request(await self._connections.get(endpoint), request)
 
     async def cluster(self) -> ClusterDescription:
         """Return the brokers and the controller as far as they are known, without a request if possible."""
@@ -308,9 +288,8 @@ class ClusterRouter:
 
     async def _describe_cluster(self, endpoint: Endpoint) -> ClusterDescription:
         connection = await self._connections.get(endpoint)
-        if connection.negotiated.dialect == "kip4":
-            return described_by_kip4(await self._send(connection, ClusterMetadataRequest()))
-        return described_by_kafka(await self._send(connection, MetadataRequest(topics=())))
+        request, description = CLUSTER_REQUESTS[connection.negotiated.dialect]
+        return description(await self._request(connection, request))
 
     # Attempts
 
@@ -324,84 +303,76 @@ class ClusterRouter:
         *,
         repeatable: bool,
     ) -> Answer[R]:
-        attempts = 0
-        fault: ConnectionFault | None = None
-        refused: Answer[R] | None = None
+        """Try until `Attempt` has an answer or an error. See its module for the states."""
+        attempt: Attempt[R] = Attempt(type(request).__name__, is_repeatable=repeatable, is_single=target.is_single)
         failures: dict[str, str] = {}
-        current: Endpoint | None = None
-        in_flight = False
         pause = FIRST_PAUSE
         try:
             async with asyncio.timeout(self.timeout):
                 while True:
-                    current = await target.locate(self, failures)
-                    if current is not None:
-                        try:
-                            connection = await self._connections.get(current)
-                            version = connection.negotiated.version_of(type(request))
-                            version = version if highest is None else min(version, highest)
-                            message = request if adapt is None else adapt(request, version)
-                            attempts, in_flight = attempts + 1, True
-                            answer = Answer(await self._send(connection, message, version), current, attempts)
-                            in_flight = False
-                        except NoCommonVersion:
-                            raise
-                        except ConnectionFault as error:
-                            if in_flight and not repeatable:
-                                raise OutcomeUnknown(type(request).__name__, error, attempts) from error
-                            if not error.retriable:
-                                raise
-                            in_flight, fault = False, error
-                            if target.once:
-                                target.forget(self, current)
-                                raise
-                        else:
-                            code = error_code(answer.response) if error_code is not None else 0
-                            if not self._should_retry(code, connection.negotiated.dialect, repeatable=repeatable):
-                                return answer
-                            refused = answer
-                        target.forget(self, current)
+                    endpoint = await target.locate(self, failures)
+                    attempt.located(endpoint)
+                    if endpoint is not None:
+                        answer = await self._try(attempt, endpoint, request, error_code, adapt, highest)
+                        if answer is not None:
+                            return answer
+                        target.forget(self, endpoint)
                     pause = await back_off(pause)
-        except TimeoutError as error:
-            if isinstance(error, ConnectionFault):
-                raise
-            if in_flight and current is not None:  # the broker has the request and did not respond
-                lost = Timeout(current, type(request).__name__, self.timeout, 0)
-                if not repeatable:
-                    raise OutcomeUnknown(type(request).__name__, lost, attempts) from None
-                fault = fault or lost
-            if refused is not None:
-                return refused
-            if fault is not None:
-                raise fault from None
-            raise target.not_found(self.timeout, failures) from None
+                    attempt.paused()
+        except ConnectionFault as fault:
+            if attempt.endpoint is not None and not isinstance(fault, NoCommonVersion):
+                target.forget(self, attempt.endpoint)  # the next request finds out where the target is now
+            raise
+        except TimeoutError:
+            return attempt.timed_out(self.timeout, lambda: target.not_found(self.timeout, failures))
+
+    async def _try(
+        self,
+        attempt: Attempt[R],
+        endpoint: Endpoint,
+        request: Request[R],
+        error_code: Callable[[R], int] | None,
+        adapt: Callable[[Any, int], Request[R]] | None,
+        highest: int | None,
+    ) -> Answer[R] | None:
+        """Send a request to a broker once, and return None if it is to be sent again."""
+        try:
+            connection = await self._connections.get(endpoint)
+            version = connection.negotiated.version_of(type(request))
+            version = version if highest is None else min(version, highest)
+            message = request if adapt is None else adapt(request, version)
+            await self._wait_for_throttle(endpoint)  # before `sending`: a request that waits here has no effect
+            attempt.sending()
+            response = await self._send(connection, message, version)
+        except ConnectionFault as fault:
+            attempt.failed(fault)
+            return None
+        code = error_code(response) if error_code is not None else 0
+        return attempt.responded(response, code, connection.negotiated.dialect)
 
     async def highest_version(self, request: type[Message]) -> int:
         """Return the highest version of a request that the first known broker supports."""
         await self.cluster()
         return (await self._connections.get(self.known_brokers()[0])).negotiated.version_of(request)
 
-    async def _send(self, connection: Connection, request: Request[R], version: int | None = None) -> R:
-        """Send a request once the broker does not throttle this client any more."""
-        clock = asyncio.get_running_loop().time
-        wait = self._not_before.get(connection.endpoint, 0.0) - clock()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        if version is None:
-            version = connection.negotiated.version_of(type(request))
+    async def _request(self, connection: Connection, request: Request[R]) -> R:
+        """Send a request in the highest version that is possible. Raises ConnectionFault."""
+        await self._wait_for_throttle(connection.endpoint)
+        return await self._send(connection, request, connection.negotiated.version_of(type(request)))
+
+    async def _wait_for_throttle(self, endpoint: Endpoint) -> None:
+        """Wait until a broker does not throttle this client any more (KIP-219)."""
+        remaining = self._not_before.get(endpoint, 0.0) - asyncio.get_running_loop().time()
+        if remaining > 0:
+            await asyncio.sleep(remaining)
+
+    async def _send(self, connection: Connection, request: Request[R], version: int) -> R:
         response: R = await connection.send(request, version=version, decoder=self.metadata.decoder(request, version))
         self.metadata.update(response)
-        throttled_ms = getattr(response, "throttle_time_ms", 0)
-        if throttled_ms > 0:
-            self._not_before[connection.endpoint] = clock() + throttled_ms / 1000
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._not_before[connection.endpoint] = asyncio.get_running_loop().time() + throttle_ms / 1000
         return response
-
-    @staticmethod
-    def _should_retry(code: int, dialect: Dialect, *, repeatable: bool) -> bool:
-        if code in MISDIRECTED_OF[dialect]:
-            return True
-        known = ErrorCode.of(code)
-        return repeatable and dialect == "kafka" and isinstance(known, ErrorCode) and known.retriable
 
 
 def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: float) -> ConnectionFault:

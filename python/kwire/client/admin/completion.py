@@ -18,7 +18,7 @@ from kwire.protocol.errors import ConnectionFault
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kwire.client.admin.backend import Backend
+    from kwire.client.admin.backend import AdminSession, Backend
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.values import TopicDescription
     from kwire.protocol.endpoint import Endpoint
@@ -33,8 +33,7 @@ ProgressCallback: TypeAlias = "Callable[[Progress], None]"
 
 
 async def wait_until(
-    router: ClusterRouter,
-    backend: Backend,
+    admin: AdminSession,
     change: str,
     conditions: Mapping[str, Condition],
     timeout: float,
@@ -54,12 +53,12 @@ async def wait_until(
     """
 
     async def unmet(broker_id: int) -> Sequence[str]:
-        endpoint = router.metadata.brokers.get(broker_id)
+        endpoint = admin.router.metadata.brokers.get(broker_id)
         if endpoint is None:  # another call of this client found that it cannot be reached
             raise BrokerNotFound(broker_id)
-        return await _unmet(backend, endpoint, conditions, configs=configs)
+        return await _unmet(admin.backend, endpoint, conditions, configs=configs)
 
-    await wait_for_brokers(router, change, len(conditions), unmet, timeout, on_progress)
+    await wait_for_brokers(admin.router, change, len(conditions), unmet, timeout, on_progress)
 
 
 async def wait_for_values(

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
     from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult
 
-__all__ = ["ConfigChange", "ConfigResource", "ConfigResourceType", "ConfigSource", "ConfigValue"]
+__all__ = [
+    "ConfigChange",
+    "ConfigDifference",
+    "ConfigResource",
+    "ConfigResourceType",
+    "ConfigSource",
+    "ConfigValue",
+    "RecordedChange",
+]
 
 
 class ConfigResourceType(IntEnum):
@@ -119,3 +127,42 @@ class ConfigChange:
     delete: Sequence[str] = ()
     append: Mapping[str, str] = field(default_factory=dict)
     subtract: Mapping[str, str] = field(default_factory=dict)
+
+
+class ConfigDifference(NamedTuple):
+    """A config that differs.
+
+    Attributes:
+        resource: the resource.
+        name: the config.
+        old: its value before; None if it was not set.
+        new: its value after; None if it is not set.
+    """
+
+    resource: ConfigResource
+    name: str
+    old: str | None
+    new: str | None
+
+
+class RecordedChange(NamedTuple):
+    """A change in the audit: of a config of brokers, of an ACL, or of the credential of a user.
+
+    Attributes:
+        timestamp_ms: when it was made, in milliseconds since 1970.
+        author: who made it: the client id and the address.
+        node_id: the node that wrote it.
+        resource: the resource with the config; otherwise where nodes store it, such as `users/alice` or
+            `acls/Topic/literal/orders`.
+        name: the config, the mechanism of the credential, or `acls`.
+        old: its value before; None if it was not set.
+        new: its value after; None if it is not set. Credentials are hidden.
+    """
+
+    timestamp_ms: int
+    author: str
+    node_id: int
+    resource: ConfigResource | str
+    name: str
+    old: str | None
+    new: str | None

@@ -75,7 +75,7 @@ async def at_coordinators(
             if isinstance(coordinator, AdminError):
                 found[key] = coordinator
             else:
-                by_broker[Broker(coordinator, once=True)].append(key)
+                by_broker[Broker(coordinator, is_single=True)].append(key)
         for each in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
             found.update(each)
         unfinished = [key for key in unfinished if _has_moved(found.get(key)) and cache.clock() < deadline]

@@ -42,7 +42,7 @@ async def at_every_broker(
     while True:
         cluster = await router.cluster()
         try:
-            return await _answers(router, request, [Broker(each.id, once=True) for each in cluster.brokers])
+            return await _answers(router, request, [Broker(each.id, is_single=True) for each in cluster.brokers])
         except (ConnectionFault, BrokerNotFound) as error:
             retriable = not isinstance(error, ConnectionFault) or error.retriable
             if not retriable or router.metadata.clock() >= deadline:

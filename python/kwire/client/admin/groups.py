@@ -15,13 +15,15 @@ from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_c
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import by_topic
-from kwire.client.admin.share_group_offsets import ShareGroupOffsetOperations
+from kwire.client.admin.offsets import list_offsets
+from kwire.client.admin.share_group_offsets import list_share_group_offsets
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.group_responses import DescribeQuery
@@ -40,214 +42,223 @@ NAMES_UNTIL = 9
 """The last version of OffsetFetch and OffsetCommit with names of topics; later ones have ids (KIP-848)."""
 
 
-class GroupOperations(ShareGroupOffsetOperations):
-    """Operations on groups."""
+async def list_groups(
+    admin: AdminSession, *, types: Iterable[GroupType] = (), states: Iterable[str] = ()
+) -> list[GroupListing]:
+    """Return all groups, sorted by id.
 
-    async def list_groups(self, *, types: Iterable[GroupType] = (), states: Iterable[str] = ()) -> list[GroupListing]:
-        """Return all groups, sorted by id.
+    Args:
+        types: only groups of these types.
+        states: only groups in these states, such as `Stable`.
 
-        Args:
-            types: only groups of these types.
-            states: only groups in these states, such as `Stable`.
+    Raises:
+        AdminError: a broker cannot list its groups.
+    """
+    from kwire.client.admin.group_values import GroupListing, GroupType
+    from kwire.messages.kafka.list_groups import ListGroupsRequest
 
-        Raises:
-            AdminError: a broker cannot list its groups.
-        """
-        from kwire.client.admin.group_values import GroupListing, GroupType
-        from kwire.messages.kafka.list_groups import ListGroupsRequest
+    wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
+    groups: list[GroupListing] = []
+    for broker, answer in (await at_every_broker(admin.router, ListGroupsRequest())).items():
+        for each in answer.accepted(f"broker {broker}").groups:
+            admin.router.metadata.add_coordinator(KeyType.GROUP, each.group_id, broker)
+            kind = GroupType.of(each.group_type)
+            groups.append(GroupListing(each.group_id, kind, each.group_state or None, each.protocol_type, broker))
+    return sorted(
+        each
+        for each in groups
+        if (not wanted_types or each.type in wanted_types)
+        and (not wanted_states or (each.state or "").lower() in wanted_states)
+    )
 
-        wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
-        groups: list[GroupListing] = []
-        for broker, answer in (await at_every_broker(self._router, ListGroupsRequest())).items():
-            for each in answer.accepted(f"broker {broker}").groups:
-                self._router.metadata.add_coordinator(KeyType.GROUP, each.group_id, broker)
-                kind = GroupType.of(each.group_type)
-                groups.append(GroupListing(each.group_id, kind, each.group_state or None, each.protocol_type, broker))
-        return sorted(
-            each
-            for each in groups
-            if (not wanted_types or each.type in wanted_types)
-            and (not wanted_states or (each.state or "").lower() in wanted_states)
+
+async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, GroupDescription | AdminError]:
+    """Return groups of any type with their members.
+
+    Errors of a group: 69 unknown group.
+    """
+    from kwire.client.admin.group_responses import DESCRIBE_QUERIES
+
+    wanted = strings_tuple(group_ids)
+    types = {each.group_id: each.type for each in await list_groups(admin)}
+    by_type: dict[GroupType, list[str]] = defaultdict(list)
+    described: dict[str, GroupDescription | AdminError] = {}
+    for group in wanted:
+        if group in types:
+            by_type[types[group]].append(group)
+        else:
+            described[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
+    for kind, groups in by_type.items():
+        described |= await _describe(admin, groups, DESCRIBE_QUERIES[kind])
+    return {group: described[group] for group in wanted}
+
+
+async def _describe(
+    admin: AdminSession, groups: Sequence[str], query: DescribeQuery
+) -> dict[str, GroupDescription | AdminError]:
+    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
+        answer = await admin.router.read(query.request(tuple(ids)), coordinator)
+        return {
+            each.group_id: answer.error(each, each.group_id) or query.description(each, coordinator.id)
+            for each in answer.response.groups
+        }
+
+    return await at_coordinators(admin.router, groups, send)
+
+
+async def delete_groups(admin: AdminSession, group_ids: Iterable[str]) -> Outcomes:
+    """Delete groups with their offsets. The command is not repeated after a lost response.
+
+    Errors of a group: 68 it has members; 69 unknown group.
+    """
+    from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
+
+    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[None]]:
+        answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
+        return {each.group_id: answer.error(each, each.group_id) for each in answer.response.results}
+
+    return Outcomes(await at_coordinators(admin.router, strings_tuple(group_ids), send))
+
+
+# Offsets
+
+
+async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
+    """Return the committed offsets of classic, consumer, and streams groups. An unknown group has none.
+
+    Args:
+        group_ids: the groups.
+    """
+    from kwire.client.admin.group_responses import committed_offset
+    from kwire.client.admin.group_values import TopicPartition
+    from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
+        request = OffsetFetchRequest(
+            groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in ids)
         )
-
-    async def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | AdminError]:
-        """Return groups of any type with their members.
-
-        Errors of a group: 69 unknown group.
-        """
-        from kwire.client.admin.group_responses import DESCRIBE_QUERIES
-
-        wanted = strings_tuple(group_ids)
-        types = {each.group_id: each.type for each in await self.list_groups()}
-        by_type: dict[GroupType, list[str]] = defaultdict(list)
-        described: dict[str, GroupDescription | AdminError] = {}
-        for group in wanted:
-            if group in types:
-                by_type[types[group]].append(group)
-            else:
-                described[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
-        for kind, groups in by_type.items():
-            described |= await self._describe(groups, DESCRIBE_QUERIES[kind])
-        return {group: described[group] for group in wanted}
-
-    async def _describe(self, groups: Sequence[str], query: DescribeQuery) -> dict[str, GroupDescription | AdminError]:
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
-            answer = await self._router.read(query.request(tuple(ids)), coordinator)
-            return {
-                each.group_id: answer.error(each, each.group_id) or query.description(each, coordinator.id)
-                for each in answer.response.groups
+        answer = await admin.router.read(request, coordinator, highest=NAMES_UNTIL)
+        return {
+            group.group_id: answer.error(group, group.group_id)
+            or {
+                TopicPartition(topic.name, each.partition_index): committed_offset(each)
+                for topic in group.topics
+                for each in topic.partitions
+                if each.committed_offset >= 0
             }
+            for group in answer.response.groups
+        }
 
-        return await at_coordinators(self._router, groups, send)
+    return await at_coordinators(admin.router, strings_tuple(group_ids), send)
 
-    async def delete_groups(self, group_ids: Iterable[str]) -> Outcomes:
-        """Delete groups with their offsets. The command is not repeated after a lost response.
 
-        Errors of a group: 68 it has members; 69 unknown group.
-        """
-        from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
+async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
+    """Return how far groups of any type are behind, without joining them.
 
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[None]]:
-            answer = await self._router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
-            return {each.group_id: answer.error(each, each.group_id) for each in answer.response.results}
+    The end of each partition is looked up once for all groups.
 
-        return Outcomes(await at_coordinators(self._router, strings_tuple(group_ids), send))
+    Args:
+        group_ids: the groups; None for all.
+    """
+    from kwire.client.admin.group_responses import partition_lag
+    from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
 
-    # Offsets
-
-    async def list_group_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
-        """Return the committed offsets of classic, consumer, and streams groups. An unknown group has none.
-
-        Args:
-            group_ids: the groups.
-        """
-        from kwire.client.admin.group_responses import committed_offset
-        from kwire.client.admin.group_values import TopicPartition
-        from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
-            request = OffsetFetchRequest(
-                groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in ids)
+    types = {each.group_id: each.type for each in await list_groups(admin)}
+    wanted = sorted(types) if group_ids is None else strings_tuple(group_ids)
+    shared = [group for group in wanted if types.get(group) is GroupType.SHARE]
+    others = [group for group in wanted if group in types and types[group] is not GroupType.SHARE]
+    offsets: dict[str, Offsets | AdminError] = {}
+    if others:
+        offsets |= await list_group_offsets(admin, others)
+    if shared:
+        offsets |= await list_share_group_offsets(admin, shared)
+    partitions = {each for found in offsets.values() if not isinstance(found, AdminError) for each in found}
+    ends = await list_offsets(admin, dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
+    lags: dict[str, GroupLag | AdminError] = {}
+    for group in wanted:
+        committed = offsets.get(group) or {}
+        if group not in types:
+            lags[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
+        elif isinstance(committed, AdminError):
+            lags[group] = committed
+        else:
+            lags[group] = GroupLag(
+                group, tuple(partition_lag(each, committed[each], ends[each]) for each in sorted(committed))
             )
-            answer = await self._router.read(request, coordinator, highest=NAMES_UNTIL)
-            return {
-                group.group_id: answer.error(group, group.group_id)
-                or {
-                    TopicPartition(topic.name, each.partition_index): committed_offset(each)
-                    for topic in group.topics
-                    for each in topic.partitions
-                    if each.committed_offset >= 0
-                }
-                for group in answer.response.groups
-            }
+    return lags
 
-        return await at_coordinators(self._router, strings_tuple(group_ids), send)
 
-    async def group_lags(self, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
-        """Return how far groups of any type are behind, without joining them.
+async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
+    """Commit offsets for a group without active members. The command is repeated: it has the same effect again.
 
-        The end of each partition is looked up once for all groups.
+    The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition; 25 the group has members.
+    """
+    from kwire.client.admin.group_values import TopicPartition
+    from kwire.messages.kafka.offset_commit import (
+        OffsetCommitRequest,
+        OffsetCommitRequestPartition,
+        OffsetCommitRequestTopic,
+    )
 
-        Args:
-            group_ids: the groups; None for all.
-        """
-        from kwire.client.admin.group_responses import partition_lag
-        from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        topics=tuple(
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetCommitRequestPartition(
+                        partition_index=index,
+                        committed_offset=offsets[TopicPartition(topic, index)],
+                        committed_metadata="",
+                    )
+                    for index in indexes
+                ),
+            )
+            for topic, indexes in by_topic(offsets).items()
+        ),
+    )
 
-        types = {each.group_id: each.type for each in await self.list_groups()}
-        wanted = sorted(types) if group_ids is None else strings_tuple(group_ids)
-        shared = [group for group in wanted if types.get(group) is GroupType.SHARE]
-        others = [group for group in wanted if group in types and types[group] is not GroupType.SHARE]
-        offsets: dict[str, Offsets | AdminError] = {}
-        if others:
-            offsets |= await self.list_group_offsets(others)
-        if shared:
-            offsets |= await self.list_share_group_offsets(shared)
-        partitions = {each for found in offsets.values() if not isinstance(found, AdminError) for each in found}
-        ends = await self.list_offsets(dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
-        lags: dict[str, GroupLag | AdminError] = {}
-        for group in wanted:
-            committed = offsets.get(group) or {}
-            if group not in types:
-                lags[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
-            elif isinstance(committed, AdminError):
-                lags[group] = committed
-            else:
-                lags[group] = GroupLag(
-                    group, tuple(partition_lag(each, committed[each], ends[each]) for each in sorted(committed))
-                )
-        return lags
+    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
+        del ids
+        answer = await admin.router.command(request, coordinator, repeatable=True, highest=NAMES_UNTIL)
+        results = [each for topic in answer.response.topics for each in topic.partitions]
+        moved = [each.error_code for each in results if each.error_code in MOVED]
+        if moved:
+            return {group_id: AdminError.of_kafka(moved[0], group_id)}
+        return {group_id: answer.response}
 
-    async def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-        """Commit offsets for a group without active members. The command is repeated: it has the same effect again.
+    response = (await at_coordinators(admin.router, [group_id], send))[group_id]
+    if isinstance(response, AdminError):
+        raise response
+    return _by_partition(response.topics)
 
-        The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition; 25 the group has members.
-        """
-        from kwire.client.admin.group_values import TopicPartition
-        from kwire.messages.kafka.offset_commit import (
-            OffsetCommitRequest,
-            OffsetCommitRequestPartition,
-            OffsetCommitRequestTopic,
-        )
 
-        request = OffsetCommitRequest(
-            group_id=group_id,
-            topics=tuple(
-                OffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=tuple(
-                        OffsetCommitRequestPartition(
-                            partition_index=index,
-                            committed_offset=offsets[TopicPartition(topic, index)],
-                            committed_metadata="",
-                        )
-                        for index in indexes
-                    ),
-                )
-                for topic, indexes in by_topic(offsets).items()
-            ),
-        )
+async def delete_group_offsets(admin: AdminSession, group_id: str, partitions: Iterable[TopicPartition]) -> Outcomes:
+    """Delete committed offsets of a group. The command is not repeated after a lost response.
 
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
-            del ids
-            answer = await self._router.command(request, coordinator, repeatable=True, highest=NAMES_UNTIL)
-            results = [each for topic in answer.response.topics for each in topic.partitions]
-            moved = [each.error_code for each in results if each.error_code in MOVED]
-            if moved:
-                return {group_id: AdminError.of_kafka(moved[0], group_id)}
-            return {group_id: answer.response}
+    The outcomes are by partition, such as `orders-3`. Errors: 86 the group is subscribed to the topic.
 
-        response = (await at_coordinators(self._router, [group_id], send))[group_id]
-        if isinstance(response, AdminError):
-            raise response
-        return _by_partition(response.topics)
+    Raises:
+        AdminError: 69 unknown group; 68 the group has members of another protocol.
+    """
+    from kwire.messages.kafka.offset_delete import (
+        OffsetDeleteRequest,
+        OffsetDeleteRequestPartition,
+        OffsetDeleteRequestTopic,
+    )
 
-    async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> Outcomes:
-        """Delete committed offsets of a group. The command is not repeated after a lost response.
+    request = OffsetDeleteRequest(
+        group_id=group_id,
+        topics=tuple(
+            OffsetDeleteRequestTopic(
+                name=topic, partitions=tuple(OffsetDeleteRequestPartition(partition_index=each) for each in indexes)
+            )
+            for topic, indexes in by_topic(partitions).items()
+        ),
+    )
 
-        The outcomes are by partition, such as `orders-3`. Errors: 86 the group is subscribed to the topic.
-
-        Raises:
-            AdminError: 69 unknown group; 68 the group has members of another protocol.
-        """
-        from kwire.messages.kafka.offset_delete import (
-            OffsetDeleteRequest,
-            OffsetDeleteRequestPartition,
-            OffsetDeleteRequestTopic,
-        )
-
-        request = OffsetDeleteRequest(
-            group_id=group_id,
-            topics=tuple(
-                OffsetDeleteRequestTopic(
-                    name=topic, partitions=tuple(OffsetDeleteRequestPartition(partition_index=each) for each in indexes)
-                )
-                for topic, indexes in by_topic(partitions).items()
-            ),
-        )
-
-        response = await at_coordinator(self._router, group_id, request)
-        return _by_partition(response.topics)
+    response = await at_coordinator(admin.router, group_id, request)
+    return _by_partition(response.topics)
 
 
 def _by_partition(topics: Iterable[Any]) -> Outcomes:

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.leaders import at_leaders, by_partition
-from kwire.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionOperations
+from kwire.client.admin.transactions import (
+    ProducerDescription,
+    TransactionDescription,
+    describe_producers,
+    describe_transactions,
+    list_transactions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.group_values import TopicPartition
 
@@ -38,75 +45,73 @@ class HangingTransaction(NamedTuple):
     transactional_id: str | None
 
 
-class HangingTransactionOperations(TransactionOperations):
-    """Operations on transactions, hanging ones as well."""
+async def find_hanging_transactions(
+    admin: AdminSession, partitions: Iterable[TopicPartition], *, older_than_ms: int = MAX_TRANSACTION_TIMEOUT_MS
+) -> list[HangingTransaction]:
+    """Return the open transactions of partitions that no coordinator knows, sorted by partition.
 
-    async def find_hanging_transactions(
-        self, partitions: Iterable[TopicPartition], *, older_than_ms: int = MAX_TRANSACTION_TIMEOUT_MS
-    ) -> list[HangingTransaction]:
-        """Return the open transactions of partitions that no coordinator knows, sorted by partition.
+    Args:
+        partitions: the partitions to search.
+        older_than_ms: only transactions without a write for so many milliseconds, at least the brokers'
+            `transaction.max.timeout.ms`: a younger transaction may be alive.
 
-        Args:
-            partitions: the partitions to search.
-            older_than_ms: only transactions without a write for so many milliseconds, at least the brokers'
-                `transaction.max.timeout.ms`: a younger transaction may be alive.
+    Raises:
+        AdminError: a partition cannot be described, or a broker refused the request.
+    """
+    newest = time.time_ns() // 1_000_000 - older_than_ms
+    candidates = [
+        (partition, producer)
+        for partition, producers in (await describe_producers(admin, partitions)).items()
+        for producer in _accepted(producers)
+        if producer.transaction_start_offset is not None and (producer.last_timestamp_ms or 0) < newest
+    ]
+    if not candidates:
+        return []
+    listed = await list_transactions(admin, producer_ids={producer.producer_id for _, producer in candidates})
+    ids = {each.producer_id: each.transactional_id for each in listed}
+    transactions = await describe_transactions(admin, ids.values())
+    return sorted(
+        HangingTransaction(partition, producer, ids.get(producer.producer_id))
+        for partition, producer in candidates
+        if not _is_known(partition, transactions.get(ids.get(producer.producer_id, "")))
+    )
 
-        Raises:
-            AdminError: a partition cannot be described, or a broker refused the request.
-        """
-        newest = time.time_ns() // 1_000_000 - older_than_ms
-        candidates = [
-            (partition, producer)
-            for partition, producers in (await self.describe_producers(partitions)).items()
-            for producer in _accepted(producers)
-            if producer.transaction_start_offset is not None and (producer.last_timestamp_ms or 0) < newest
-        ]
-        if not candidates:
-            return []
-        listed = await self.list_transactions(producer_ids={producer.producer_id for _, producer in candidates})
-        ids = {each.producer_id: each.transactional_id for each in listed}
-        transactions = await self.describe_transactions(ids.values())
-        return sorted(
-            HangingTransaction(partition, producer, ids.get(producer.producer_id))
-            for partition, producer in candidates
-            if not _is_known(partition, transactions.get(ids.get(producer.producer_id, "")))
-        )
 
-    async def abort_transaction(self, partition: TopicPartition, producer: ProducerDescription) -> None:
-        """End a hanging transaction of a partition with an abort marker. The command is never repeated.
+async def abort_transaction(admin: AdminSession, partition: TopicPartition, producer: ProducerDescription) -> None:
+    """End a hanging transaction of a partition with an abort marker. The command is never repeated.
 
-        Only use it for a transaction that `find_hanging_transactions` returns: the partition of a transaction that is
-        alive would lose records that its producer commits.
+    Only use it for a transaction that `find_hanging_transactions` returns: the partition of a transaction that is
+    alive would lose records that its producer commits.
 
-        Args:
-            partition: the partition.
-            producer: its producer, as `describe_producers` returns it.
+    Args:
+        partition: the partition.
+        producer: its producer, as `describe_producers` returns it.
 
-        Raises:
-            AdminError: 3 unknown partition; 31 not authorized; 47 the epoch of the producer is old; 52 that of the
-                coordinator is.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.write_txn_markers import (
-            WritableTxnMarker,
-            WritableTxnMarkerTopic,
-            WriteTxnMarkersRequest,
-        )
+    Raises:
+        AdminError: 3 unknown partition; 31 not authorized; 47 the epoch of the producer is old; 52 that of the
+            coordinator is.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.write_txn_markers import (
+        WritableTxnMarker,
+        WritableTxnMarkerTopic,
+        WriteTxnMarkersRequest,
+    )
 
-        marker = WritableTxnMarker(
-            producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch,
-            transaction_result=False,
-            topics=(WritableTxnMarkerTopic(name=partition.topic, partition_indexes=(partition.partition,)),),
-            coordinator_epoch=producer.coordinator_epoch or 0,
-        )
+    marker = WritableTxnMarker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        transaction_result=False,
+        topics=(WritableTxnMarkerTopic(name=partition.topic, partition_indexes=(partition.partition,)),),
+        coordinator_epoch=producer.coordinator_epoch or 0,
+    )
 
-        async def send(leader: Broker, of_leader: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
-            del of_leader  # there is only one
-            answer = await self._router.command(WriteTxnMarkersRequest(markers=(marker,)), leader)
-            return by_partition(topic for result in answer.response.markers for topic in result.topics)
+    async def send(leader: Broker, of_leader: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        del of_leader  # there is only one
+        answer = await admin.router.command(WriteTxnMarkersRequest(markers=(marker,)), leader)
+        return by_partition(topic for result in answer.response.markers for topic in result.topics)
 
-        _accepted((await at_leaders(self._router, [partition], send, attrgetter("error_code")))[partition])
+    _accepted((await at_leaders(admin.router, [partition], send, attrgetter("error_code")))[partition])
 
 
 def _accepted(result: Any) -> Any:

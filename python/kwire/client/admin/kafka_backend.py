@@ -1,4 +1,4 @@
-"""Kafka's requests for administration of topics and partitions.
+"""Kafka's requests for administration of topics, partitions, and features.
 
 Reassignments, elections, and setting or deleting configs are repeated after a lost response, because a repetition has
 the same effect and the same response. Creating and deleting topics are not repeated.
@@ -7,16 +7,18 @@ the same effect and the same response. Creating and deleting topics are not repe
 from __future__ import annotations
 
 import uuid
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.client.admin.answer import error_code, first_error_code, result_error
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import CONTROLLER, FIRST_PAUSE, back_off
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.topic_metadata import metadata_request, read_metadata
 from kwire.client.admin.values import (
     NO_LAG,
+    EligibleLeaders,
     Outcomes,
     PartitionDescription,
     PartitionMove,
@@ -25,15 +27,21 @@ from kwire.client.admin.values import (
     TopicDescription,
 )
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.client_connection import SOFTWARE_NAME
+from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.kafka_acls import KafkaAcls
+    from kwire.client.admin.kafka_configs import KafkaConfigs
+    from kwire.client.admin.kafka_scram_users import KafkaScramUsers
     from kwire.client.admin.topic_changes import NewTopic, TopicChange
     from kwire.client.admin.values import ToolResult
     from kwire.declare import Message, Request
+    from kwire.messages.kafka.api_versions import ApiVersionsRequest
     from kwire.messages.kafka.create_topics import CreatableTopic
     from kwire.messages.kafka.delete_topics import DeleteTopicsRequest
     from kwire.messages.kafka.describe_configs import (
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     from kwire.messages.kafka.elect_leaders import TopicPartitions
     from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
     from kwire.protocol.endpoint import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
 
 R = TypeVar("R", bound="Message")
 
@@ -63,12 +72,39 @@ TOPICS_PER_REQUEST = 500
 """Topics in one DescribeConfigs request, which bounds the size of its response."""
 
 
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+"""Types of an update of a feature (KIP-778)."""
+
+
 class KafkaBackend:
     """The operations of a cluster of Apache Kafka."""
+
+    dialect: Dialect = "kafka"
 
     def __init__(self, router: ClusterRouter) -> None:
         self._router = router
         self._timeout_ms = int(router.timeout * 1000)
+
+    @cached_property
+    def acls(self) -> KafkaAcls:
+        """The operations on ACLs."""
+        from kwire.client.admin.kafka_acls import KafkaAcls
+
+        return KafkaAcls(self._router)
+
+    @cached_property
+    def configs(self) -> KafkaConfigs:
+        """The operations on configs."""
+        from kwire.client.admin.kafka_configs import KafkaConfigs
+
+        return KafkaConfigs(self._router)
+
+    @cached_property
+    def scram_users(self) -> KafkaScramUsers:
+        """The operations on SCRAM credentials."""
+        from kwire.client.admin.kafka_scram_users import KafkaScramUsers
+
+        return KafkaScramUsers(self._router)
 
     # Topics
 
@@ -384,6 +420,58 @@ class KafkaBackend:
             {item: None if item in unneeded else error for item, error in outcomes.items()}, answer.attempts
         )
 
+    async def eligible_leaders(self, topics: tuple[str, ...]) -> dict[str, dict[int, EligibleLeaders]]:
+        """Return the eligible leaders, page by page. Kafka before 3.7 and clusters with ZooKeeper report none."""
+        from kwire.messages.kafka.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+
+        names = tuple(TopicRequest(name=name) for name in sorted(topics))
+        leaders: dict[str, dict[int, EligibleLeaders]] = {}
+        request = DescribeTopicPartitionsRequest(topics=names)
+        while True:
+            try:
+                response = (await self._router.read(request, ANY)).response
+            except NoCommonVersion:
+                return {}
+            for topic in response.topics:
+                if topic.name is not None and not topic.error_code:
+                    leaders.setdefault(topic.name, {}).update(
+                        (
+                            partition.partition_index,
+                            EligibleLeaders(_ids(partition.eligible_leader_replicas), _ids(partition.last_known_elr)),
+                        )
+                        for partition in topic.partitions
+                    )
+            if response.next_cursor is None:
+                return leaders
+            rest = tuple(name for name in names if name.name >= response.next_cursor.topic_name)
+            request = DescribeTopicPartitionsRequest(topics=rest, cursor=response.next_cursor)
+
+    # Features
+
+    def features_request(self) -> ApiVersionsRequest:
+        from kwire import __version__
+        from kwire.messages.kafka.api_versions import ApiVersionsRequest
+
+        return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+
+    async def update_features(
+        self, levels: Mapping[str, int], *, downgrade: bool, unsafe: bool, validate_only: bool
+    ) -> Outcomes:
+        from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+        kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE if downgrade else UPGRADE
+        request = UpdateFeaturesRequest(
+            timeout_ms=self._timeout_ms,
+            feature_updates=tuple(
+                FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
+                for name, level in levels.items()
+            ),
+            validate_only=validate_only,
+        )
+        answer = await self._router.command(request, CONTROLLER, error_code, repeatable=validate_only)
+        failed = {result.feature: result for result in answer.response.results if result.error_code}
+        return answer.outcomes((name, failed.get(name, answer.response)) for name in levels)
+
     async def run_tool(
         self,
         name: str,
@@ -475,3 +563,7 @@ def _status(
         return ReassignmentState.COMPLETED if done else ReassignmentState.FAILED
 
     return ReassignmentStatus(topic, {index: state(index) for index in targets}, None, moves)
+
+
+def _ids(replicas: Iterable[int] | None) -> tuple[int, ...] | None:
+    return None if replicas is None else tuple(replicas)

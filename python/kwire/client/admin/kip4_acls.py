@@ -18,69 +18,69 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.acl_values import AclBindingFilter
-    from kwire.client.admin.backend import Backend
+    from kwire.client.admin.backend import AclDeletions, Backend
 
-__all__ = ["create", "delete", "describe", "reported"]
+__all__ = ["Kip4Acls"]
 
 TOOL = "acls"
 
 
-async def describe(backend: Backend, filter: AclBindingFilter) -> list[AclBinding]:
-    """Return the ACLs that match a filter, in order.
+class Kip4Acls:
+    """ACLs in a cluster of kwire's nodes."""
 
-    Raises:
-        AdminError: a resource that the filter concerns cannot be read.
-    """
-    return _matching(await tool_result(backend, TOOL, ["list"], "ACLs", reads=True), filter)
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
+    async def describe(self, filter: AclBindingFilter) -> list[AclBinding]:
+        """Return the ACLs that match a filter, in order.
 
-async def reported(backend: Backend, broker_id: int) -> frozenset[AclBinding]:
-    """Return the ACLs that a node has taken over, or ZooKeeper's if the node has no authorizer."""
-    rows = await tool_result(backend, TOOL, ["list", "--applied"], "ACLs", broker=broker_id, reads=True)
-    return frozenset(_binding(row) for row in rows if "error" not in row)
+        Raises:
+            AdminError: a resource that the filter concerns cannot be read.
+        """
+        return _matching(await tool_result(self._backend, TOOL, ["list"], "ACLs", reads=True), filter)
 
+    async def reported(self, broker_id: int) -> frozenset[AclBinding]:
+        """Return the ACLs that a node has taken over, or ZooKeeper's if the node has no authorizer."""
+        rows = await tool_result(self._backend, TOOL, ["list", "--applied"], "ACLs", broker=broker_id, reads=True)
+        return frozenset(_binding(row) for row in rows if "error" not in row)
 
-async def create(backend: Backend, acls: Iterable[AclBinding]) -> Outcomes:
-    """Create ACLs, one after the other. The outcomes are by `str` of the ACL."""
-    outcomes: dict[str, AdminError | None] = {str(acl): await _change(backend, "add", acl) for acl in acls}
-    return Outcomes(outcomes, 1)
+    async def create(self, acls: Iterable[AclBinding]) -> Outcomes:
+        """Create ACLs, one after the other. The outcomes are by `str` of the ACL."""
+        outcomes: dict[str, AdminError | None] = {str(acl): await self._change("add", acl) for acl in acls}
+        return Outcomes(outcomes, 1)
 
+    async def delete(self, filters: Iterable[AclBindingFilter]) -> AclDeletions:
+        """Delete the ACLs that match, one after the other. A filter with an error deletes nothing."""
+        rows = await tool_result(self._backend, TOOL, ["list"], "ACLs", reads=True)
+        removed: dict[AclBinding, AdminError | None] = {}
+        results: AclDeletions = {}
+        for filter in filters:
+            try:
+                matches = _matching(rows, filter)
+            except AdminError as error:
+                results[filter] = error
+                continue
+            for acl in matches:
+                if acl not in removed:
+                    removed[acl] = await self._change("remove", acl)
+            results[filter] = {acl: removed[acl] for acl in matches}
+        return results
 
-async def delete(
-    backend: Backend, filters: Iterable[AclBindingFilter]
-) -> dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError]:
-    """Delete the ACLs that match, one after the other. A filter with an error deletes nothing."""
-    rows = await tool_result(backend, TOOL, ["list"], "ACLs", reads=True)
-    removed: dict[AclBinding, AdminError | None] = {}
-    results: dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError] = {}
-    for filter in filters:
+    async def _change(self, command: str, acl: AclBinding) -> AdminError | None:
+        """Add or remove an ACL, and return the error if the node rejects it."""
+        options = [f"--pattern={acl.pattern_type.value.lower()}", f"--host={acl.host}"]
+        options += ["--deny"] if acl.permission_type is AclPermissionType.DENY else []
+        resource = (acl.resource_type.camel_case, acl.resource_name)
+        arguments = [command, *options, "--", *resource, acl.principal, acl.operation.camel_case]
         try:
-            found = _matching(rows, filter)
+            await tool_result(self._backend, TOOL, arguments, str(acl))
         except AdminError as error:
-            results[filter] = error
-            continue
-        for acl in found:
-            if acl not in removed:
-                removed[acl] = await _change(backend, "remove", acl)
-        results[filter] = {acl: removed[acl] for acl in found}
-    return results
-
-
-async def _change(backend: Backend, command: str, acl: AclBinding) -> AdminError | None:
-    """Add or remove an ACL, and return the error if the node rejects it."""
-    options = [f"--pattern={acl.pattern_type.value.lower()}", f"--host={acl.host}"]
-    options += ["--deny"] if acl.permission_type is AclPermissionType.DENY else []
-    resource = (acl.resource_type.camel_case, acl.resource_name)
-    arguments = [command, *options, "--", *resource, acl.principal, acl.operation.camel_case]
-    try:
-        await tool_result(backend, TOOL, arguments, str(acl))
-    except AdminError as error:
-        return error
-    return None
+            return error
+        return None
 
 
 def _matching(rows: list[dict[str, str]], filter: AclBindingFilter) -> list[AclBinding]:
-    found = set()
+    matches = set()
     for row in rows:
         if not filter.matches_resource(*_resource(row).values()):
             continue
@@ -89,8 +89,8 @@ def _matching(rows: list[dict[str, str]], filter: AclBindingFilter) -> list[AclB
             raise AdminError.of_kip4(ErrorCode.ADMIN_REQUEST_FAILED, item, row["error"])
         binding = _binding(row)
         if filter.matches(binding):
-            found.add(binding)
-    return sorted(found)
+            matches.add(binding)
+    return sorted(matches)
 
 
 def _binding(row: Mapping[str, str]) -> AclBinding:

@@ -6,7 +6,7 @@ Changes of configs alone are repeated, because the second one has the same effec
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.answer import error_code
@@ -22,6 +22,7 @@ from kwire.client.admin.values import (
     TopicDescription,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.protocol.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,10 +30,16 @@ if TYPE_CHECKING:
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.kip4_acls import Kip4Acls
+    from kwire.client.admin.kip4_configs import Kip4Configs
+    from kwire.client.admin.kip4_scram_users import Kip4ScramUsers
     from kwire.client.admin.topic_changes import NewTopic, TopicChange
+    from kwire.client.admin.values import EligibleLeaders
     from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata
+    from kwire.messages.kip584.api_versions import ApiVersionsRequest
     from kwire.protocol.endpoint import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
 
 REASSIGNMENT_STATES = {
     0: ReassignmentState.MOVING,
@@ -44,8 +51,31 @@ REASSIGNMENT_STATES = {
 class Kip4Backend:
     """The operations of a cluster that speaks the dialect of the drafts."""
 
+    dialect: Dialect = "kip4"
+
     def __init__(self, router: ClusterRouter) -> None:
         self._router = router
+
+    @cached_property
+    def acls(self) -> Kip4Acls:
+        """The operations on ACLs."""
+        from kwire.client.admin.kip4_acls import Kip4Acls
+
+        return Kip4Acls(self)
+
+    @cached_property
+    def configs(self) -> Kip4Configs:
+        """The operations on configs."""
+        from kwire.client.admin.kip4_configs import Kip4Configs
+
+        return Kip4Configs(self)
+
+    @cached_property
+    def scram_users(self) -> Kip4ScramUsers:
+        """The operations on SCRAM credentials."""
+        from kwire.client.admin.kip4_scram_users import Kip4ScramUsers
+
+        return Kip4ScramUsers(self)
 
     def _brokers(self) -> Collection[int]:
         return self._router.metadata.brokers
@@ -179,6 +209,37 @@ class Kip4Backend:
         del configs
         response = await self._router.send(broker, TopicMetadataRequest_V1(topic_names=names))
         return {topic.topic_name: _described(topic) for topic in response.topics}
+
+    async def eligible_leaders(self, topics: tuple[str, ...]) -> dict[str, dict[int, EligibleLeaders]]:
+        """Return nothing: the drafts are older than KIP-966."""
+        del topics
+        return {}
+
+    def features_request(self) -> ApiVersionsRequest:
+        from kwire import __version__
+        from kwire.messages.kip584.api_versions import ApiVersionsRequest
+
+        return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+
+    async def update_features(
+        self, levels: Mapping[str, int], *, downgrade: bool, unsafe: bool, validate_only: bool
+    ) -> Outcomes:
+        from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
+
+        _reject_validate_only("UpdateFeatures", validate_only=validate_only)
+        features = tuple(Feature(name=name, max_version_level=level) for name, level in levels.items())
+        request = UpdateFeaturesRequest(
+            timeout_ms=int(self._router.timeout * 1000),
+            feature_updates=(FeatureUpdate(allow_downgrade=downgrade or unsafe, features=features),),
+        )
+        answer = await self._router.command(request, CONTROLLER, error_code)
+        failed = {result.feature: result for result in answer.response.results}
+        outcomes: dict[str, AdminError | None] = {}
+        for name in levels:
+            result = failed.get(name, answer.response)
+            code, text = result.error_code, result.error_message
+            outcomes[name] = AdminError.of_kip4(code, name, text, answer.attempts) if code else None
+        return Outcomes(outcomes, answer.attempts)
 
     async def run_tool(
         self,

@@ -1,4 +1,4 @@
-"""Configs in a cluster of nodes: those that topics override, and the settings of brokers.
+"""Configs in a cluster of nodes: the overrides of topics, and the settings of brokers.
 
 A topic is described with its overrides, and changed with AlterTopic of the drafts of KIP-4. The settings of brokers are
 described and changed by the tool `config` of the nodes (KAFKA-1694).
@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigSource, ConfigValue
+from kwire.client.admin.config_values import (
+    ConfigDifference,
+    ConfigResource,
+    ConfigResourceType,
+    ConfigSource,
+    ConfigValue,
+    RecordedChange,
+)
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.kip4_tools import tool_result
 from kwire.client.admin.topic_changes import TopicChange
@@ -20,11 +27,10 @@ from kwire.client.admin.values import Outcomes, ShadowedConfig
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.backend import Backend
+    from kwire.client.admin.backend import Backend, ResourceConfigs
     from kwire.client.admin.config_values import ConfigChange
-    from kwire.client.admin.configs import Described
 
-__all__ = ["ConfigDifference", "RecordedChange", "alter", "apply", "changes", "describe", "export"]
+__all__ = ["Kip4Configs"]
 
 log = logging.getLogger("kwire.client")
 
@@ -41,142 +47,149 @@ SOURCES = {
 }
 
 
-class ConfigDifference(NamedTuple):
-    """A config that differs.
+class Kip4Configs:
+    """Configs in a cluster of kwire's nodes."""
 
-    Attributes:
-        resource: the resource.
-        name: the config.
-        old: its value before; None if it was not set.
-        new: its value after; None if it is not set.
-    """
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
-    resource: ConfigResource
-    name: str
-    old: str | None
-    new: str | None
+    async def describe(
+        self, resources: Iterable[ConfigResource], *, documentation: bool, synonyms: bool
+    ) -> ResourceConfigs:
+        """Return the configs that topics override, and the settings of brokers.
 
+        Raises:
+            NotSupported: a resource is neither a topic nor a broker.
+        """
+        del documentation, synonyms  # nodes report neither
+        described: ResourceConfigs = {}
+        requested = list(dict.fromkeys(resources))
+        topics = {each.name: each for each in requested if each.type is ConfigResourceType.TOPIC}
+        if topics:
+            for name, topic in (await self._backend.describe_topics(tuple(topics), configs=True)).items():
+                described[topics[name]] = topic if isinstance(topic, AdminError) else _overrides(topic.configs or {})
+        for resource in requested:
+            if resource not in topics.values():
+                described[resource] = await self._describe_broker(resource)
+        return described
 
-class RecordedChange(NamedTuple):
-    """A change in the audit: of a config of brokers, of an ACL, or of the credential of a user.
+    async def alter(self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes:
+        """Set and delete configs. The outcomes are by resource, such as `topic orders`.
 
-    Attributes:
-        timestamp_ms: when it was made, in milliseconds since 1970.
-        author: who made it: the client id and the address.
-        node_id: the node that wrote it.
-        resource: the resource with the config; otherwise where nodes store it, such as `users/alice` or
-            `acls/Topic/literal/orders`.
-        name: the config, the mechanism of the credential, or `acls`.
-        old: its value before; None if it was not set.
-        new: its value after; None if it is not set. Credentials are hidden.
-    """
+        Raises:
+            NotSupported: a resource is neither a topic nor a broker, or a change appends, subtracts, or is only to be
+                validated and concerns a topic.
+        """
+        topics = {}
+        brokers = {}
+        for resource, change in changes.items():
+            if change.append or change.subtract:
+                raise NotSupported("appending to a config", "nodes only set and delete configs")
+            if resource.type is ConfigResourceType.TOPIC:
+                topics[resource.name] = TopicChange(set_configs=change.set, delete_configs=change.delete)
+            else:
+                brokers[resource] = change
+        outcomes: dict[str, AdminError | None] = {}
+        shadowed: list[ShadowedConfig] = []
+        attempts = 1
+        if topics:
+            altered = await self._backend.alter_topics(topics, validate_only=validate_only)
+            attempts = altered.attempts
+            for name, error in altered.items():
+                outcomes[str(ConfigResource(ConfigResourceType.TOPIC, name))] = error
+        for resource, change in brokers.items():
+            try:
+                shadowed += await self._alter_broker(resource, change, validate_only=validate_only)
+            except AdminError as error:
+                outcomes[str(resource)] = error
+            else:
+                outcomes[str(resource)] = None
+        return Outcomes(outcomes, attempts, shadowed)
 
-    timestamp_ms: int
-    author: str
-    node_id: int
-    resource: ConfigResource | str
-    name: str
-    old: str | None
-    new: str | None
+    async def export(self) -> dict[ConfigResource, dict[str, str]]:
+        """Return what is stored for all brokers and topics. What cannot be read is logged and left out."""
+        stored = await tool_result(self._backend, TOOL, ["export"], "", reads=True)
+        for kind, named in stored.pop("errors", {}).items():
+            for name, reason in named.items():
+                log.warning("the configs of %s cannot be exported: %s", _resource(kind, name), reason)
+        return {_resource(kind, name): values for kind, named in stored.items() for name, values in named.items()}
 
+    async def apply(
+        self, configs: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool
+    ) -> list[ConfigDifference]:
+        """Make what is stored for resources equal to `configs`, and return what differed.
 
-async def describe(backend: Backend, resources: Iterable[ConfigResource]) -> Described:
-    """Return the configs that topics override, and the settings of brokers.
+        Raises:
+            AdminError: a config is invalid, or a change failed; the error says which changes were made before.
+            NotSupported: a resource is neither a topic nor a broker.
+        """
+        document: dict[str, dict[str, Mapping[str, str]]] = {}
+        for resource, values in configs.items():
+            kind, name = _stored_as(resource)
+            document.setdefault(kind, {})[name] = values
+        text = json.dumps(document)
+        parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
+        command = "diff" if validate_only else "apply"
+        planned = await tool_result(self._backend, TOOL, [command, *parts], "configs", reads=validate_only)
+        return [each for entity in planned for each in _differences(entity)]
 
-    Raises:
-        NotSupported: a resource is neither a topic nor a broker.
-    """
-    wanted = list(dict.fromkeys(resources))
-    topics = {each.name: each for each in wanted if each.type is ConfigResourceType.TOPIC}
-    described: Described = {}
-    if topics:
-        for name, topic in (await backend.describe_topics(tuple(topics), configs=True)).items():
-            described[topics[name]] = topic if isinstance(topic, AdminError) else _overrides(topic.configs or {})
-    for resource in wanted:
-        if resource not in topics.values():
-            described[resource] = await _describe_broker(backend, resource)
-    return described
+    async def recorded_changes(self, newest: int) -> list[RecordedChange]:
+        """Return the newest changes of configs of brokers, ACLs, and credentials, oldest first."""
+        entries = await tool_result(self._backend, TOOL, ["audit", "--newest", str(newest)], "", reads=True)
+        return [
+            RecordedChange(
+                entry["timestamp"],
+                entry["author"],
+                entry["node"],
+                _audited(entry["entity"]),
+                name,
+                each["old"],
+                each["new"],
+            )
+            for entry in entries
+            for name, each in entry["changes"].items()
+        ]
 
+    async def _describe_broker(self, resource: ConfigResource) -> dict[str, ConfigValue] | AdminError:
+        _, name = _stored_as(resource)
+        if name == DEFAULT:
+            stored = (await tool_result(self._backend, TOOL, ["export"], "", reads=True))["brokers"].get(DEFAULT, {})
+            return {
+                name: ConfigValue(value, ConfigSource.CLUSTER_DEFAULT, is_sensitive=False, is_read_only=False)
+                for name, value in stored.items()
+            }
+        described = await tool_result(self._backend, TOOL, ["describe"], str(resource), broker=int(name), reads=True)
+        return {
+            each["name"]: ConfigValue(
+                None if each["secret"] else each["value"],
+                SOURCES[each["source"]],
+                is_sensitive=each["secret"],
+                is_read_only=not each["live"],
+            )
+            for each in described
+        }
 
-async def alter(backend: Backend, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes:
-    """Set and delete configs. The outcomes are by resource, such as `topic orders`.
+    async def _alter_broker(
+        self, resource: ConfigResource, change: ConfigChange, *, validate_only: bool
+    ) -> list[ShadowedConfig]:
+        """Change settings of brokers, and return the settings that files override.
 
-    Raises:
-        NotSupported: a resource is neither a topic nor a broker, or a change appends, subtracts, or is only to be
-            validated and concerns a topic.
-    """
-    topics = {}
-    brokers = {}
-    for resource, change in changes.items():
-        if change.append or change.subtract:
-            raise NotSupported("appending to a config", "nodes only set and delete configs")
-        if resource.type is ConfigResourceType.TOPIC:
-            topics[resource.name] = TopicChange(set_configs=change.set, delete_configs=change.delete)
+        Raises:
+            AdminError: a node refused the change.
+        """
+        _, name = _stored_as(resource)
+        options = [] if name == DEFAULT else ["--broker", name]
+        options += ["--dry-run"] if validate_only else []
+        if change.set:
+            options += [f"--delete={each}" for each in change.delete]
+            arguments = ["set", *options, "--", *(f"{key}={value}" for key, value in change.set.items())]
         else:
-            brokers[resource] = change
-    outcomes: dict[str, AdminError | None] = {}
-    shadowed: list[ShadowedConfig] = []
-    attempts = 1
-    if topics:
-        altered = await backend.alter_topics(topics, validate_only=validate_only)
-        attempts = altered.attempts
-        for name, error in altered.items():
-            outcomes[str(ConfigResource(ConfigResourceType.TOPIC, name))] = error
-    for resource, change in brokers.items():
-        try:
-            shadowed += await _alter_broker(backend, resource, change, validate_only=validate_only)
-        except AdminError as error:
-            outcomes[str(resource)] = error
-        else:
-            outcomes[str(resource)] = None
-    return Outcomes(outcomes, attempts, shadowed)
-
-
-async def export(backend: Backend) -> dict[ConfigResource, dict[str, str]]:
-    """Return what is stored for all brokers and topics. What cannot be read is logged and left out."""
-    stored = await tool_result(backend, TOOL, ["export"], "", reads=True)
-    for kind, named in stored.pop("errors", {}).items():
-        for name, reason in named.items():
-            log.warning("the configs of %s cannot be exported: %s", _resource(kind, name), reason)
-    return {_resource(kind, name): values for kind, named in stored.items() for name, values in named.items()}
-
-
-async def apply(
-    backend: Backend, wanted: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool
-) -> list[ConfigDifference]:
-    """Make what is stored for resources equal to `wanted`, and return what differed.
-
-    Raises:
-        AdminError: a config is invalid, or a change failed; the error says which changes were made before.
-        NotSupported: a resource is neither a topic nor a broker.
-    """
-    document: dict[str, dict[str, Mapping[str, str]]] = {}
-    for resource, values in wanted.items():
-        kind, name = _stored_as(resource)
-        document.setdefault(kind, {})[name] = values
-    text = json.dumps(document)
-    parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
-    command = "diff" if validate_only else "apply"
-    planned = await tool_result(backend, TOOL, [command, *parts], "configs", reads=validate_only)
-    return [each for entity in planned for each in _differences(entity)]
-
-
-async def changes(backend: Backend, newest: int) -> list[RecordedChange]:
-    """Return the newest changes of configs of brokers, ACLs, and credentials, oldest first."""
-    entries = await tool_result(backend, TOOL, ["audit", "--newest", str(newest)], "", reads=True)
-    return [
-        RecordedChange(
-            entry["timestamp"],
-            entry["author"],
-            entry["node"],
-            _audited(entry["entity"]),
-            name,
-            each["old"],
-            each["new"],
-        )
-        for entry in entries
-        for name, each in entry["changes"].items()
-    ]
+            arguments = ["delete", *options, "--", *change.delete]
+        changed = await tool_result(self._backend, TOOL, arguments, str(resource), reads=validate_only, repeatable=True)
+        return [
+            ShadowedConfig(each["node"], each.get("name"), each.get("value"), each.get("source"), each.get("error"))
+            for each in changed["shadowed_by"]
+        ]
 
 
 def _audited(entity: str) -> ConfigResource | str:
@@ -191,49 +204,6 @@ def _overrides(configs: Mapping[str, str]) -> dict[str, ConfigValue]:
         name: ConfigValue(value, ConfigSource.TOPIC, is_sensitive=False, is_read_only=False)
         for name, value in configs.items()
     }
-
-
-async def _describe_broker(backend: Backend, resource: ConfigResource) -> dict[str, ConfigValue] | AdminError:
-    _, name = _stored_as(resource)
-    if name == DEFAULT:
-        stored = (await tool_result(backend, TOOL, ["export"], "", reads=True))["brokers"].get(DEFAULT, {})
-        return {
-            name: ConfigValue(value, ConfigSource.CLUSTER_DEFAULT, is_sensitive=False, is_read_only=False)
-            for name, value in stored.items()
-        }
-    described = await tool_result(backend, TOOL, ["describe"], str(resource), broker=int(name), reads=True)
-    return {
-        each["name"]: ConfigValue(
-            None if each["secret"] else each["value"],
-            SOURCES[each["source"]],
-            is_sensitive=each["secret"],
-            is_read_only=not each["live"],
-        )
-        for each in described
-    }
-
-
-async def _alter_broker(
-    backend: Backend, resource: ConfigResource, change: ConfigChange, *, validate_only: bool
-) -> list[ShadowedConfig]:
-    """Change settings of brokers, and return the settings that files override.
-
-    Raises:
-        AdminError: a node refused the change.
-    """
-    _, name = _stored_as(resource)
-    options = [] if name == DEFAULT else ["--broker", name]
-    options += ["--dry-run"] if validate_only else []
-    if change.set:
-        options += [f"--delete={each}" for each in change.delete]
-        arguments = ["set", *options, "--", *(f"{key}={value}" for key, value in change.set.items())]
-    else:
-        arguments = ["delete", *options, "--", *change.delete]
-    changed = await tool_result(backend, TOOL, arguments, str(resource), reads=validate_only, repeatable=True)
-    return [
-        ShadowedConfig(each["node"], each.get("name"), each.get("value"), each.get("source"), each.get("error"))
-        for each in changed["shadowed_by"]
-    ]
 
 
 def _stored_as(resource: ConfigResource) -> tuple[str, str]:

@@ -20,61 +20,64 @@ from kwire.protocol.scram_passwords import SALT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import TypeAlias
 
-    from kwire.client.admin.backend import Backend
+    from kwire.client.admin.backend import Backend, ScramUsers
     from kwire.client.admin.scram_values import UserScramCredentialDeletion, UserScramCredentialUpsertion
 
-    Described: TypeAlias = dict[str, tuple[ScramCredentialInfo, ...] | AdminError]
-
-__all__ = ["alter", "describe", "reported"]
+__all__ = ["Kip4ScramUsers"]
 
 TOOL = "users"
 
 
-async def describe(backend: Backend, users: tuple[str, ...]) -> Described:
-    """Return the credentials of users, or of all users. Errors of a user: 21 malformed; 91 it has no credentials."""
-    found = _described(await tool_result(backend, TOOL, ["list"], "SCRAM users", reads=True))
-    if not users:
-        return found
-    unknown = "the user has no SCRAM credentials"
-    return {
-        user: found.get(user) or AdminError.of_kafka(ErrorCode.RESOURCE_NOT_FOUND, user, unknown)
-        for user in sorted(set(users))
-    }
+class Kip4ScramUsers:
+    """SCRAM credentials in a cluster of kwire's nodes."""
 
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
-async def reported(backend: Backend, broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
-    """Return the iterations that a node has taken over, or those in ZooKeeper if the node does not use SASL."""
-    rows = await tool_result(backend, TOOL, ["list", "--applied"], "SCRAM users", broker=broker_id, reads=True)
-    return {
-        user: {each.mechanism: each.iterations for each in infos}
-        for user, infos in _described(rows).items()
-        if not isinstance(infos, AdminError)
-    }
+    async def describe(self, users: tuple[str, ...]) -> ScramUsers:
+        """Return the credentials of some or all users. Errors of a user: 21 malformed; 91 it has no credentials."""
+        described = _described(await tool_result(self._backend, TOOL, ["list"], "SCRAM users", reads=True))
+        if not users:
+            return described
+        unknown = "the user has no SCRAM credentials"
+        return {
+            user: described.get(user) or AdminError.of_kafka(ErrorCode.RESOURCE_NOT_FOUND, user, unknown)
+            for user in sorted(set(users))
+        }
 
+    async def reported(self, broker_id: int) -> Mapping[str, Mapping[ScramMechanismName, int]]:
+        """Return the iterations that a node has taken over, or those in ZooKeeper if the node does not use SASL."""
+        rows = await tool_result(
+            self._backend, TOOL, ["list", "--applied"], "SCRAM users", broker=broker_id, reads=True
+        )
+        return {
+            user: {each.mechanism: each.iterations for each in infos}
+            for user, infos in _described(rows).items()
+            if not isinstance(infos, AdminError)
+        }
 
-async def alter(
-    backend: Backend,
-    upsertions: Iterable[UserScramCredentialUpsertion],
-    deletions: Iterable[UserScramCredentialDeletion],
-) -> Outcomes:
-    """Delete, then set credentials, one after the other. The outcome of a user is its first error."""
-    changes: list[tuple[str, list[str]]] = [
-        (each.user, ["delete", "--", each.user, each.mechanism.value]) for each in deletions
-    ]
-    for each in upsertions:
-        credential = await asyncio.to_thread(_credential, each)
-        changes.append((each.user, ["set", "--", each.user, each.mechanism.value, credential]))
-    outcomes: dict[str, AdminError | None] = {}
-    for user, arguments in changes:
-        try:
-            await tool_result(backend, TOOL, arguments, user)
-        except AdminError as error:
-            outcomes[user] = outcomes.get(user) or error
-        else:
-            outcomes.setdefault(user, None)
-    return Outcomes(outcomes, 1)
+    async def alter(
+        self,
+        upsertions: Iterable[UserScramCredentialUpsertion],
+        deletions: Iterable[UserScramCredentialDeletion],
+    ) -> Outcomes:
+        """Delete, then set credentials, one after the other. The outcome of a user is its first error."""
+        changes: list[tuple[str, list[str]]] = [
+            (each.user, ["delete", "--", each.user, each.mechanism.value]) for each in deletions
+        ]
+        for each in upsertions:
+            credential = await asyncio.to_thread(_credential, each)
+            changes.append((each.user, ["set", "--", each.user, each.mechanism.value, credential]))
+        outcomes: dict[str, AdminError | None] = {}
+        for user, arguments in changes:
+            try:
+                await tool_result(self._backend, TOOL, arguments, user)
+            except AdminError as error:
+                outcomes[user] = outcomes.get(user) or error
+            else:
+                outcomes.setdefault(user, None)
+        return Outcomes(outcomes, 1)
 
 
 def _credential(upsertion: UserScramCredentialUpsertion) -> str:
@@ -84,7 +87,7 @@ def _credential(upsertion: UserScramCredentialUpsertion) -> str:
     return str(ScramCredential.of_password(name, upsertion.password, salt, upsertion.iterations))
 
 
-def _described(rows: list[dict[str, Any]]) -> Described:
+def _described(rows: list[dict[str, Any]]) -> ScramUsers:
     return {
         row["user"]: AdminError.of_kip4(Kip4ErrorCode.ADMIN_REQUEST_FAILED, row["user"], row["error"])
         if "error" in row

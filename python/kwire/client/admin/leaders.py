@@ -88,7 +88,7 @@ async def _leaders(
             elif leader < 0:
                 found[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
             else:
-                leaders[Broker(leader, once=True)].append(partition)
+                leaders[Broker(leader, is_single=True)].append(partition)
     return leaders
 
 

@@ -13,7 +13,7 @@ from kwire.client.admin.leaders import by_topic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
     from kwire.client.admin.values import Outcomes
@@ -57,116 +57,113 @@ class LogDir(NamedTuple):
     error: AdminError | None = None
 
 
-class LogDirOperations:
-    """Operations on log directories."""
+async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) -> list[LogDir]:
+    """Return the log directories of brokers with the replicas in them.
 
-    _router: ClusterRouter
+    Args:
+        brokers: the ids of the brokers; all live brokers if there are none.
 
-    async def describe_log_dirs(self, brokers: Iterable[int] = ()) -> list[LogDir]:
-        """Return the log directories of brokers with the replicas in them.
+    Raises:
+        AdminError: a broker refused the request.
+        BrokerNotFound: no live broker has such an id.
+    """
+    from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 
-        Args:
-            brokers: the ids of the brokers; all live brokers if there are none.
-
-        Raises:
-            AdminError: a broker refused the request.
-            BrokerNotFound: no live broker has such an id.
-        """
-        from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
-
-        found: list[LogDir] = []
-        request = DescribeLogDirsRequest(topics=None)
-        for broker, answer in (await at_every_broker(self._router, request, tuple(brokers))).items():
-            found += (
-                LogDir(
-                    broker,
-                    each.log_dir,
-                    None if each.total_bytes < 0 else each.total_bytes,
-                    None if each.usable_bytes < 0 else each.usable_bytes,
-                    tuple(
-                        ReplicaSize(
-                            topic.name, replica.partition_index, replica.partition_size, replica.offset_lag,
-                            replica.is_future_key,
-                        )
-                        for topic in each.topics
-                        for replica in topic.partitions
-                    ),
-                    result_error(each, each.log_dir),
-                )
-                for each in answer.accepted(f"broker {broker}").results
-            )  # fmt: skip
-        return found
-
-    async def alter_replica_log_dirs(self, broker_id: int, paths: Mapping[TopicPartition, str]) -> Outcomes:
-        """Move replicas of a broker to other log directories of it (KIP-113). Success means that a move has started.
-
-        `describe_log_dirs` lists a replica that is moving with `is_future` in its new directory. The command is
-        repeated: it has the same effect again. The outcomes are by partition, such as `orders-3`. Errors: 3 unknown
-        partition; 9 the broker has no such replica, and will create it in this directory; 57 unknown directory.
-
-        Args:
-            broker_id: the id of the broker.
-            paths: the new directory of each partition, as `describe_log_dirs` reports its path.
-
-        Raises:
-            BrokerNotFound: no live broker has this id.
-        """
-        from kwire.client.admin.group_values import TopicPartition
-        from kwire.messages.kafka.alter_replica_log_dirs import (
-            AlterReplicaLogDir,
-            AlterReplicaLogDirsRequest,
-            AlterReplicaLogDirTopic,
-        )
-
-        by_path: dict[str, list[TopicPartition]] = defaultdict(list)
-        for partition, path in paths.items():
-            by_path[path].append(partition)
-        request = AlterReplicaLogDirsRequest(
-            dirs=tuple(
-                AlterReplicaLogDir(
-                    path=path,
-                    topics=tuple(
-                        AlterReplicaLogDirTopic(name=topic, partitions=tuple(indexes))
-                        for topic, indexes in by_topic(partitions).items()
-                    ),
-                )
-                for path, partitions in by_path.items()
+    found: list[LogDir] = []
+    request = DescribeLogDirsRequest(topics=None)
+    for broker, answer in (await at_every_broker(admin.router, request, tuple(brokers))).items():
+        found += (
+            LogDir(
+                broker,
+                each.log_dir,
+                None if each.total_bytes < 0 else each.total_bytes,
+                None if each.usable_bytes < 0 else each.usable_bytes,
+                tuple(
+                    ReplicaSize(
+                        topic.name, replica.partition_index, replica.partition_size, replica.offset_lag,
+                        replica.is_future_key,
+                    )
+                    for topic in each.topics
+                    for replica in topic.partitions
+                ),
+                result_error(each, each.log_dir),
             )
+            for each in answer.accepted(f"broker {broker}").results
+        )  # fmt: skip
+    return found
+
+
+async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str]) -> Outcomes:
+    """Move replicas of a broker to other log directories of it (KIP-113). Success means that a move has started.
+
+    `describe_log_dirs` lists a replica that is moving with `is_future` in its new directory. The command is
+    repeated: it has the same effect again. The outcomes are by partition, such as `orders-3`. Errors: 3 unknown
+    partition; 9 the broker has no such replica, and will create it in this directory; 57 unknown directory.
+
+    Args:
+        broker_id: the id of the broker.
+        paths: the new directory of each partition, as `describe_log_dirs` reports its path.
+
+    Raises:
+        BrokerNotFound: no live broker has this id.
+    """
+    from kwire.client.admin.group_values import TopicPartition
+    from kwire.messages.kafka.alter_replica_log_dirs import (
+        AlterReplicaLogDir,
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirTopic,
+    )
+
+    by_path: dict[str, list[TopicPartition]] = defaultdict(list)
+    for partition, path in paths.items():
+        by_path[path].append(partition)
+    request = AlterReplicaLogDirsRequest(
+        dirs=tuple(
+            AlterReplicaLogDir(
+                path=path,
+                topics=tuple(
+                    AlterReplicaLogDirTopic(name=topic, partitions=tuple(indexes))
+                    for topic, indexes in by_topic(partitions).items()
+                ),
+            )
+            for path, partitions in by_path.items()
         )
-        answer = await self._router.command(request, Broker(broker_id), repeatable=True)
-        return answer.outcomes(
-            (str(TopicPartition(topic.topic_name, each.partition_index)), each)
-            for topic in answer.response.results
-            for each in topic.partitions
-        )
+    )
+    answer = await admin.router.command(request, Broker(broker_id), repeatable=True)
+    return answer.outcomes(
+        (str(TopicPartition(topic.topic_name, each.partition_index)), each)
+        for topic in answer.response.results
+        for each in topic.partitions
+    )
 
-    async def wait_for_log_dirs(
-        self, broker_id: int, paths: Mapping[TopicPartition, str], *, timeout: float = 30.0
-    ) -> set[TopicPartition]:
-        """Wait until replicas of a broker are in these log directories, and return those that are there in time.
 
-        A move takes the time that its broker needs to copy the log, so the end of the waiting time is not an error.
+async def wait_for_log_dirs(
+    admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str], *, timeout: float = 30.0
+) -> set[TopicPartition]:
+    """Wait until replicas of a broker are in these log directories, and return those that are there in time.
 
-        Args:
-            broker_id: the id of the broker.
-            paths: the directory of each partition.
-            timeout: seconds to wait.
+    A move takes the time that its broker needs to copy the log, so the end of the waiting time is not an error.
 
-        Raises:
-            BrokerNotFound: no live broker has this id.
-        """
-        from kwire.client.admin.group_values import TopicPartition
+    Args:
+        broker_id: the id of the broker.
+        paths: the directory of each partition.
+        timeout: seconds to wait.
 
-        deadline = self._router.metadata.clock() + timeout
-        pause = FIRST_PAUSE
-        while True:
-            arrived = {
-                partition
-                for each in await self.describe_log_dirs([broker_id])
-                for replica in each.replicas
-                if not replica.is_future
-                and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == each.path
-            }
-            if len(arrived) == len(paths) or self._router.metadata.clock() >= deadline:
-                return arrived
-            pause = await back_off(pause)
+    Raises:
+        BrokerNotFound: no live broker has this id.
+    """
+    from kwire.client.admin.group_values import TopicPartition
+
+    deadline = admin.router.metadata.clock() + timeout
+    pause = FIRST_PAUSE
+    while True:
+        arrived = {
+            partition
+            for each in await describe_log_dirs(admin, [broker_id])
+            for replica in each.replicas
+            if not replica.is_future
+            and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == each.path
+        }
+        if len(arrived) == len(paths) or admin.router.metadata.clock() >= deadline:
+            return arrived
+        pause = await back_off(pause)

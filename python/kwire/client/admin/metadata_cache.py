@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire.client.admin.values import BrokerAddress, ClusterDescription
 from kwire.decoder import Decoder
 from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
-from kwire.messages.kip4.cluster_metadata import ClusterMetadataResponse
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.metadata.plausibility import requests_all_topics
 from kwire.protocol.endpoint import Endpoint
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kwire.declare import Message, Request
     from kwire.messages.kafka.metadata import MetadataResponseTopic
+    from kwire.protocol.negotiated_versions import Dialect
 
 T = TypeVar("T")
 
@@ -40,6 +41,7 @@ class MetadataCache:
         brokers: the live brokers by id, as the last response lists them, without those that failed since.
         seen: the ids of all brokers that were listed at any time.
         controller: the controller; None if it has to be looked up.
+        features_epoch: the highest epoch of features that a broker has reported; -1 if none has.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -47,6 +49,7 @@ class MetadataCache:
         self.brokers: dict[int, Endpoint] = {}
         self.seen: set[int] = set()
         self.controller: BrokerAddress | None = None
+        self.features_epoch = -1
         self._cluster: Aged[ClusterDescription] | None = None
         self._topics: dict[str, Aged[MetadataResponseTopic]] = {}
         self._coordinators: dict[tuple[int, str], Aged[int]] = {}
@@ -146,3 +149,10 @@ def described_by_kip4(response: ClusterMetadataResponse) -> ClusterDescription:
         None if controller is None else BrokerAddress(controller.node_id, controller.host, controller.port),
         response.cluster_id,
     )
+
+
+CLUSTER_REQUESTS: dict[Dialect, tuple[Request[Any], Callable[[Any], ClusterDescription]]] = {
+    "kafka": (MetadataRequest(topics=()), described_by_kafka),
+    "kip4": (ClusterMetadataRequest(), described_by_kip4),
+}
+"""By dialect, the request for the brokers of a cluster, and the function that describes them from its response."""

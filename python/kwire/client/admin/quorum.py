@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.backend import AdminSession
     from kwire.messages.kafka.describe_quorum import ReplicaState
 
 FENCED_SINCE = 2
@@ -59,118 +59,123 @@ class QuorumDescription(NamedTuple):
     observers: tuple[QuorumReplica, ...]
 
 
-class QuorumOperations:
-    """Operations on the quorum."""
+async def describe_quorum(admin: AdminSession) -> QuorumDescription:
+    """Return the state of the KRaft quorum.
 
-    _router: ClusterRouter
+    Raises:
+        NoCommonVersion: the cluster has ZooKeeper instead.
+        AdminError: a broker refused the request.
+    """
+    from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 
-    async def describe_quorum(self) -> QuorumDescription:
-        """Return the state of the KRaft quorum.
+    topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
+    answer = await admin.router.read(DescribeQuorumRequest(topics=(topic,)), ANY, error_code)
+    response = answer.accepted("the quorum")
+    [partition] = response.topics[0].partitions
+    error = answer.error(partition, "the quorum")
+    if error is not None:
+        raise error
+    listeners = {
+        node.node_id: {each.name: Endpoint(each.host, each.port) for each in node.listeners} for node in response.nodes
+    }
+    return QuorumDescription(
+        partition.leader_id,
+        partition.leader_epoch,
+        partition.high_watermark,
+        tuple(_replica(each, listeners.get(each.replica_id, {})) for each in partition.current_voters),
+        tuple(_replica(each, {}) for each in partition.observers),
+    )
 
-        Raises:
-            NoCommonVersion: the cluster has ZooKeeper instead.
-            AdminError: a broker refused the request.
-        """
-        from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 
-        topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
-        answer = await self._router.read(DescribeQuorumRequest(topics=(topic,)), ANY, error_code)
-        response = answer.accepted("the quorum")
-        [partition] = response.topics[0].partitions
-        error = answer.error(partition, "the quorum")
-        if error is not None:
-            raise error
-        listeners = {
-            node.node_id: {each.name: Endpoint(each.host, each.port) for each in node.listeners}
-            for node in response.nodes
-        }
-        return QuorumDescription(
-            partition.leader_id,
-            partition.leader_epoch,
-            partition.high_watermark,
-            tuple(_replica(each, listeners.get(each.replica_id, {})) for each in partition.current_voters),
-            tuple(_replica(each, {}) for each in partition.observers),
-        )
+async def add_raft_voter(
+    admin: AdminSession,
+    voter_id: int,
+    directory_id: UUID,
+    listeners: Mapping[str, Endpoint],
+    *,
+    cluster_id: str | None = None,
+) -> None:
+    """Add a controller to the voters (KIP-853). The command is never repeated after a lost response.
 
-    async def add_raft_voter(
-        self, voter_id: int, directory_id: UUID, listeners: Mapping[str, Endpoint], *, cluster_id: str | None = None
-    ) -> None:
-        """Add a controller to the voters (KIP-853). The command is never repeated after a lost response.
+    The controller must be running and have caught up: `describe_quorum` lists it among the observers with its
+    directory id. The cluster must have been formatted for a dynamic quorum (`kraft.version` 1).
 
-        The controller must be running and have caught up: `describe_quorum` lists it among the observers with its
-        directory id. The cluster must have been formatted for a dynamic quorum (`kraft.version` 1).
+    Args:
+        voter_id: the node id of the controller.
+        directory_id: the id of its metadata directory.
+        listeners: its addresses by name of the listener.
+        cluster_id: the cluster id that is expected; None for any.
 
-        Args:
-            voter_id: the node id of the controller.
-            directory_id: the id of its metadata directory.
-            listeners: its addresses by name of the listener.
-            cluster_id: the cluster id that is expected; None for any.
+    Raises:
+        AdminError: 7 the controller did not catch up in time; 31 not authorized; 35 the quorum is static; 104
+            another cluster; 126 it is a voter already.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
 
-        Raises:
-            AdminError: 7 the controller did not catch up in time; 31 not authorized; 35 the quorum is static; 104
-                another cluster; 126 it is a voter already.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.add_raft_voter import AddRaftVoterRequest, Listener
+    request = AddRaftVoterRequest(
+        cluster_id=cluster_id,
+        timeout_ms=int(admin.router.timeout * 1000),
+        voter_id=voter_id,
+        voter_directory_id=directory_id,
+        listeners=tuple(
+            Listener(name=name, host=endpoint.host, port=endpoint.port) for name, endpoint in listeners.items()
+        ),
+    )
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
 
-        request = AddRaftVoterRequest(
-            cluster_id=cluster_id,
-            timeout_ms=int(self._router.timeout * 1000),
-            voter_id=voter_id,
-            voter_directory_id=directory_id,
-            listeners=tuple(
-                Listener(name=name, host=endpoint.host, port=endpoint.port) for name, endpoint in listeners.items()
-            ),
-        )
-        (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
 
-    async def remove_raft_voter(self, voter_id: int, directory_id: UUID, *, cluster_id: str | None = None) -> None:
-        """Remove a controller from the voters (KIP-853). The command is never repeated after a lost response.
+async def remove_raft_voter(
+    admin: AdminSession, voter_id: int, directory_id: UUID, *, cluster_id: str | None = None
+) -> None:
+    """Remove a controller from the voters (KIP-853). The command is never repeated after a lost response.
 
-        See `add_raft_voter` for the arguments.
+    See `add_raft_voter` for the arguments.
 
-        Raises:
-            AdminError: 31 not authorized; 35 the quorum is static; 104 another cluster; 127 it is not a voter.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
+    Raises:
+        AdminError: 31 not authorized; 35 the quorum is static; 104 another cluster; 127 it is not a voter.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.remove_raft_voter import RemoveRaftVoterRequest
 
-        request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
-        (await self._router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
+    request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
 
-    async def registered_brokers(self) -> frozenset[int] | None:
-        """Return the ids of registered brokers, also of brokers that are not running.
 
-        None if the cluster does not report the latter, before Kafka 4.0 (KIP-1073).
+async def registered_brokers(admin: AdminSession) -> frozenset[int] | None:
+    """Return the ids of registered brokers, also of brokers that are not running.
 
-        Raises:
-            NoCommonVersion: the cluster has ZooKeeper, or it cannot unregister brokers.
-        """
-        from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
-        from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
+    None if the cluster does not report the latter, before Kafka 4.0 (KIP-1073).
 
-        await self._router.highest_version(UnregisterBrokerRequest)
-        if await self._router.highest_version(DescribeClusterRequest) < FENCED_SINCE:
-            return None
-        request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
-        response = (await self._router.read(request, ANY, error_code)).accepted("cluster")
-        return frozenset(each.broker_id for each in response.brokers)
+    Raises:
+        NoCommonVersion: the cluster has ZooKeeper, or it cannot unregister brokers.
+    """
+    from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
+    from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
 
-    async def unregister_broker(self, broker_id: int) -> None:
-        """Remove the registration of a broker that is gone for good from a KRaft cluster (KIP-631).
+    await admin.router.highest_version(UnregisterBrokerRequest)
+    if await admin.router.highest_version(DescribeClusterRequest) < FENCED_SINCE:
+        return None
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+    response = (await admin.router.read(request, ANY, error_code)).accepted("cluster")
+    return frozenset(each.broker_id for each in response.brokers)
 
-        The broker stays in the replicas of partitions until they are reassigned, and a running broker registers again
-        when it restarts. The command is never repeated after a lost response.
 
-        Raises:
-            AdminError: 31 not authorized; 102 the broker is not registered.
-            NoCommonVersion: the cluster has ZooKeeper instead.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
+async def unregister_broker(admin: AdminSession, broker_id: int) -> None:
+    """Remove the registration of a broker that is gone for good from a KRaft cluster (KIP-631).
 
-        request = UnregisterBrokerRequest(broker_id=broker_id)
-        (await self._router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
+    The broker stays in the replicas of partitions until they are reassigned, and a running broker registers again
+    when it restarts. The command is never repeated after a lost response.
+
+    Raises:
+        AdminError: 31 not authorized; 102 the broker is not registered.
+        NoCommonVersion: the cluster has ZooKeeper instead.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.unregister_broker import UnregisterBrokerRequest
+
+    request = UnregisterBrokerRequest(broker_id=broker_id)
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
 
 
 def _replica(replica: ReplicaState, listeners: Mapping[str, Endpoint]) -> QuorumReplica:

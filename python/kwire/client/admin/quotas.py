@@ -11,7 +11,8 @@ from kwire.client.admin.cluster_router import ANY, Broker
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
     from kwire.client.admin.values import Outcomes
@@ -21,94 +22,92 @@ EXACT, DEFAULT, ANY_NAME = 0, 1, 2
 """How a part of an entity is matched in DescribeClientQuotas."""
 
 
-class QuotaOperations:
-    """Operations on client quotas."""
+async def describe_client_quotas(
+    admin: AdminSession, filter: ClientQuotaEntity | None = None, *, strict: bool = False
+) -> dict[ClientQuotaEntity, dict[str, float]]:
+    """Return the quotas of entities by key, such as `producer_byte_rate` in bytes per second.
 
-    _router: ClusterRouter
+    These are the quotas that are set, not those that apply to a client by inheritance.
 
-    async def describe_client_quotas(
-        self, filter: ClientQuotaEntity | None = None, *, strict: bool = False
-    ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        """Return the quotas of entities by key, such as `producer_byte_rate` in bytes per second.
+    Args:
+        filter: an entity matches if it has the parts of the filter. `SpecialName.ANY` stands for any name.
+            None for all entities.
+        strict: whether the entity must not have other parts.
 
-        These are the quotas that are set, not those that apply to a client by inheritance.
+    Raises:
+        AdminError: 31 not authorized; 42 the cluster does not support this combination of parts.
+    """
+    return await _describe_client_quotas(admin, filter, ANY, strict=strict)
 
-        Args:
-            filter: an entity matches if it has the parts of the filter. `SpecialName.ANY` stands for any name.
-                None for all entities.
-            strict: whether the entity must not have other parts.
 
-        Raises:
-            AdminError: 31 not authorized; 42 the cluster does not support this combination of parts.
-        """
-        return await self._describe_client_quotas(filter, ANY, strict=strict)
+async def _describe_client_quotas(
+    admin: AdminSession, filter: ClientQuotaEntity | None, target: Target, *, strict: bool
+) -> dict[ClientQuotaEntity, dict[str, float]]:
+    from kwire.messages.kafka.describe_client_quotas import DescribeClientQuotasRequest
 
-    async def _describe_client_quotas(
-        self, filter: ClientQuotaEntity | None, target: Target, *, strict: bool
-    ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        from kwire.messages.kafka.describe_client_quotas import DescribeClientQuotasRequest
+    parts = () if filter is None else filter.parts()
+    request = DescribeClientQuotasRequest(
+        components=tuple(_component(kind, name) for kind, name in parts), strict=strict
+    )
+    response = (await admin.router.read(request, target, error_code)).accepted("client quotas")
+    return {
+        _entity(entry.entity): {each.key: each.value for each in sorted(entry.values, key=lambda each: each.key)}
+        for entry in response.entries or ()
+    }
 
-        parts = () if filter is None else filter.parts()
-        request = DescribeClientQuotasRequest(
-            components=tuple(_component(kind, name) for kind, name in parts), strict=strict
-        )
-        response = (await self._router.read(request, target, error_code)).accepted("client quotas")
-        return {
-            _entity(entry.entity): {each.key: each.value for each in sorted(entry.values, key=lambda each: each.key)}
-            for entry in response.entries or ()
-        }
 
-    async def alter_client_quotas(
-        self, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
-    ) -> Outcomes:
-        """Set and remove quotas. The command is repeated after a lost response, which has the same effect.
+async def alter_client_quotas(
+    admin: AdminSession, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+) -> Outcomes:
+    """Set and remove quotas. The command is repeated after a lost response, which has the same effect.
 
-        The outcomes are by `str` of the entity. Errors of an entity: 31 not authorized; 42 unknown key, invalid value,
-        or invalid entity. Either all changes of an entity are made or none.
+    The outcomes are by `str` of the entity. Errors of an entity: 31 not authorized; 42 unknown key, invalid value,
+    or invalid entity. Either all changes of an entity are made or none.
 
-        Args:
-            changes: values by entity and key, in the unit of the key; None removes a quota.
-            validate_only: check the request and change nothing.
-        """
-        from kwire.client.admin.quota_values import SpecialName
-        from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
+    Args:
+        changes: values by entity and key, in the unit of the key; None removes a quota.
+        validate_only: check the request and change nothing.
+    """
+    from kwire.client.admin.quota_values import SpecialName
+    from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 
-        request = AlterClientQuotasRequest(
-            entries=tuple(
-                EntryData(
-                    entity=tuple(
-                        EntityData(entity_type=kind, entity_name=None if name is SpecialName.DEFAULT else str(name))
-                        for kind, name in entity.parts()
-                    ),
-                    ops=tuple(
-                        OpData(key=key, value=0.0 if value is None else value, remove=value is None)
-                        for key, value in values.items()
-                    ),
-                )
-                for entity, values in changes.items()
-            ),
-            validate_only=validate_only,
-        )
-        answer = await self._router.command(request, error_code=first_error_code("entries"), repeatable=True)
-        return answer.outcomes((str(_entity(each.entity)), each) for each in answer.response.entries)
+    request = AlterClientQuotasRequest(
+        entries=tuple(
+            EntryData(
+                entity=tuple(
+                    EntityData(entity_type=kind, entity_name=None if name is SpecialName.DEFAULT else str(name))
+                    for kind, name in entity.parts()
+                ),
+                ops=tuple(
+                    OpData(key=key, value=0.0 if value is None else value, remove=value is None)
+                    for key, value in values.items()
+                ),
+            )
+            for entity, values in changes.items()
+        ),
+        validate_only=validate_only,
+    )
+    answer = await admin.router.command(request, error_code=first_error_code("entries"), repeatable=True)
+    return answer.outcomes((str(_entity(each.entity)), each) for each in answer.response.entries)
 
-    async def wait_until_client_quotas(
-        self,
-        expected: Mapping[ClientQuotaEntity, Mapping[str, float | None]],
-        *,
-        timeout: float = 30.0,
-        on_progress: ProgressCallback | None = None,
-    ) -> None:
-        """Wait until every broker reports these quotas. See `wait_until_created` for the other arguments.
 
-        Args:
-            expected: values by entity and key; None for a quota that is not set.
-        """
+async def wait_until_client_quotas(
+    admin: AdminSession,
+    expected: Mapping[ClientQuotaEntity, Mapping[str, float | None]],
+    *,
+    timeout: float = 30.0,
+    on_progress: ProgressCallback | None = None,
+) -> None:
+    """Wait until every broker reports these quotas. See `wait_until_created` for the other arguments.
 
-        def reported(broker_id: int) -> Awaitable[Mapping[ClientQuotaEntity, Mapping[str, float]]]:
-            return self._describe_client_quotas(None, Broker(broker_id), strict=False)
+    Args:
+        expected: values by entity and key; None for a quota that is not set.
+    """
 
-        await completion.wait_for_values(self._router, expected, reported, timeout, on_progress)
+    def reported(broker_id: int) -> Awaitable[Mapping[ClientQuotaEntity, Mapping[str, float]]]:
+        return _describe_client_quotas(admin, None, Broker(broker_id), strict=False)
+
+    await completion.wait_for_values(admin.router, expected, reported, timeout, on_progress)
 
 
 def _component(kind: str, name: str | SpecialName) -> ComponentData:

@@ -8,12 +8,12 @@ from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.coordinators import at_coordinator, at_coordinators
 from kwire.client.admin.leaders import by_topic
-from kwire.client.admin.offsets import OffsetOperations
 from kwire.client.admin.values import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
@@ -22,101 +22,102 @@ if TYPE_CHECKING:
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
 
-class ShareGroupOffsetOperations(OffsetOperations):
-    """Operations on the offsets of share groups."""
+async def list_share_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
+    """Return the start offsets of share groups (KIP-932), as committed offsets.
 
-    async def list_share_group_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
-        """Return the start offsets of share groups (KIP-932), as committed offsets.
+    Args:
+        group_ids: the groups.
+    """
+    from kwire.client.admin.group_values import CommittedOffset, TopicPartition
+    from kwire.messages.kafka.describe_share_group_offsets import (
+        DescribeShareGroupOffsetsRequest,
+        DescribeShareGroupOffsetsRequestGroup,
+    )
 
-        Args:
-            group_ids: the groups.
-        """
-        from kwire.client.admin.group_values import CommittedOffset, TopicPartition
-        from kwire.messages.kafka.describe_share_group_offsets import (
-            DescribeShareGroupOffsetsRequest,
-            DescribeShareGroupOffsetsRequestGroup,
+    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
+        request = DescribeShareGroupOffsetsRequest(
+            groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in ids)
         )
-
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
-            request = DescribeShareGroupOffsetsRequest(
-                groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in ids)
-            )
-            answer = await self._router.read(request, coordinator)
-            return {
-                group.group_id: answer.error(group, group.group_id)
-                or {
-                    TopicPartition(topic.topic_name, each.partition_index): CommittedOffset(
-                        each.start_offset,
-                        None if each.leader_epoch < 0 else each.leader_epoch,
-                        lag=None if each.lag < 0 else each.lag,
-                    )
-                    for topic in group.topics
-                    for each in topic.partitions
-                    if each.start_offset >= 0
-                }
-                for group in answer.response.groups
-            }
-
-        return await at_coordinators(self._router, strings_tuple(group_ids), send)
-
-    async def alter_share_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:
-        """Set the start offsets of a share group without members. The command is repeated, which has the same effect.
-
-        The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition.
-
-        Raises:
-            AdminError: 68 the group has members; 69 unknown group.
-        """
-        from kwire.client.admin.group_values import TopicPartition
-        from kwire.messages.kafka.alter_share_group_offsets import (
-            AlterShareGroupOffsetsRequest,
-            AlterShareGroupOffsetsRequestPartition,
-            AlterShareGroupOffsetsRequestTopic,
-        )
-
-        request = AlterShareGroupOffsetsRequest(
-            group_id=group_id,
-            topics=tuple(
-                AlterShareGroupOffsetsRequestTopic(
-                    topic_name=topic,
-                    partitions=tuple(
-                        AlterShareGroupOffsetsRequestPartition(
-                            partition_index=index, start_offset=offsets[TopicPartition(topic, index)]
-                        )
-                        for index in indexes
-                    ),
+        answer = await admin.router.read(request, coordinator)
+        return {
+            group.group_id: answer.error(group, group.group_id)
+            or {
+                TopicPartition(topic.topic_name, each.partition_index): CommittedOffset(
+                    each.start_offset,
+                    None if each.leader_epoch < 0 else each.leader_epoch,
+                    lag=None if each.lag < 0 else each.lag,
                 )
-                for topic, indexes in by_topic(offsets).items()
-            ),
-        )
-        response = await at_coordinator(self._router, group_id, request, repeatable=True)
-        return Outcomes(
-            {
-                f"{topic.topic_name}-{each.partition_index}": result_error(
-                    each, f"{topic.topic_name}-{each.partition_index}"
-                )
-                for topic in response.responses
+                for topic in group.topics
                 for each in topic.partitions
+                if each.start_offset >= 0
             }
-        )
+            for group in answer.response.groups
+        }
 
-    async def delete_share_group_offsets(self, group_id: str, topics: Iterable[str]) -> Outcomes:
-        """Delete the offsets of a share group for whole topics. The command is not repeated.
+    return await at_coordinators(admin.router, strings_tuple(group_ids), send)
 
-        The outcomes are by topic. Errors: 3 unknown topic, or the group has no offsets for it.
 
-        Raises:
-            AdminError: 68 the group has members; 69 unknown group.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.delete_share_group_offsets import (
-            DeleteShareGroupOffsetsRequest,
-            DeleteShareGroupOffsetsRequestTopic,
-        )
+async def alter_share_group_offsets(
+    admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int]
+) -> Outcomes:
+    """Set the start offsets of a share group without members. The command is repeated, which has the same effect.
 
-        request = DeleteShareGroupOffsetsRequest(
-            group_id=group_id,
-            topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),
-        )
-        response = await at_coordinator(self._router, group_id, request)
-        return Outcomes({each.topic_name: result_error(each, each.topic_name) for each in response.responses})
+    The outcomes are by partition, such as `orders-3`. Errors: 3 unknown partition.
+
+    Raises:
+        AdminError: 68 the group has members; 69 unknown group.
+    """
+    from kwire.client.admin.group_values import TopicPartition
+    from kwire.messages.kafka.alter_share_group_offsets import (
+        AlterShareGroupOffsetsRequest,
+        AlterShareGroupOffsetsRequestPartition,
+        AlterShareGroupOffsetsRequestTopic,
+    )
+
+    request = AlterShareGroupOffsetsRequest(
+        group_id=group_id,
+        topics=tuple(
+            AlterShareGroupOffsetsRequestTopic(
+                topic_name=topic,
+                partitions=tuple(
+                    AlterShareGroupOffsetsRequestPartition(
+                        partition_index=index, start_offset=offsets[TopicPartition(topic, index)]
+                    )
+                    for index in indexes
+                ),
+            )
+            for topic, indexes in by_topic(offsets).items()
+        ),
+    )
+    response = await at_coordinator(admin.router, group_id, request, repeatable=True)
+    return Outcomes(
+        {
+            f"{topic.topic_name}-{each.partition_index}": result_error(
+                each, f"{topic.topic_name}-{each.partition_index}"
+            )
+            for topic in response.responses
+            for each in topic.partitions
+        }
+    )
+
+
+async def delete_share_group_offsets(admin: AdminSession, group_id: str, topics: Iterable[str]) -> Outcomes:
+    """Delete the offsets of a share group for whole topics. The command is not repeated.
+
+    The outcomes are by topic. Errors: 3 unknown topic, or the group has no offsets for it.
+
+    Raises:
+        AdminError: 68 the group has members; 69 unknown group.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.delete_share_group_offsets import (
+        DeleteShareGroupOffsetsRequest,
+        DeleteShareGroupOffsetsRequestTopic,
+    )
+
+    request = DeleteShareGroupOffsetsRequest(
+        group_id=group_id,
+        topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),
+    )
+    response = await at_coordinator(admin.router, group_id, request)
+    return Outcomes({each.topic_name: result_error(each, each.topic_name) for each in response.responses})

@@ -15,143 +15,139 @@ from kwire.secret import Secret
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.token_values import DelegationToken
 
 ITEM = "delegation token"
 """What an error concerns."""
 
 
-class DelegationTokenOperations:
-    """Operations on delegation tokens."""
+async def create_delegation_token(
+    admin: AdminSession, *, owner: str | None = None, renewers: Iterable[str] = (), max_lifetime_ms: int | None = None
+) -> DelegationToken:
+    """Create a token. The command is never repeated after a lost response.
 
-    _router: ClusterRouter
+    Args:
+        owner: the principal that a login with the token acts as, such as `User:alice`; None for the user of this
+            client. Other owners need Kafka 3.3.
+        renewers: other principals that may renew the token.
+        max_lifetime_ms: milliseconds after which it cannot be renewed; None for the maximum of the cluster.
 
-    async def create_delegation_token(
-        self, *, owner: str | None = None, renewers: Iterable[str] = (), max_lifetime_ms: int | None = None
-    ) -> DelegationToken:
-        """Create a token. The command is never repeated after a lost response.
+    Raises:
+        AdminError: 61 tokens are disabled; 64 not allowed on this connection; 65 not authorized for the owner; 67
+            invalid type of a principal.
+        OutcomeUnknown: the response was lost.
+        ValueError: a principal has no type.
+    """
+    from kwire.client.admin.token_values import DelegationToken
+    from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 
-        Args:
-            owner: the principal that a login with the token acts as, such as `User:alice`; None for the user of this
-                client. Other owners need Kafka 3.3.
-            renewers: other principals that may renew the token.
-            max_lifetime_ms: milliseconds after which it cannot be renewed; None for the maximum of the cluster.
+    kind, name = ("", "") if owner is None else _principal(owner)
+    allowed = strings_tuple(renewers)
+    request = CreateDelegationTokenRequest(
+        owner_principal_type=kind,
+        owner_principal_name=name,
+        renewers=tuple(
+            CreatableRenewers(principal_type=each[0], principal_name=each[1]) for each in map(_principal, allowed)
+        ),
+        max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
+    )
+    answer = await admin.router.command(request, error_code=error_code)
+    response = answer.accepted(ITEM)
+    return DelegationToken(
+        token_id=response.token_id,
+        owner=f"{response.principal_type}:{response.principal_name}",
+        requester=_requester(response.token_requester_principal_type, response.token_requester_principal_name),
+        renewers=allowed,
+        issue_timestamp_ms=response.issue_timestamp_ms,
+        expiry_timestamp_ms=response.expiry_timestamp_ms,
+        max_timestamp_ms=response.max_timestamp_ms,
+        hmac=Secret(b64encode(response.hmac).decode()),
+    )
 
-        Raises:
-            AdminError: 61 tokens are disabled; 64 not allowed on this connection; 65 not authorized for the owner; 67
-                invalid type of a principal.
-            OutcomeUnknown: the response was lost.
-            ValueError: a principal has no type.
-        """
-        from kwire.client.admin.token_values import DelegationToken
-        from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 
-        kind, name = ("", "") if owner is None else _principal(owner)
-        allowed = strings_tuple(renewers)
-        request = CreateDelegationTokenRequest(
-            owner_principal_type=kind,
-            owner_principal_name=name,
-            renewers=tuple(
-                CreatableRenewers(principal_type=each[0], principal_name=each[1]) for each in map(_principal, allowed)
-            ),
-            max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
+async def describe_delegation_tokens(admin: AdminSession, owners: Iterable[str] | None = None) -> list[DelegationToken]:
+    """Return the tokens that this client may describe, sorted by owner and time of creation.
+
+    Args:
+        owners: only tokens of these principals; None for all.
+
+    Raises:
+        AdminError: 61 tokens are disabled; 64 not allowed on this connection.
+        ValueError: a principal has no type.
+    """
+    from kwire.client.admin.token_values import DelegationToken
+    from kwire.messages.kafka.describe_delegation_token import (
+        DescribeDelegationTokenOwner,
+        DescribeDelegationTokenRequest,
+    )
+
+    wanted = None
+    if owners is not None:
+        wanted = tuple(
+            DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
+            for kind, name in map(_principal, strings_tuple(owners))
         )
-        answer = await self._router.command(request, error_code=error_code)
-        response = answer.accepted(ITEM)
-        return DelegationToken(
-            token_id=response.token_id,
-            owner=f"{response.principal_type}:{response.principal_name}",
-            requester=_requester(response.token_requester_principal_type, response.token_requester_principal_name),
-            renewers=allowed,
-            issue_timestamp_ms=response.issue_timestamp_ms,
-            expiry_timestamp_ms=response.expiry_timestamp_ms,
-            max_timestamp_ms=response.max_timestamp_ms,
-            hmac=Secret(b64encode(response.hmac).decode()),
+    answer = await admin.router.read(DescribeDelegationTokenRequest(owners=wanted), error_code=error_code)
+    tokens = (
+        DelegationToken(
+            token_id=each.token_id,
+            owner=f"{each.principal_type}:{each.principal_name}",
+            requester=_requester(each.token_requester_principal_type, each.token_requester_principal_name),
+            renewers=tuple(f"{renewer.principal_type}:{renewer.principal_name}" for renewer in each.renewers),
+            issue_timestamp_ms=each.issue_timestamp,
+            expiry_timestamp_ms=each.expiry_timestamp,
+            max_timestamp_ms=each.max_timestamp,
+            hmac=Secret(b64encode(each.hmac).decode()),
         )
+        for each in answer.accepted(ITEM).tokens
+    )
+    return sorted(tokens, key=lambda each: (each.owner, each.issue_timestamp_ms, each.token_id))
 
-    async def describe_delegation_tokens(self, owners: Iterable[str] | None = None) -> list[DelegationToken]:
-        """Return the tokens that this client may describe, sorted by owner and time of creation.
 
-        Args:
-            owners: only tokens of these principals; None for all.
+async def renew_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms: int | None = None) -> int:
+    """Extend the validity of a token, and return the new time of expiry in milliseconds since 1970.
 
-        Raises:
-            AdminError: 61 tokens are disabled; 64 not allowed on this connection.
-            ValueError: a principal has no type.
-        """
-        from kwire.client.admin.token_values import DelegationToken
-        from kwire.messages.kafka.describe_delegation_token import (
-            DescribeDelegationTokenOwner,
-            DescribeDelegationTokenRequest,
-        )
+    The command is never repeated after a lost response.
 
-        wanted = None
-        if owners is not None:
-            wanted = tuple(
-                DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
-                for kind, name in map(_principal, strings_tuple(owners))
-            )
-        answer = await self._router.read(DescribeDelegationTokenRequest(owners=wanted), error_code=error_code)
-        tokens = (
-            DelegationToken(
-                token_id=each.token_id,
-                owner=f"{each.principal_type}:{each.principal_name}",
-                requester=_requester(each.token_requester_principal_type, each.token_requester_principal_name),
-                renewers=tuple(f"{renewer.principal_type}:{renewer.principal_name}" for renewer in each.renewers),
-                issue_timestamp_ms=each.issue_timestamp,
-                expiry_timestamp_ms=each.expiry_timestamp,
-                max_timestamp_ms=each.max_timestamp,
-                hmac=Secret(b64encode(each.hmac).decode()),
-            )
-            for each in answer.accepted(ITEM).tokens
-        )
-        return sorted(tokens, key=lambda each: (each.owner, each.issue_timestamp_ms, each.token_id))
+    Args:
+        hmac: the secret of the token in base64.
+        period_ms: milliseconds until the expiry, limited by the maximum lifetime; None for the default of the
+            cluster.
 
-    async def renew_delegation_token(self, hmac: Secret, *, period_ms: int | None = None) -> int:
-        """Extend the validity of a token, and return the new time of expiry in milliseconds since 1970.
+    Raises:
+        ValueError: the secret is not base64.
+        AdminError: 62 unknown token; 63 not the owner or a renewer; 64 not allowed on this connection; 66 the token
+            has expired.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
 
-        The command is never repeated after a lost response.
+    request = RenewDelegationTokenRequest(hmac=_decoded(hmac), renew_period_ms=-1 if period_ms is None else period_ms)
+    answer = await admin.router.command(request, error_code=error_code)
+    return answer.accepted(ITEM).expiry_timestamp_ms
 
-        Args:
-            hmac: the secret of the token in base64.
-            period_ms: milliseconds until the expiry, limited by the maximum lifetime; None for the default of the
-                cluster.
 
-        Raises:
-            ValueError: the secret is not base64.
-            AdminError: 62 unknown token; 63 not the owner or a renewer; 64 not allowed on this connection; 66 the token
-                has expired.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.renew_delegation_token import RenewDelegationTokenRequest
+async def expire_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms: int | None = None) -> int:
+    """Let a token expire, and return the time of expiry in milliseconds since 1970.
 
-        request = RenewDelegationTokenRequest(
-            hmac=_decoded(hmac), renew_period_ms=-1 if period_ms is None else period_ms
-        )
-        answer = await self._router.command(request, error_code=error_code)
-        return answer.accepted(ITEM).expiry_timestamp_ms
+    The command is never repeated after a lost response.
 
-    async def expire_delegation_token(self, hmac: Secret, *, period_ms: int | None = None) -> int:
-        """Let a token expire, and return the time of expiry in milliseconds since 1970.
+    Args:
+        hmac: the secret of the token in base64.
+        period_ms: milliseconds until the expiry; None for now.
 
-        The command is never repeated after a lost response.
+    Raises:
+        ValueError, AdminError: see `renew_delegation_token`.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
 
-        Args:
-            hmac: the secret of the token in base64.
-            period_ms: milliseconds until the expiry; None for now.
-
-        Raises:
-            ValueError, AdminError: see `renew_delegation_token`.
-            OutcomeUnknown: the response was lost.
-        """
-        from kwire.messages.kafka.expire_delegation_token import ExpireDelegationTokenRequest
-
-        request = ExpireDelegationTokenRequest(
-            hmac=_decoded(hmac), expiry_time_period_ms=-1 if period_ms is None else period_ms
-        )
-        answer = await self._router.command(request, error_code=error_code)
-        return answer.accepted(ITEM).expiry_timestamp_ms
+    request = ExpireDelegationTokenRequest(
+        hmac=_decoded(hmac), expiry_time_period_ms=-1 if period_ms is None else period_ms
+    )
+    answer = await admin.router.command(request, error_code=error_code)
+    return answer.accepted(ITEM).expiry_timestamp_ms
 
 
 def _principal(text: str) -> tuple[str, str]:

@@ -12,7 +12,8 @@ from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.client.admin.cluster_router import Broker, ClusterRouter
+    from kwire.client.admin.backend import AdminSession
+    from kwire.client.admin.cluster_router import Broker
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
@@ -69,85 +70,82 @@ class ProducerDescription(NamedTuple):
     coordinator_epoch: int | None = None
 
 
-class TransactionOperations:
-    """Operations on transactions and producers."""
+async def list_transactions(
+    admin: AdminSession, *, states: Iterable[str] = (), producer_ids: Iterable[int] = ()
+) -> list[TransactionListing]:
+    """Return all transactional ids, sorted.
 
-    _router: ClusterRouter
+    Args:
+        states: only those in these states, such as `Ongoing`.
+        producer_ids: only those of these producers.
 
-    async def list_transactions(
-        self, *, states: Iterable[str] = (), producer_ids: Iterable[int] = ()
-    ) -> list[TransactionListing]:
-        """Return all transactional ids, sorted.
+    Raises:
+        AdminError: a broker refused the request.
+    """
+    from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 
-        Args:
-            states: only those in these states, such as `Ongoing`.
-            producer_ids: only those of these producers.
+    request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=tuple(producer_ids))
+    found: list[TransactionListing] = []
+    for broker, answer in (await at_every_broker(admin.router, request)).items():
+        found += (
+            TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker)
+            for each in answer.accepted(f"broker {broker}").transaction_states
+        )
+    return sorted(found)
 
-        Raises:
-            AdminError: a broker refused the request.
-        """
-        from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 
-        request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=tuple(producer_ids))
-        found: list[TransactionListing] = []
-        for broker, answer in (await at_every_broker(self._router, request)).items():
-            found += (
-                TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker)
-                for each in answer.accepted(f"broker {broker}").transaction_states
+async def describe_transactions(
+    admin: AdminSession, transactional_ids: Iterable[str]
+) -> dict[str, TransactionDescription | AdminError]:
+    """Return transactions by id. Errors: 105 unknown transactional id."""
+    from kwire.client.admin.group_values import TopicPartition
+    from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
+
+    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
+        answer = await admin.router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
+        return {
+            each.transactional_id: answer.error(each, each.transactional_id)
+            or TransactionDescription(
+                each.transactional_id,
+                each.transaction_state,
+                each.producer_id,
+                each.producer_epoch,
+                each.transaction_timeout_ms,
+                None if each.transaction_start_time_ms < 0 else each.transaction_start_time_ms,
+                tuple(TopicPartition(topic.topic, index) for topic in each.topics for index in topic.partitions),
             )
-        return sorted(found)
+            for each in answer.response.transaction_states
+        }
 
-    async def describe_transactions(
-        self, transactional_ids: Iterable[str]
-    ) -> dict[str, TransactionDescription | AdminError]:
-        """Return transactions by id. Errors: 105 unknown transactional id."""
-        from kwire.client.admin.group_values import TopicPartition
-        from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
+    return await at_coordinators(admin.router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)
 
-        async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
-            answer = await self._router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
-            return {
-                each.transactional_id: answer.error(each, each.transactional_id)
-                or TransactionDescription(
-                    each.transactional_id,
-                    each.transaction_state,
-                    each.producer_id,
-                    each.producer_epoch,
-                    each.transaction_timeout_ms,
-                    None if each.transaction_start_time_ms < 0 else each.transaction_start_time_ms,
-                    tuple(TopicPartition(topic.topic, index) for topic in each.topics for index in topic.partitions),
-                )
-                for each in answer.response.transaction_states
-            }
 
-        return await at_coordinators(self._router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)
+async def describe_producers(
+    admin: AdminSession, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
+    """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
+    from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 
-    async def describe_producers(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
-        """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
-        from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
-
-        async def send(leader: Broker, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
-            request = DescribeProducersRequest(
-                topics=tuple(
-                    TopicRequest(name=topic, partition_indexes=tuple(indexes))
-                    for topic, indexes in by_topic(of_leader).items()
-                )
+    async def send(leader: Broker, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        request = DescribeProducersRequest(
+            topics=tuple(
+                TopicRequest(name=topic, partition_indexes=tuple(indexes))
+                for topic, indexes in by_topic(of_leader).items()
             )
-            return by_partition((await self._router.read(request, leader)).response.topics)
+        )
+        return by_partition((await admin.router.read(request, leader)).response.topics)
 
-        def result(found: Any) -> tuple[ProducerDescription, ...]:
-            return tuple(
-                ProducerDescription(
-                    producer.producer_id,
-                    producer.producer_epoch,
-                    None if producer.last_sequence < 0 else producer.last_sequence,
-                    None if producer.last_timestamp < 0 else producer.last_timestamp,
-                    None if producer.current_txn_start_offset < 0 else producer.current_txn_start_offset,
-                    None if producer.coordinator_epoch < 0 else producer.coordinator_epoch,
-                )
-                for producer in found.active_producers
+    def result(found: Any) -> tuple[ProducerDescription, ...]:
+        return tuple(
+            ProducerDescription(
+                producer.producer_id,
+                producer.producer_epoch,
+                None if producer.last_sequence < 0 else producer.last_sequence,
+                None if producer.last_timestamp < 0 else producer.last_timestamp,
+                None if producer.current_txn_start_offset < 0 else producer.current_txn_start_offset,
+                None if producer.coordinator_epoch < 0 else producer.coordinator_epoch,
             )
+            for producer in found.active_producers
+        )
 
-        return await at_leaders(self._router, tuple(partitions), send, result)
+    return await at_leaders(admin.router, tuple(partitions), send, result)

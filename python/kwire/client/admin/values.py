@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokerAddress",
     "ClusterDescription",
+    "EligibleLeaders",
     "Outcomes",
     "PartitionDescription",
     "PartitionMove",
@@ -160,6 +161,18 @@ class TopicDescription(NamedTuple):
     configs: Mapping[str, str] | None = None
     topic_id: UUID | None = None
     is_internal: bool = False
+
+
+class EligibleLeaders(NamedTuple):
+    """Replicas outside of the ISR that can lead a partition (KIP-966), because they have every committed record.
+
+    Attributes:
+        eligible: the replicas that can lead now; None if the broker does not report them.
+        last_known: the replicas that could lead last; None if the broker does not report them.
+    """
+
+    eligible: tuple[int, ...] | None
+    last_known: tuple[int, ...] | None
 
 
 class ReassignmentState(StrEnum):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.client.admin import AdminClient, Outcomes, PartitionDescription, PartitionMove, TopicDescription
-    from kwire.client.admin.eligible_leaders import EligibleLeaders
+    from kwire.client.admin.values import EligibleLeaders
     from kwire.compat.options import Values
     from kwire.compat.script import ScriptRun
 

@@ -8,17 +8,17 @@ thread of this process polls; if the process ends, no completed poll is lost.
 
 from __future__ import annotations
 
-import asyncio
 import math
-import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import wait
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture import Capture
 from kwire.capture.upload import PeriodicUpload
 from kwire.capture.writer import ROLL_SECONDS
 from kwire.client import ConnectionConfig, Poller
+from kwire.client.loop_thread import LoopThread
 from kwire.client.polled_inputs import polled_requests
 from kwire.errors import KwireError
 from kwire.storage.location import Location
@@ -114,19 +114,15 @@ class BackgroundPolling:
             self._ending = opened.pop_all()
         self._bootstrap = bootstrap
         self._interval = interval
-        self._loop = asyncio.new_event_loop()
-        self._task: asyncio.Task[None] | None = None
-        self._failure: BaseException | None = None
         self._responded = False
         self._last_error: KwireError | None = None
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kwire-polling", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("kwire-polling")
+        self._polling = self._thread.start(self._poll())
 
     def check(self) -> None:
         """Raise the error that ended the polling or the uploads, if any."""
-        if self._failure is not None:
-            raise self._failure
+        if self._polling.done() and not self._polling.cancelled():
+            self._polling.result()
         if self._upload is not None:
             self._upload.check()
 
@@ -150,7 +146,7 @@ class BackgroundPolling:
 
     def wait(self, seconds: float) -> None:
         """Wait while the thread polls, and raise the error that ends the polling, if any."""
-        self._ended.wait(seconds)
+        wait([self._polling], seconds)
         self.check()
 
     def stop(self) -> None:
@@ -158,29 +154,9 @@ class BackgroundPolling:
 
         It may be called again.
         """
-        if self._thread.is_alive():
-            with suppress(RuntimeError):  # the loop has just ended
-                self._loop.call_soon_threadsafe(self._cancel)
-        self._thread.join()
+        self._thread.close()  # cancels the polling, which waits until its polls are in the capture
         self._ending.close()
         self.check()
-
-    def _cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._task = self._loop.create_task(self._poll())
-        try:
-            self._loop.run_until_complete(self._task)
-        except asyncio.CancelledError:
-            pass  # stopped
-        except Exception as error:  # noqa: BLE001  # raised by `check`
-            self._failure = error
-        finally:
-            self._loop.close()
-            self._ended.set()
 
     async def _poll(self) -> None:
         async with Poller(

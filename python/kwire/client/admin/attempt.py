@@ -1,0 +1,168 @@
+"""The state machine of one request to a cluster, with all its tries. It does no I/O: `ClusterRouter` reports events.
+
+A request that only reads, and a command with the same effect if it is executed twice, is *repeatable*. Any other
+command is sent again only if it certainly had no effect: it was not sent, or the broker answered that another broker is
+responsible. If its response is lost, the error is OutcomeUnknown.
+
+| state | event | next state or end |
+|---|---|---|
+| LOCATING | a broker is the target | CONNECTING |
+| LOCATING | no broker knows the target | PAUSING |
+| LOCATING, PAUSING | the timeout | the last refusal, else the last fault, else the error of the target |
+| CONNECTING | the request is sent | IN_FLIGHT |
+| CONNECTING, IN_FLIGHT | the broker does not serve the API | raises the fault, NoCommonVersion |
+| CONNECTING | a fault that retrying does not cure | raises it |
+| CONNECTING | another fault | PAUSING; raises it if there is only a single try |
+| IN_FLIGHT | a response with a code by which another broker or another time may accept the request | PAUSING |
+| IN_FLIGHT | any other response | returns it |
+| IN_FLIGHT | a fault, not repeatable | raises OutcomeUnknown |
+| IN_FLIGHT | a fault, repeatable | as in CONNECTING |
+| IN_FLIGHT | the timeout, not repeatable | raises OutcomeUnknown |
+| CONNECTING; IN_FLIGHT, repeatable | the timeout | the last refusal, else the last fault, else Timeout |
+| PAUSING | the pause is over | LOCATING |
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from kwire.client.admin.answer import Answer
+from kwire.client.admin.errors import OutcomeUnknown
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
+from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.declare import Message
+    from kwire.protocol.endpoint import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
+
+__all__ = ["RETRIABLE_ERRORS", "WRONG_BROKER_ERRORS", "Attempt", "AttemptState"]
+
+R = TypeVar("R", bound="Message")
+
+WRONG_BROKER_ERRORS: dict[Dialect, frozenset[int]] = {
+    "kafka": frozenset(
+        {
+            ErrorCode.LEADER_NOT_AVAILABLE,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            ErrorCode.NOT_COORDINATOR,
+            ErrorCode.NOT_CONTROLLER,
+        }
+    ),
+    "kip4": frozenset({Kip4ErrorCode.NOT_CONTROLLER_FOR_ADMIN_REQUEST, Kip4ErrorCode.NOT_CONTROLLER}),
+}
+"""Error codes by which a broker refuses a request that another broker may accept: it had no effect."""
+
+RETRIABLE_ERRORS: dict[Dialect, frozenset[int]] = {
+    "kafka": frozenset(code for code in ErrorCode if code.retriable),
+    "kip4": frozenset(),
+}
+"""Error codes of requests that may succeed later, and might have had an effect. The drafts do not tell theirs."""
+
+
+class AttemptState(Enum):
+    """The states of an attempt. Its last state is the one in which it ended."""
+
+    LOCATING = auto()
+    CONNECTING = auto()
+    IN_FLIGHT = auto()
+    PAUSING = auto()
+
+
+class Attempt(Generic[R]):
+    """A request to a cluster from its first try to its end.
+
+    Args:
+        request: the name of the request message.
+        is_repeatable: True if a second execution has the same effect and the same response as the first one.
+        is_single: True if a fault ends the attempt, because the caller then looks for another broker itself.
+
+    Attributes:
+        state: what is being done.
+        endpoint: the broker of the current try; None if no broker was located yet.
+        tries: number of times that the request was sent.
+    """
+
+    __slots__ = ("_fault", "_is_repeatable", "_is_single", "_refusal", "_request", "endpoint", "state", "tries")
+
+    def __init__(self, request: str, *, is_repeatable: bool, is_single: bool) -> None:
+        self._request = request
+        self._is_repeatable = is_repeatable
+        self._is_single = is_single
+        self._fault: ConnectionFault | None = None
+        self._refusal: Answer[R] | None = None
+        self.state = AttemptState.LOCATING
+        self.endpoint: Endpoint | None = None
+        self.tries = 0
+
+    def located(self, endpoint: Endpoint | None) -> None:
+        """Continue with the broker that is the target, or pause if no broker knows the target."""
+        self.endpoint = endpoint
+        self.state = AttemptState.PAUSING if endpoint is None else AttemptState.CONNECTING
+
+    def sending(self) -> None:
+        """Count a try. From here on, the request may have an effect."""
+        self.tries += 1
+        self.state = AttemptState.IN_FLIGHT
+
+    def responded(self, response: R, code: int, dialect: Dialect) -> Answer[R] | None:
+        """Return the answer, or None to try again.
+
+        Args:
+            code: the error code of the whole response; 0 if it has none.
+        """
+        assert self.endpoint is not None, "a response follows a request to a broker"
+        answer = Answer(response, self.endpoint, self.tries)
+        may_retry = code in WRONG_BROKER_ERRORS[dialect] or (self._is_repeatable and code in RETRIABLE_ERRORS[dialect])
+        if not may_retry:
+            return answer
+        self._refusal = answer
+        self.state = AttemptState.PAUSING
+        return None
+
+    def failed(self, fault: ConnectionFault) -> None:
+        """Pause after a fault, or end the attempt.
+
+        Raises:
+            OutcomeUnknown: the request was sent and must not be repeated.
+            ConnectionFault: the fault, if another try would have it as well, or there is only a single try.
+        """
+        if isinstance(fault, NoCommonVersion):
+            raise fault
+        if self.state is AttemptState.IN_FLIGHT and not self._is_repeatable:
+            raise OutcomeUnknown(self._request, fault, self.tries) from fault
+        if self._is_single or not fault.retriable:
+            raise fault
+        self._fault = fault
+        self.state = AttemptState.PAUSING
+
+    def paused(self) -> None:
+        """Begin the next try."""
+        self.state = AttemptState.LOCATING
+
+    def timed_out(self, seconds: float, not_found: Callable[[], Exception]) -> Answer[R]:
+        """Return the last refusal if there is one. It says more than the timeout or an earlier fault.
+
+        Args:
+            seconds: the timeout.
+            not_found: returns the error for a target that no broker knows.
+
+        Raises:
+            OutcomeUnknown: the request was sent and must not be repeated.
+            ConnectionFault: the last fault, or that the broker did not respond.
+            Exception: the target was not found.
+        """
+        unanswered: Timeout | None = None
+        if self.endpoint is not None and self.state in (AttemptState.CONNECTING, AttemptState.IN_FLIGHT):
+            unanswered = Timeout(self.endpoint, self._request, seconds)
+            if self.state is AttemptState.IN_FLIGHT and not self._is_repeatable:
+                raise OutcomeUnknown(self._request, unanswered, self.tries) from None
+        if self._refusal is not None:
+            return self._refusal
+        raise (self._fault or unanswered or not_found()) from None

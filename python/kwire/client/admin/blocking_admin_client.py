@@ -1,0 +1,35 @@
+"""An admin client for programs without asyncio, with the operations of `AdminClient`.
+
+Type checkers see them in the stub of this module, which `make stubs` writes.
+"""
+
+from __future__ import annotations
+
+from inspect import iscoroutinefunction
+
+from kwire.client.admin.admin_client import AdminClient
+from kwire.client.admin.blocking import BlockingSession, blocking
+
+__all__ = ["BlockingAdminClient"]
+
+
+class BlockingAdminClient(BlockingSession):
+    """Administers a cluster. Use `with BlockingAdminClient(...)`, or `close` it.
+
+    Its methods are the operations of `AdminClient` with their arguments, results, and errors. Each waits for its
+    result. They may be called in several threads, but not in the process after a fork. Arguments and errors of the
+    class are those of `AdminClient.open`.
+
+    Every method raises LoopThreadClosed, a RuntimeError, if the client is closed before it has a result.
+    """
+
+
+OPERATIONS = tuple(
+    name
+    for name, member in vars(AdminClient).items()
+    if iscoroutinefunction(member) and not name.startswith("_") and not hasattr(BlockingSession, name)
+)
+"""The names of the operations, in the order of `AdminClient`."""
+
+for _name in OPERATIONS:
+    setattr(BlockingAdminClient, _name, blocking(getattr(AdminClient, _name)))

@@ -1,0 +1,106 @@
+"""Kafka's requests for ACLs (KIP-140)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin.acl_values import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from kwire.client.admin.answer import error_code, first_error_code
+from kwire.client.admin.cluster_router import ANY, Broker
+
+if TYPE_CHECKING:
+    from kwire.client.admin.backend import AclDeletions
+    from kwire.client.admin.cluster_router import ClusterRouter, Target
+    from kwire.client.admin.values import Outcomes
+
+__all__ = ["KafkaAcls"]
+
+
+class KafkaAcls:
+    """ACLs in a cluster of Apache Kafka."""
+
+    def __init__(self, router: ClusterRouter) -> None:
+        self._router = router
+
+    async def describe(self, filter: AclBindingFilter) -> list[AclBinding]:
+        return await self._describe(filter, ANY)
+
+    async def reported(self, broker_id: int) -> frozenset[AclBinding]:
+        return frozenset(await self._describe(AclBindingFilter(), Broker(broker_id)))
+
+    async def _describe(self, filter: AclBindingFilter, target: Target) -> list[AclBinding]:
+        from kwire.messages.kafka.describe_acls import DescribeAclsRequest
+
+        request = DescribeAclsRequest(**_filter_fields(filter))
+        response = (await self._router.read(request, target, error_code)).accepted("ACLs")
+        return sorted(_binding(resource, entry) for resource in response.resources for entry in resource.acls)
+
+    async def create(self, acls: tuple[AclBinding, ...]) -> Outcomes:
+        """Create ACLs with one command, which is repeated: it has the same effect again."""
+        from kwire.messages.kafka.create_acls import AclCreation, CreateAclsRequest
+
+        request = CreateAclsRequest(
+            creations=tuple(
+                AclCreation(
+                    resource_type=acl.resource_type.code,
+                    resource_name=acl.resource_name,
+                    resource_pattern_type=acl.pattern_type.code,
+                    principal=acl.principal,
+                    host=acl.host,
+                    operation=acl.operation.code,
+                    permission_type=acl.permission_type.code,
+                )
+                for acl in acls
+            )
+        )
+        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
+        return answer.outcomes(zip(map(str, acls), answer.response.results, strict=True))
+
+    async def delete(self, filters: tuple[AclBindingFilter, ...]) -> AclDeletions:
+        """Delete ACLs with one command, which is never repeated: the second response would lack them."""
+        from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+
+        request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(filter)) for filter in filters))
+        answer = await self._router.command(request, error_code=first_error_code("filter_results"))
+        deleted: AclDeletions = {}
+        for filter, result in zip(filters, answer.response.filter_results, strict=True):
+            error = answer.error(result, str(filter))
+            if error is not None:
+                deleted[filter] = error
+                continue
+            matches = {_binding(match, match): match for match in result.matching_acls}
+            deleted[filter] = {acl: answer.error(match, str(acl)) for acl, match in sorted(matches.items())}
+        return deleted
+
+
+def _filter_fields(filter: AclBindingFilter) -> dict[str, Any]:
+    """Return the fields that DescribeAcls and DeleteAcls have in common."""
+    return {
+        "resource_type_filter": filter.resource_type.code,
+        "resource_name_filter": filter.resource_name,
+        "pattern_type_filter": filter.pattern_type.code,
+        "principal_filter": filter.principal,
+        "host_filter": filter.host,
+        "operation": filter.operation.code,
+        "permission_type": filter.permission_type.code,
+    }
+
+
+def _binding(resource: Any, entry: Any) -> AclBinding:
+    """Return the ACL for the structs of a response with its resource and with its entry."""
+    return AclBinding(
+        resource_type=ResourceType.of_code(resource.resource_type),
+        resource_name=resource.resource_name,
+        pattern_type=PatternType.of_code(resource.pattern_type),
+        principal=entry.principal,
+        host=entry.host,
+        operation=AclOperation.of_code(entry.operation),
+        permission_type=AclPermissionType.of_code(entry.permission_type),
+    )

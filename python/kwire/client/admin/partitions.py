@@ -1,0 +1,103 @@
+"""Replicas and leaders of partitions: reassignments, elections, and eligible leaders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.client.admin import completion
+from kwire.client.admin.backend import strings_tuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin.backend import AdminSession, Targets
+    from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.values import EligibleLeaders, Outcomes, ReassignmentStatus
+
+
+async def reassign_partitions(admin: AdminSession, targets: Targets) -> Outcomes:
+    """Move partitions to other brokers.
+
+    The outcomes are by partition on Kafka (`orders-3`), which answers for each of them, and by topic in the
+    dialect of the drafts. Errors on Kafka: 3 unknown partition; 39 invalid target. In the dialect of the drafts:
+    3; 1005 invalid target; 1009 a reassignment is in progress.
+
+    Args:
+        targets: the new replicas by topic and partition, the preferred leader first.
+    """
+    return await admin.backend.reassign_partitions(targets)
+
+
+async def cancel_reassignments(admin: AdminSession, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+    """Cancel reassignments. Errors: 85 no reassignment is in progress.
+
+    Args:
+        partitions: partitions by topic.
+    """
+    return await admin.backend.cancel_reassignments(partitions)
+
+
+async def list_reassignments(admin: AdminSession, targets: Targets | None = None) -> list[ReassignmentStatus]:
+    """Return the status of reassignments.
+
+    Args:
+        targets: the reassignments, as for `reassign_partitions`; None for those in progress.
+    """
+    return await admin.backend.list_reassignments(targets)
+
+
+async def elect_leaders(
+    admin: AdminSession, partitions: Mapping[str, Sequence[int]] | None = None, *, unclean: bool = False
+) -> Outcomes:
+    """Elect the preferred leaders of partitions.
+
+    The outcomes are by partition on Kafka (`orders-3`), and by topic in the dialect of the drafts. A partition that
+    needs no election is a success. Errors: 3 unknown partition; 80 the preferred leader is not available; 83 no
+    replica can be elected; in the dialect of the drafts 1007 an election is in progress, 1008 a partition is named
+    twice.
+
+    Args:
+        partitions: partitions by topic, with an empty sequence for all partitions of a topic; None for all topics.
+        unclean: elect any live replica of a partition without leader. Messages can be lost.
+
+    Raises:
+        AdminError: a request for all topics was rejected.
+    """
+    return await admin.backend.elect_leaders(partitions, unclean=unclean)
+
+
+async def wait_until_reassigned(
+    admin: AdminSession,
+    targets: Mapping[str, Mapping[int, Sequence[int]]],
+    *,
+    timeout: float = 30.0,
+    on_progress: ProgressCallback | None = None,
+) -> None:
+    """Wait until every broker reports the targets as replicas, all of them in sync."""
+    conditions = {topic: completion.is_reassigned(partitions) for topic, partitions in targets.items()}
+    await completion.wait_until(admin, "reassigned", conditions, timeout, on_progress)
+
+
+async def wait_until_preferred(
+    admin: AdminSession,
+    partitions: Mapping[str, Sequence[int]] | None = None,
+    *,
+    timeout: float = 30.0,
+    on_progress: ProgressCallback | None = None,
+) -> None:
+    """Wait until preferred replicas lead. See `elect_leaders` for `partitions`."""
+    by_topic: Mapping[str, Sequence[int]] = partitions or dict.fromkeys(await admin.backend.list_topics(), ())
+    conditions = {topic: completion.has_preferred_leaders(indexes) for topic, indexes in by_topic.items()}
+    await completion.wait_until(admin, "led by the preferred replicas", conditions, timeout, on_progress)
+
+
+async def describe_eligible_leaders(
+    admin: AdminSession, topics: Iterable[str]
+) -> dict[str, dict[int, EligibleLeaders]]:
+    """Return the eligible leader replicas (KIP-966) by topic and partition.
+
+    A topic with an error is left out, and so are all topics of a cluster that does not report such replicas:
+    Kafka before 3.7, clusters with ZooKeeper, and the drafts of KIP-4.
+    """
+    names = strings_tuple(topics)
+    return await admin.backend.eligible_leaders(names) if names else {}

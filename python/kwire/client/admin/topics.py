@@ -1,0 +1,128 @@
+"""Topics: create, alter, delete, list, and describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kwire.client.admin import completion
+from kwire.client.admin.backend import strings_tuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.client.admin.backend import AdminSession, Topics
+    from kwire.client.admin.completion import ProgressCallback
+    from kwire.client.admin.topic_changes import NewTopic, TopicChange
+    from kwire.client.admin.values import Outcomes
+
+
+async def create_topics(
+    admin: AdminSession, topics: Mapping[str, NewTopic], *, validate_only: bool = False
+) -> Outcomes:
+    """Create topics. The command is never repeated after a lost response.
+
+    Errors of a topic on Kafka: 36 it exists already; 17, 37 to 40 invalid arguments. In the dialect of the drafts:
+    1001 it exists already; 1002, 1004, 1005, 1006 invalid arguments; 1010 invalid name.
+
+    Args:
+        topics: the topics by name.
+        validate_only: check the request and create nothing. The drafts do not support it.
+
+    Raises:
+        OutcomeUnknown: the response was lost. This applies to all commands that are not repeated.
+    """
+    return await admin.backend.create_topics(topics, validate_only=validate_only)
+
+
+async def alter_topics(
+    admin: AdminSession, topics: Mapping[str, TopicChange], *, validate_only: bool = False
+) -> Outcomes:
+    """Change topics.
+
+    A cluster of the drafts changes configs, replicas, and partitions of a topic in one request. On Kafka they are
+    requests of their own, in this order; the first error of a topic ends its changes, and its text says which
+    changes were made before.
+
+    Errors of a topic on Kafka: 3 unknown topic; 37 fewer partitions than before; 38 to 40 invalid arguments. In
+    the dialect of the drafts: 3; 1003 fewer partitions; 1004 to 1006 invalid arguments; 1009 a reassignment is in
+    progress.
+
+    Args:
+        topics: the changes by topic.
+        validate_only: check the request and change nothing. The drafts do not support it, and Kafka cannot check
+            changes of replicas.
+    """
+    return await admin.backend.alter_topics(topics, validate_only=validate_only)
+
+
+async def delete_topics(admin: AdminSession, names: Iterable[str]) -> Outcomes:
+    """Delete topics. The command is never repeated after a lost response.
+
+    Errors of a topic: 3 unknown topic; 1012 the topic is named twice (drafts).
+    """
+    return await admin.backend.delete_topics(strings_tuple(names))
+
+
+async def list_topics(admin: AdminSession) -> list[str]:
+    """Return the sorted names of all topics, as one broker reports them."""
+    return await admin.backend.list_topics()
+
+
+async def list_topics_marked_for_deletion(admin: AdminSession) -> list[str]:
+    """Return the sorted names of topics that are being deleted, as the controller reports them.
+
+    A deletion waits for the brokers of all replicas.
+
+    Raises:
+        NotSupported: the cluster is one of Apache Kafka, which does not report them to clients: its brokers leave
+            such topics out of their metadata.
+        AdminError: the controller cannot list them.
+    """
+    return await admin.backend.list_topics_marked_for_deletion()
+
+
+async def describe_topics(admin: AdminSession, names: Iterable[str] = (), *, configs: bool = False) -> Topics:
+    """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
+
+    Args:
+        names: the topics; all topics if there are none.
+        configs: include the configs that each topic overrides. The drafts always include them.
+    """
+    return await admin.backend.describe_topics(strings_tuple(names), configs=configs)
+
+
+async def wait_until_created(
+    admin: AdminSession,
+    topics: Iterable[str] | Mapping[str, int | NewTopic],
+    *,
+    timeout: float = 30.0,
+    on_progress: ProgressCallback | None = None,
+) -> None:
+    """Wait until every broker reports these topics with a leader for each partition.
+
+    Args:
+        topics: the names of the topics, or a mapping to their numbers of partitions, or the argument of
+            `create_topics`.
+        timeout: seconds to wait.
+        on_progress: called after each round of requests.
+
+    Raises:
+        ChangeTimeout: a broker does not report the change in time. This applies to all methods that wait.
+        TypeError: a mapping has other values.
+    """
+    counts = topics if isinstance(topics, Mapping) else dict.fromkeys(strings_tuple(topics))
+    conditions = {name: completion.is_created(completion.expected_count(count)) for name, count in counts.items()}
+    await completion.wait_until(admin, "created", conditions, timeout, on_progress)
+
+
+async def wait_until_deleted(
+    admin: AdminSession,
+    names: Iterable[str],
+    *,
+    timeout: float = 30.0,
+    on_progress: ProgressCallback | None = None,
+) -> None:
+    """Wait until no broker reports these topics. See `wait_until_created` for the other arguments."""
+    conditions = dict.fromkeys(strings_tuple(names), completion.is_deleted)
+    await completion.wait_until(admin, "deleted", conditions, timeout, on_progress)
