@@ -167,8 +167,9 @@ class MeasuredStore:
 
     def add_hours(self, count: int = 1) -> None:
         """Write the silver of the next hours in one commit."""
-        from kwire.spark.store.manifest import FileKind, Output, TableFile
+        from kwire.spark.store.manifest import FileKind
         from kwire.spark.store.record import Change
+        from kwire.spark.store.table_files import Output, TableFile
 
         output = Output(self.store.location)
 

@@ -79,7 +79,7 @@ def _delays_of_incidents(spark: SparkSession, count: int) -> list[float]:
     from kwire.spark import Pipeline
     from kwire.spark.live.live_gold import LiveGold
     from kwire.spark.sinks import IncidentNotice, IncidentPublisher
-    from kwire.spark.sinks.python_callable import CallableSink
+    from kwire.spark.sinks.sink import CallableSink
     from kwire.spark.source.live_source import capturing
     from kwire.testing import FakeCluster
 

@@ -54,8 +54,9 @@ def run(quick: bool) -> list[Figure]:
 
 def _add_batch(store: Store, cluster: Cluster, number: int) -> None:
     from kwire.capture.rows import SCHEMA
-    from kwire.spark.store.manifest import FileKind, Output, TableFile
+    from kwire.spark.store.manifest import FileKind
     from kwire.spark.store.record import Change
+    from kwire.spark.store.table_files import Output, TableFile
 
     at = BEGIN + number * EVERY
     tables = {f"silver/{name}": rows for name, rows in cluster.silver(at, first=number == 0).items()}

@@ -13,7 +13,7 @@ import pytest
 from kwire.capture import Capture, replay
 from kwire.client import PolledRequest, Poller, group_offsets, log_dirs, topic_configs
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
-from kwire.spark.gold.desired_configs import set_desired_configs
+from kwire.spark.gold.config_deviations import set_desired_configs
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.state_builder import silver_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS

@@ -27,12 +27,13 @@ from kwire.capture.equivalence import decode_row
 from kwire.capture.rows import Row, RowKind, to_rows
 from kwire.capture.table_import import from_table
 from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.spark.gold.snapshot import PipelineSnapshot
 from kwire.spark.silver.state_builder import silver_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.commits import Store
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import Change, Record, reporter_key
-from kwire.spark.store.snapshot import PipelineSnapshot
+from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

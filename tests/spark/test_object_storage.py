@@ -18,7 +18,7 @@ from kwire.cli.program import run
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire.spark.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, OwnershipRequest
-from kwire.spark.source.datasource import rows_in_capture
+from kwire.spark.source.capture_readers import rows_in_capture
 from kwire.spark.source.live_source import capturing
 from kwire.spark.store import maintenance
 from kwire.spark.store.commits import Store

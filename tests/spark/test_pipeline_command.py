@@ -25,7 +25,8 @@ from kwire.spark.live.capture_streams import stream_name
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
-from kwire.spark.store.commits import NotAStore, Store
+from kwire.spark.store.commits import Store
+from kwire.spark.store.errors import NotAStore
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
 from tests.spark.recorded import RECORDINGS, bronze

@@ -17,13 +17,17 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.capture.errors import NotACapture
-from kwire.capture.remote_folder import RemoteFolder
 from kwire.storage.location import Location
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 _CLOSED = re.compile(r"part-(\d{8}T\d{6}\.\d{6})Z-(\d{8}T\d{6}\.\d{6})Z-(\d+)\.parquet")
 _TAIL = re.compile(r"_tail-(\d+)\.arrows")
@@ -32,32 +36,53 @@ PARTIAL_SUFFIX = ".writing"
 """Suffix of a file that is being written and will be renamed when it is complete."""
 
 
-class Storage(Protocol):
-    """Files that are not in a file system of this machine."""
+@dataclass(frozen=True)
+class RemoteFolder:
+    """A folder of an object store or of HDFS; it has closed segments only, because no file there grows.
+
+    Attributes:
+        uri: the native URI of its `Location`.
+    """
+
+    uri: str
+
+    def list(self) -> list[Path]:
+        """Return all files, relative to the folder; an empty list if it does not exist."""
+        from pyarrow.fs import FileSelector
+
+        listed = _file_system(self.uri).get_file_info(FileSelector("", allow_not_found=True, recursive=True))
+        return [Path(info.path) for info in listed]
 
     def open(self, path: Path) -> Any:
-        """Open a file as Arrow reads it."""
+        """Open a file for random access."""
+        return _file_system(self.uri).open_input_file(path.as_posix())
 
     def size(self, path: Path) -> int:
         """Return the size of a file in bytes."""
+        return int(_file_system(self.uri).get_file_info(path.as_posix()).size)
+
+
+@cache
+def _file_system(uri: str) -> FileSystem:
+    return Location.parse(uri).files()
 
 
 class Segment(NamedTuple):
     """One file of a capture.
 
     Attributes:
-        path: the file; in a `storage`, relative to it.
+        path: the file; in `storage`, relative to its URI.
         first_row: the number of its first row that is not carried.
         first_time: the time of its earliest poll, without carried rows; None for a tail.
         last_time: the time of its latest poll, likewise.
-        storage: where the file is; None for this machine.
+        storage: the remote folder of the file; None on this machine.
     """
 
     path: Path
     first_row: int
     first_time: datetime | None = None
     last_time: datetime | None = None
-    storage: Storage | None = None
+    storage: RemoteFolder | None = None
 
     def open(self) -> Any:
         """Return what Arrow reads: the path, or an open file."""
@@ -70,7 +95,7 @@ class Segment(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether this is a parquet file, which never changes again."""
+        """True for a Parquet file, which never changes again."""
         return self.first_time is not None
 
 
@@ -81,14 +106,14 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
         folder: a path, or a URI such as `s3://bucket/capture`; only closed segments are in an object store or HDFS.
 
     Raises:
-        NotACapture: the folder does not exist, or the place of a URI has no segments.
+        NotACapture: the folder does not exist, or a URI has no closed segments.
         UnsupportedLocation: the scheme of the URI is not supported.
     """
     if isinstance(folder, str):
-        place = Location.parse(folder, any_name=True)
-        if not place.is_path:
-            return _remote_segments(place.native)
-        folder = Path(place.native)
+        location = Location.parse(folder, any_name=True)
+        if not location.is_path:
+            return _remote_segments(location.native)
+        folder = Path(location.native)
     tails = {segment.first_row: segment for segment in _tails(folder)}
     closed = {segment.first_row: segment for segment in _closed(folder)}  # listed last: a tail may be rolled meanwhile
     both = tails | closed
@@ -97,10 +122,10 @@ def segments(folder: Path | str) -> tuple[Segment, ...]:
 
 def _remote_segments(uri: str) -> tuple[Segment, ...]:
     remote = RemoteFolder(uri)
-    found = [parse_closed(path, remote) for path in remote.list()]
-    closed = sorted((segment for segment in found if segment is not None), key=lambda segment: segment.first_row)
+    parsed = (parse_closed(path, remote) for path in remote.list())
+    closed = sorted((segment for segment in parsed if segment is not None), key=lambda segment: segment.first_row)
     if not closed:
-        raise NotACapture(uri, "the place has no closed segments of a capture")
+        raise NotACapture(uri, "no capture here: no closed segment")
     return tuple(closed)
 
 
@@ -125,16 +150,16 @@ def tails(folder: Path) -> list[Segment]:
 def _tails(folder: Path) -> list[Segment]:
     if not folder.is_dir():
         raise NotACapture(folder, "the folder does not exist")
-    found = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
-    return [Segment(path, int(match[1])) for path, match in found if match]
+    matches = ((path, _TAIL.fullmatch(path.name)) for path in folder.iterdir())
+    return [Segment(path, int(match[1])) for path, match in matches if match]
 
 
 def _closed(folder: Path) -> list[Segment]:
-    found = (parse_closed(path) for path in folder.glob("date=*/part-*.parquet"))
-    return [segment for segment in found if segment is not None]
+    parsed = (parse_closed(path) for path in folder.glob("date=*/part-*.parquet"))
+    return [segment for segment in parsed if segment is not None]
 
 
-def parse_closed(path: Path, storage: Storage | None = None) -> Segment | None:
+def parse_closed(path: Path, storage: RemoteFolder | None = None) -> Segment | None:
     """Return the closed segment with that path; None if it has another name."""
     match = _CLOSED.fullmatch(path.name)
     return match and Segment(path, int(match[3]), _parse_time(match[1]), _parse_time(match[2]), storage)

@@ -22,7 +22,8 @@ from kwire.report.cluster_history import (
     ConfigDrift,
     ReportedIncident,
 )
-from kwire.spark.store.commits import NotAStore, Store
+from kwire.spark.store.commits import Store
+from kwire.spark.store.errors import NotAStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

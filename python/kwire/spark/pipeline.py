@@ -8,30 +8,28 @@ at all (`store`). Ingesting the same frames twice changes nothing.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as f
-
 from kwire.capture.folder import segments
-from kwire.spark.batch_ingest import BatchIngest
+from kwire.spark.gold.build import build
+from kwire.spark.gold.snapshot import PipelineSnapshot
 from kwire.spark.ingest.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
 from kwire.spark.ingest.ingest_report import IngestReport
-from kwire.spark.ingest.ingest_task import DAYS_KEPT, IngestTask
+from kwire.spark.ingest.ingest_task import IngestTask
+from kwire.spark.ingest.late_frames import LateFrames
 from kwire.spark.ingest.manifest_changes import (
     of_type,
-    oldest,
     record_progress,
-    row_counts,
     share_a_reporter,
     to_change,
     to_report,
 )
 from kwire.spark.session import sized_queries
-from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker, partition_by_reporter
+from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker
 from kwire.spark.source.capture_segments import capture_location
 from kwire.spark.source.datasource import register
 from kwire.spark.store.commits import Store
@@ -41,14 +39,12 @@ from kwire.spark.store.manifest import (
     CaptureProgress,
     FileKind,
     ManifestEntry,
-    ReporterProgress,
     UntimedRows,
     WrittenFile,
-    date_of,
     entries_of,
 )
-from kwire.spark.store.record import LATE, POLLER, REOPENING, Change, DataFile, Record, reporter_key
-from kwire.spark.store.snapshot import PipelineSnapshot, Snapshot, read_files
+from kwire.spark.store.record import LATE, Change, Record
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,17 +53,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from kwire.spark.store.snapshot import Snapshot
+
 
 BATCHES_MERGED = 30
 """After how many batches of a stream the small files of the tables are merged."""
 
 BATCHES_VACUUMED = 2_880
 """After how many batches of a stream old files are deleted: eight hours, with a batch every ten seconds."""
-
-FIRST_DATE, NEVER = "1970-01-01", "9999"
-
-POLLS = "cluster_id string, broker_id int, date string"
-"""The columns of silver's `polls` with which bronze is compared."""
 
 
 class Pipeline:
@@ -235,12 +228,12 @@ class Pipeline:
         entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
         late = [written.file for written in of_type(entries, WrittenFile) if written.kind == FileKind.LATE]
         try:
-            if untimed := sum(each.rows for each in of_type(entries, UntimedRows)):
+            if untimed := sum(entry.rows for entry in of_type(entries, UntimedRows)):
                 raise MissingPollTime(untimed)
             change = to_change(record, entries)
             report = to_report(entries)
             if late:
-                self._reopen(late, entries, record, change, report)
+                LateFrames(self.spark, self._store, record, entries, self.reference_codec).ingest(late, change, report)
             update(change)
             self._store.commit(change)
         finally:
@@ -267,146 +260,6 @@ class Pipeline:
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
         return entries_of(manifest.collect())
 
-    # Late frames
-
-    def _reopen(
-        self,
-        late: list[DataFile],
-        entries: list[ManifestEntry],
-        record: Record,
-        change: Change,
-        report: IngestReport,
-    ) -> None:
-        """Ingest again what the brokers of late frames reported, from the beginning of the day on."""
-        frames = self._read(LATE, late, DDL)
-        snapshot = Snapshot(self._store.location, record.number, record.progress.versions)
-        reopened = self._reopened(frames, record, change)
-        kept_frames = self._bronze_of(reopened, entries, record, snapshot)
-        lacking = self._lacking_bronze(kept_frames, reopened, entries, snapshot)
-        refused_rows = 0
-        if lacking:
-            frames, refused_rows = self._refuse(frames, lacking, report)
-            reopened = {key: each for key, each in reopened.items() if (each["cluster"], each["broker"]) not in lacking}
-        both = kept_frames.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
-        clusters = record.progress.clusters | change.clusters
-        task = IngestTask(self._store.location, reopened, clusters, self.reference_codec)
-        again = self._run(partition_by_reporter(both, "late").mapInArrow(task.reopen, MANIFEST))
-        progress = list(of_type(again, ReporterProgress))
-        new = [written.file for written in of_type(again, WrittenFile) if written.kind == FileKind.BRONZE]
-        report.late = sum(file.rows for file in new)
-        report.repeated = sum(file.rows for file in late) - report.late - refused_rows
-        if not progress:
-            return
-        # Both the files of earlier ingests and those of this one have rows that are now written again.
-        changed = {reporter.key: reopened[reporter.key] for reporter in progress}
-        first_day = min(each["day"] for each in changed.values())
-        old = {
-            f"silver/{name}": [file for file in snapshot.files(f"silver/{name}") if file.partition["date"] >= first_day]
-            for name in SILVER_SCHEMAS
-        }
-        paths = [f"{table}/{file.path}" for table, files in old.items() for file in files]
-        paths += [
-            f"{written.table}/{written.file.path}"
-            for written in of_type(entries, WrittenFile)
-            if written.kind == FileKind.SILVER
-        ]
-        rewritten = self._rewrite(IngestTask(self._store.location, changed, {}, self.reference_codec), paths)
-        others = [each for each in entries if not (isinstance(each, WrittenFile) and each.kind == FileKind.SILVER)]
-        final = to_change(record, [*others, *again, *rewritten])
-        change.reporters, change.clusters = final.reporters, final.clusters
-        change.kind, change.added, change.removed = REOPENING, final.added, old
-        change.oldest = oldest(change.oldest, *(each.first for each in new))
-        change.rows = report.rows = row_counts([*others, *again])
-
-    def _reopened(self, late_frames: DataFrame, record: Record, change: Change) -> dict[str, dict[str, Any]]:
-        """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
-        reporters = record.progress.reporters | change.reporters
-        brokers = late_frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
-        reopened: dict[str, dict[str, Any]] = {}
-        for cluster, broker_id, first in brokers.collect():
-            # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
-            known = {key: reporters[key] for key in _reporters_of(reporters, cluster, broker_id)}
-            day = min(_first_day(each, date_of(first)) for each in known.values())
-            for key, each in known.items():
-                reopened[key] = {"day": day, "cluster": cluster, "broker": broker_id} | _state_at(each, day)
-        return reopened
-
-    def _lacking_bronze(
-        self,
-        kept_frames: DataFrame,
-        reopened: dict[str, dict[str, Any]],
-        entries: list[ManifestEntry],
-        snapshot: Snapshot,
-    ) -> dict[tuple[str, int], str]:
-        """Return the brokers of which bronze has fewer polls since their day than silver, and how many it has.
-
-        Old segments of a capture may have been deleted, or old days of bronze have expired: what a broker reported then
-        cannot be computed again.
-        """
-        days = {(each["cluster"], each["broker"]): each["day"] for each in reopened.values()}
-        files = [file for file in snapshot.files("silver/polls") if file.partition["date"] >= min(days.values())]
-        files += [written.file for written in of_type(entries, WrittenFile) if written.table == "silver/polls"]
-        polls = read_files(self.spark, self._store.location, "silver/polls", files, POLLS)
-        in_silver: Counter[tuple[str, int]] = Counter()
-        for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
-            if date >= days.get((cluster, broker_id), NEVER):
-                in_silver[cluster, broker_id] += count
-        in_bronze = {row[:2]: row[2] for row in kept_frames.groupBy("cluster_id", "broker_id").count().collect()}
-        return {
-            broker: f"bronze has {in_bronze.get(broker, 0):,} of {count:,} polls since {days[broker]}"
-            for broker, count in in_silver.items()
-            if in_bronze.get(broker, 0) < count
-        }
-
-    def _refuse(
-        self, frames: DataFrame, lacking: dict[tuple[str, int], str], report: IngestReport
-    ) -> tuple[DataFrame, int]:
-        """Leave out the late frames of brokers, and report them. Returns the others, and how many are left out."""
-        refused = 0
-        for cluster, broker_id, count in frames.groupBy("cluster_id", "broker_id").count().collect():
-            if (cluster, broker_id) in lacking:
-                refused += count
-                report.refused.append(
-                    f"{count:,} late frames of broker {broker_id} of cluster {cluster!r}: {lacking[cluster, broker_id]}"
-                )
-        brokers = self.spark.createDataFrame(list(lacking), "cluster_id string, broker_id int")
-        return frames.join(f.broadcast(brokers), ["cluster_id", "broker_id"], "left_anti").select(
-            frames.columns
-        ), refused
-
-    def _rewrite(self, task: IngestTask, paths: list[str]) -> list[ManifestEntry]:
-        if not paths:
-            return []
-        plan = self.spark.createDataFrame([(path,) for path in paths], "path string")
-        return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
-
-    def _bronze_of(
-        self,
-        reopened: dict[str, dict[str, Any]],
-        entries: list[ManifestEntry],
-        record: Record,
-        snapshot: Snapshot,
-    ) -> DataFrame:
-        """Return the bronze rows of brokers since their days, from this ingest, earlier ones, and captures."""
-        wanted = self.spark.createDataFrame(
-            sorted({(each["cluster"], each["broker"], each["day"]) for each in reopened.values()}),
-            "cluster_id string, broker_id int, day string",
-        )
-        first_day = min(each["day"] for each in reopened.values())
-        files = [file for file in snapshot.files("bronze") if file.partition["date"] >= first_day]
-        files += [written.file for written in of_type(entries, WrittenFile) if written.kind == FileKind.BRONZE]
-        kept = self._read("bronze", files, DDL)
-        for folder, capture in record.progress.captures.items():
-            for first, stop in capture["spans"]:
-                rows = self.spark.read.format("kwire").option("fromRow", first).option("toRow", stop).load(folder)
-                kept = kept.unionByName(rows.where("kind != 'carried'"))
-        date = f.date_format(f.to_utc_timestamp("polled_at", f.current_timezone()), "yyyy-MM-dd")
-        theirs = kept.withColumn("on", date).join(f.broadcast(wanted), ["cluster_id", "broker_id"])
-        return theirs.where(f.col("on") >= f.col("day")).drop("on", "day")
-
-    def _read(self, table: str, files: Iterable[DataFile], schema: str) -> DataFrame:
-        return read_files(self.spark, self._store.location, table, files, f"{schema}, date string").drop("date")
-
     # Gold
 
     def gold(self, hours: Iterable[datetime] | None = None) -> None:
@@ -419,8 +272,6 @@ class Pipeline:
         Raises:
             StoreInUse: other processes build gold all the time.
         """
-        from kwire.spark.gold import build
-
         with sized_queries(self.spark, _largest_day(self._store.snapshot())):
             build(self.spark, self._store, hours, max_clock_skew=self.max_clock_skew)
 
@@ -438,29 +289,47 @@ def _largest_day(snapshot: Snapshot) -> int:
     return max(sizes.values(), default=0)
 
 
-def _reporters_of(reporters: Iterable[str], cluster: str, broker_id: int) -> list[str]:
-    """Return the keys of a broker, one for each poller; for unknown brokers, those of all their endpoints."""
-    name = reporter_key(cluster, broker_id, "", None)
-    brokers = {key: key.partition(POLLER)[0] for key in reporters}
-    if broker_id >= 0:
-        return [key for key, broker in brokers.items() if broker == name]
-    return [key for key, broker in brokers.items() if broker.startswith(name) and not broker[len(name) :].isdigit()]
+class BatchIngest:
+    """Ingests each micro-batch of a stream exactly once.
+
+    In a classic session it runs in the driver. Behind Spark Connect, Spark pickles it and runs it in a process beside
+    the server, where it opens the pipeline again with the session of the batch.
+
+    Args:
+        pipeline: the pipeline.
+        checkpoint: the folder where Spark keeps the offsets of the stream. The id of the query is read there: with a
+            new checkpoint, batches are numbered from 0 again.
+        on_report: called with the report of each batch, in the process that runs this function.
+    """
+
+    def __init__(self, pipeline: Pipeline, checkpoint: str, on_report: Callable[[IngestReport], object] | None) -> None:
+        self._pipeline: Pipeline | None = pipeline
+        self._out = pipeline.out
+        self._settings: dict[str, Any] = {
+            "reference_codec": pipeline.reference_codec,
+            "keep_replaced": pipeline.keep_replaced,
+        }
+        self._checkpoint = checkpoint
+        self._on_report = on_report
+        self._query_id = ""
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        if self._pipeline is None:
+            self._pipeline = Pipeline(batch.sparkSession, self._out, **self._settings)
+        if not self._query_id:
+            self._query_id = _query_id(self._checkpoint)
+        report = self._pipeline.ingest(batch, batch=(self._query_id, number))
+        if self._on_report is not None:
+            self._on_report(report)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_pipeline": None}
 
 
-def _first_day(known: dict[str, Any], day: str) -> str:
-    """Return the day, or the first one if the state on that day is no longer kept."""
-    days: dict[str, str] = known["days"]
-    return FIRST_DATE if len(days) >= DAYS_KEPT and day < min(days) else day
-
-
-def _state_at(known: dict[str, Any], day: str) -> dict[str, Any]:
-    """Return the state of a broker at the beginning of a day."""
-    days: dict[str, str] = known["days"]
-    later = [each for each in sorted(days) if each >= day]
-    state = days[later[0]] if later else ""
-    if day < min(days, default=day):
-        state = ""
-    return {"state": state, "days": {each: days[each] for each in days if each < day}, "last": known["last"]}
+def _query_id(checkpoint: str) -> str:
+    """Return the id of the query, which Spark writes to the checkpoint before the first batch."""
+    with Location.parse(checkpoint).files().open_input_stream("metadata") as stream:
+        return str(json.loads(stream.read())["id"])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from kwire.spark.gold import incidents
 from kwire.spark.gold.view import GoldBuild
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sql_views import create_views
-from kwire.spark.store.paths import escape_glob
+from kwire.spark.store.snapshot import escape_glob
 from tests.spark.bronze_rows import failed_poll, response, table, topic
 
 if TYPE_CHECKING:

@@ -128,7 +128,7 @@ def test_kept_config_polls_give_same_changes(spark: SparkSession, tmp_path: Path
     changed = [change.at.replace(tzinfo=UTC) for change in whole]
 
     for as_of in (times[0], changed[0], changed[0] + timedelta(milliseconds=10), changed[len(changed) // 2]):
-        kept = config_changes.polls_to_keep(polls, as_of).persist()
+        kept = config_changes.polls_for_next_window(polls, as_of).persist()
         later = polls.where(polls.polled_at >= as_of)
 
         found = config_changes.changes(configs, kept.unionByName(later)).sort("at", "resource", "key").collect()
@@ -163,6 +163,6 @@ def test_new_hour_reads_no_older_days(spark: SparkSession, tmp_path: Path) -> No
 def test_one_state_per_day_is_kept_of_older_days() -> None:
     hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
 
-    kept = sorted(set(hours) - state.superfluous(hours))
+    kept = sorted(set(hours) - state.expired_hours(hours))
 
     assert kept == [hours[0], hours[2], *hours[13:]]

@@ -14,7 +14,8 @@ from kwire.spark.live.capture_streams import CaptureStreams
 from kwire.spark.live.live_gold import LiveGold
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentPublisher
-from kwire.spark.store.commits import MissingFiles, Store, StoreInUse
+from kwire.spark.store.commits import Store
+from kwire.spark.store.errors import MissingFiles, StoreInUse
 from tests.spark.recorded import bronze
 from tests.spark.test_pipeline import RECORDING
 
@@ -31,7 +32,7 @@ ROWS = bronze(RECORDING)[:100]
 
 @pytest.mark.parametrize(
     "error",
-    [StoreInUse("out"), MissingFiles("out", ["a"]), OSError("503"), DeltaError("503"), PySparkException("lost")],
+    [StoreInUse("out", 10), MissingFiles("out", ["a"]), OSError("503"), DeltaError("503"), PySparkException("lost")],
 )
 def test_pause_doubles_up_to_a_minute_and_is_short_again_after_success(
     error: Exception, caplog: pytest.LogCaptureFixture
@@ -76,7 +77,7 @@ def test_live_gold_is_built_again_after_a_pause(
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     pipeline.ingest_capture(str(tmp_path / "capture"))
     live = LiveGold(pipeline, 0.0, IncidentPublisher(pipeline, []))
-    failing_store(monkeypatch, StoreInUse("out"), PermissionError("out"))
+    failing_store(monkeypatch, StoreInUse("out", 10), PermissionError("out"))
 
     live.build_if_due()
     assert 0 < live.seconds_left() <= 1

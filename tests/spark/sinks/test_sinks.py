@@ -26,11 +26,12 @@ from kwire.spark.sinks.job_metrics import JobMetrics
 from kwire.spark.sinks.ledger import KEPT, AlertState
 from kwire.spark.sinks.ledger_owner import LedgerInUse
 from kwire.spark.sinks.publisher import LONGEST_PAUSE, SETTLING, STRIKES, Round, SinkDelivery, read_incidents
-from kwire.spark.sinks.python_callable import CallableSink, load_callable
+from kwire.spark.sinks.sink import CallableSink, load_callable
 from kwire.spark.sinks.webhook import WebhookSink
 from kwire.spark.store.commits import Store
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import Change
+from kwire.spark.store.table_files import Output, TableFile
 from tests.eventually import eventually_sync
 from tests.spark.bronze_rows import failed_poll, response, table, topic
 from tests.spark.webhook import Webhook

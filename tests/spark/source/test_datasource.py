@@ -11,14 +11,8 @@ from pyspark.sql.types import StructType
 from kwire.capture import Capture, CaptureInUse, UnreadableCapture, replay
 from kwire.capture.folder import segments
 from kwire.capture.rows import to_rows
-from kwire.spark.source.datasource import (
-    CaptureStreamReader,
-    InvalidOption,
-    KwireSource,
-    plan_partitions,
-    read_partition,
-    rows_in_capture,
-)
+from kwire.spark.source.capture_readers import CaptureStreamReader, plan_partitions, read_partition, rows_in_capture
+from kwire.spark.source.datasource import InvalidOption, KwireSource
 from kwire.spark.source.row_selection import RowSelection
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync

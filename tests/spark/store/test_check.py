@@ -11,9 +11,11 @@ from kwire.cli.program import run
 from kwire.spark.store import check as store_check
 from kwire.spark.store import delta_table, maintenance
 from kwire.spark.store.check import CannotRepair, Finding
-from kwire.spark.store.commits import DamagedStore, Store
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.commits import Store
+from kwire.spark.store.errors import DamagedStore
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import RECORDS, Change, Layout
+from kwire.spark.store.table_files import Output, TableFile
 from tests.spark.store.test_commits import TABLES, clusters, commit, everywhere, ingest
 
 if TYPE_CHECKING:

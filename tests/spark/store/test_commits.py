@@ -20,19 +20,12 @@ import pytest
 
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table
-from kwire.spark.store.commits import (
-    MERGED_INGESTS,
-    RECORDS_AGE,
-    RECORDS_KEPT,
-    RECORDS_SWEPT,
-    ConcurrentCommit,
-    MissingFiles,
-    NotAStore,
-    Store,
-)
+from kwire.spark.store.commits import MERGED_INGESTS, RECORDS_AGE, RECORDS_KEPT, RECORDS_SWEPT, Store
 from kwire.spark.store.delta_table import IncompatibleTable
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.errors import ConcurrentCommit, MissingFiles, NotAStore
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import RECORDS, Change, Record, reporter_key
+from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,9 @@ from kwire.errors import KwireError
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import maintenance
 from kwire.spark.store.commits import Store, layouts
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import INGESTS, Change, DataFile, Layout, Record
+from kwire.spark.store.table_files import Output, TableFile
 from tests.faulty_storage import Fault, FaultyStorage, faulty_storage
 from tests.object_storage import BUCKET
 

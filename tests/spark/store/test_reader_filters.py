@@ -23,8 +23,9 @@ from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table, maintenance
 from kwire.spark.store.commits import Store, layouts
 from kwire.spark.store.file_statistics import BOUND_CHARACTERS, data_file
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import Change
+from kwire.spark.store.table_files import Output, TableFile
 
 FILTERED = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_timestamp, pa.types.is_floating)
 """The types of the columns that are compared with a value: DuckDB and polars disagree about the others."""

@@ -213,7 +213,7 @@ def ingest(
     wanted = _read_desired(desired)
     config = None if command_config is None else load_command_config(command_config).connection
     _check(out, recordings, captures, bootstrap)
-    from kwire.spark.gold.desired_configs import set_desired_configs
+    from kwire.spark.gold.config_deviations import set_desired_configs
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.store.maintenance import KEPT
 
@@ -353,7 +353,8 @@ def _spark_session() -> Iterator[SparkSession]:
 def _open_store(out: str) -> Store:
     """Open a store that exists."""
     require("deltalake", "spark")
-    from kwire.spark.store.commits import NotAStore, Store
+    from kwire.spark.store.commits import Store
+    from kwire.spark.store.errors import NotAStore
     from kwire.storage.location import UnsupportedLocation
 
     try:
@@ -481,7 +482,7 @@ def _live_gold(
         return None, None
     from kwire.spark.live.live_gold import LiveGold
     from kwire.spark.sinks import IncidentPublisher, IncidentSink
-    from kwire.spark.sinks.python_callable import load_callable
+    from kwire.spark.sinks.sink import load_callable
     from kwire.spark.sinks.webhook import WebhookSink
 
     found: list[IncidentSink] = []

@@ -1,17 +1,31 @@
 """Build gold from silver, one hour at a time or many days at once.
 
-A build starts with the hour of the oldest poll that is not in gold (`state`) and continues to the last poll: late
-frames rebuild their hour and all hours after it. It continues from the state at the beginning of an hour, so a new
-hour costs that state and an hour of silver, not the history. Long builds run in windows of a day, which bounds memory.
-A build reads one snapshot and is one commit: a build that fails changes nothing.
+A build has these steps:
 
-All rows stay in the executors; the driver sees times and file names.
+1. *Where to begin.* The hour of the oldest poll that is not in gold. Late frames rebuild their hour and all hours after
+   it, because each state depends on the one before. The build continues from the newest kept state (`state`) at or
+   before that hour, so a new hour costs that state and an hour of silver, not the history.
+2. *Windows* of a day from there to the last poll, which bounds memory. For each window:
+   a. the clocks of pollers, because every later step compares times (`clock_skew`);
+   b. the poller that counts for each broker (`pollers`), from corrected times;
+   c. the stages of `STAGES`, in order: each names the results that it reads;
+   d. the incidents since the oldest one that had not ended when the window began (`_diagnose`);
+   e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
+3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
+
+Invariants:
+
+- A row of gold belongs to one hour. A build replaces whole hours from `Window.start` on, so building an hour twice
+  gives the same rows, and a build that fails changes nothing.
+- Building hour by hour and building everything at once give equal tables (`tests/spark/gold/test_incremental.py`).
+  So nothing may depend on where a window begins, except through the kept state.
+- All rows stay in the executors; the driver sees times and file names.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,12 +33,14 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as f
 
 from kwire.spark.gold import (
+    broker_disk,
     broker_load,
     clock_skew,
     config_changes,
+    config_deviations,
+    consumer_lag,
     days,
     incidents,
-    inputs,
     intervals,
     isr_events,
     leader_moves,
@@ -34,17 +50,16 @@ from kwire.spark.gold import (
     state,
     transitions,
 )
-from kwire.spark.gold.attribution import attribute_unanswered
 from kwire.spark.gold.clock_skew import Clocks
 from kwire.spark.gold.consensus import Role
-from kwire.spark.gold.fold_task import FoldTask
+from kwire.spark.gold.fold_task import FoldTask, fold
 from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.gold.view import GoldBuild
-from kwire.spark.gold.voting_periods import metadata_polls, voting_periods
+from kwire.spark.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
 from kwire.spark.session import require_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -54,12 +69,14 @@ if TYPE_CHECKING:
     from kwire.spark.store.record import Record
 
 LOOK_BACK = timedelta(hours=2)
-"""How far before a window polls are read, to find out which brokers responded then and how often they are polled."""
+"""Time before a window from which polls are read, to find the brokers that responded and their usual interval. Chosen,
+not measured: longer than any pause of kwire's poller."""
 
 WINDOW = timedelta(days=1)
+"""Length of a window; the day is also the unit of silver's files."""
 
 MARGIN = timedelta(minutes=5)
-"""An incident that ended this shortly before a window is diagnosed again with it: it may continue."""
+"""Time before a window in which an incident that ended is diagnosed again: it may continue. Chosen, not measured."""
 
 TABLES: tuple[GoldTable, ...] = (
     intervals.TABLE,
@@ -72,9 +89,51 @@ TABLES: tuple[GoldTable, ...] = (
     propagation.TABLE,
     signals.TABLE,
     clock_skew.TABLE,
-    *inputs.TABLES,
+    consumer_lag.TABLE,
+    broker_disk.USAGE,
+    broker_disk.TOPIC_USAGE,
+    config_deviations.DESIRED,
+    config_deviations.TABLE,
 )
 """All gold tables."""
+
+
+class Window(NamedTuple):
+    """A part of a build.
+
+    Attributes:
+        start: its beginning; None is the beginning of the history.
+        stop: its end.
+        as_of: the hour whose beginning is the time of the state to keep; None keeps none.
+        is_complete: True if that state has all partitions, and not only changed ones.
+        incidents_since: by hour with a state, the hour from which incidents are diagnosed again.
+        full_rebuild: True if all partitions are computed; otherwise only changed ones are.
+    """
+
+    start: datetime | None
+    stop: datetime
+    as_of: datetime | None
+    is_complete: bool
+    incidents_since: dict[datetime, datetime]
+    full_rebuild: bool
+
+
+class Stage(NamedTuple):
+    """A step of a window.
+
+    Attributes:
+        result: the name of what `function` returns.
+        inputs: the names of its arguments: results of earlier stages, or inputs of the window (`_inputs`).
+        function: returns a DataFrame.
+        table: the table of gold that gets the rows; None for an intermediate result.
+        level: where Spark keeps a result that several stages read; None computes it where it is read.
+    """
+
+    result: str
+    inputs: tuple[str, ...]
+    function: Callable[..., DataFrame]
+    table: GoldTable | None = None
+    level: StorageLevel | None = None
 
 
 def build(
@@ -91,36 +150,39 @@ def build(
         store: the store of the pipeline.
         hours: the beginnings of the hours to build again, in UTC; by default, those with frames that are not in gold.
             The hours after the first one are built too, since states last across hours.
-        max_clock_skew: up to which skew the clocks of pollers are corrected (`clock_skew`).
+        max_clock_skew: the maximum skew of clocks of pollers that is corrected (`clock_skew`).
 
     Raises:
         ValueError: the session's time zone is not UTC.
         StoreInUse: other processes build gold all the time.
     """
     require_utc(spark)
-    wanted = None if hours is None else min(hours)
+    first_hour = None if hours is None else min(hours)
     store.create({table.folder: table.layout for table in TABLES})
-    store.transact(lambda record: _build(spark, store, record, wanted, max_clock_skew))
+    store.transact(lambda record: _build(spark, store, record, first_hour, max_clock_skew))
 
 
 def _build(
-    spark: SparkSession, store: Store, record: Record, wanted: datetime | None, max_clock_skew: timedelta
+    spark: SparkSession, store: Store, record: Record, first_hour: datetime | None, max_clock_skew: timedelta
 ) -> None:
     build = GoldBuild(spark, store, record)
-    known = record.progress.gold
-    first = wanted or _oldest_new_poll(store, record)
+    progress = record.progress.gold
+    first = first_hour or _oldest_new_poll(store, record)
     end = _last_poll(build)
     if first is None or end is None:
         return
-    incidents_since = state.incidents_by_hour(known)
-    skew_by_hour = state.skew_by_hour(known)
+    # Times so far are those of pollers' clocks; the last known skew tells which hours they are.
+    incidents_since = state.incidents_by_hour(progress)
+    skew_by_hour = state.skew_by_hour(progress)
     build.clocks = Clocks(skew_by_hour[max(skew_by_hour)] if skew_by_hour else {}, bound=max_clock_skew)
     first, end = build.clocks.range_of(first, end)
+    # Continue from the newest state before the first poll, and forget the states after it: they are built again.
     since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
-    everything = wanted is not None or store.has_replaced_rows(known.get("commit", 0), record.number)
     incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
     oldest = since or state.hour_of(_first_poll(build))
-    if everything or known.get("configs") != record.progress.versions.get("silver/configs"):
+    # Replaced rows of silver may concern partitions that do not change in the window.
+    full_rebuild = first_hour is not None or store.has_replaced_rows(progress.get("commit", 0), record.number)
+    if full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs"):
         build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
     skew = {} if since is None else skew_by_hour.get(since, {})
     for start, stop in _windows(since, oldest, end):
@@ -130,9 +192,13 @@ def _build(
         as_of = _state_time(oldest, stop, end)
         if as_of is not None:
             skew_by_hour[as_of] = skew
-        _build_window(build, start, stop, as_of, incidents_since, everything or start is None)
+            if start is not None and as_of <= start:
+                as_of = None  # the window has no complete hour
+        is_complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
+        everything = full_rebuild or start is None
+        _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything))
     build.clocks.warn()
-    for hour in state.superfluous(incidents_since):
+    for hour in state.expired_hours(incidents_since):
         del incidents_since[hour]
     build.forget_states(set(build.states()) - incidents_since.keys())
     build.commit(state.to_progress(record, incidents_since, skew_by_hour))
@@ -144,7 +210,6 @@ def _oldest_new_poll(store: Store, record: Record) -> datetime | None:
 
 
 def _last_poll(build: GoldBuild) -> datetime | None:
-    """Return the time of the last poll."""
     last = max((file.last for file in build.files("silver/polls") if file.last is not None), default=None)
     return None if last is None else state.to_time(last)
 
@@ -154,7 +219,7 @@ def _first_poll(build: GoldBuild) -> datetime:
 
 
 def _state_time(oldest: datetime, stop: datetime, end: datetime) -> datetime | None:
-    """Return the hour of which a window keeps the state: the last that is complete. None if the first is not."""
+    """Return the time of the state that a window keeps: the end of its last complete hour. None without any."""
     as_of = min(stop, state.hour_of(end))
     return as_of if as_of > oldest else None
 
@@ -170,20 +235,23 @@ def _windows(since: datetime | None, oldest: datetime, end: datetime) -> list[tu
     return windows
 
 
+# The clocks of a window
+
+
 def _clocks(
     build: GoldBuild, skew: Mapping[PollerClock, int], start: datetime | None, stop: datetime, bound: timedelta
 ) -> Clocks:
-    """Return the clocks of a window: the skew before it, and what the changes of the window say about it."""
-    build.clocks, build.leaders = Clocks(), None
+    """Return the clocks of a window: the skew before it, updated by what the changes of the window say about it."""
+    build.clocks, build.leaders = Clocks(), None  # skew is measured between uncorrected times of all pollers
     files = build.files("silver/partitions")
     changes = [file for file in files if start is None or (file.last is not None and file.last >= state.micros(start))]
-    now = skew
+    corrected = skew
     if changes:
         partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
         polls = days.between(build.silver("polls", start, stop), "polled_at", start, stop)
         measured = clock_skew.differences(partitions, polls).collect()
-        now = clock_skew.corrections((clock_skew.Difference.of(row) for row in measured), skew)
-    return Clocks(now, skew, start, bound)
+        corrected = clock_skew.corrections((clock_skew.Difference.of(row) for row in measured), skew)
+    return Clocks(corrected, skew, start, bound)
 
 
 def _replace_skew(build: GoldBuild, at: datetime) -> None:
@@ -193,112 +261,51 @@ def _replace_skew(build: GoldBuild, at: datetime) -> None:
         build.replace(clock_skew.TABLE, build.spark.createDataFrame(rows, clock_skew.TABLE.ddl), None)
 
 
-def _build_window(
-    build: GoldBuild,
-    start: datetime | None,
-    stop: datetime,
-    as_of: datetime | None,
-    incidents_since: dict[datetime, datetime],
-    everything: bool,
-) -> None:
-    """Build the tables of a window, and keep the state at `as_of`, of which `incidents_since` gets an entry.
+# The stages of a window
 
-    Only partitions that have changed are computed, unless `everything` is set.
-    """
-    if as_of is not None and start is not None and as_of <= start:
-        as_of = None
-    since = start and start - LOOK_BACK
+
+def _inputs(build: GoldBuild, window: Window) -> dict[str, Any]:
+    """Return the inputs of the stages: the window, polls, and tables of silver. Chooses the leading pollers."""
+    since = window.start and window.start - LOOK_BACK
     later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
-    polls = days.between(later_polls, "polled_at", since, stop)
+    polls = days.between(later_polls, "polled_at", since, window.stop)
     attributed = attribute_unanswered(polls, later_polls, build.silver("brokers"))
+    # From here on, `build.silver` returns only what the leading pollers report.
     if build.shared_clusters:
         of_shared_clusters = attributed.where(f.col("cluster_id").isin(*sorted(build.shared_clusters)))
         build.leaders = pollers.leaders(of_shared_clusters).persist(StorageLevel.MEMORY_AND_DISK)
         build.keep_until_written(build.leaders)
-    attributed, polls = build.of_leaders(attributed, "polls"), build.of_leaders(polls, "polls")
-    brokers = build.silver("brokers")
-    metadata = metadata_polls(attributed)
-    metadata = metadata.persist(StorageLevel.MEMORY_AND_DISK)
-    periods = voting_periods(metadata, start).persist(StorageLevel.MEMORY_AND_DISK)
-    configs = build.silver("configs") if build.files("silver/configs") else None
-    complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
-    folded = _fold(build, start, stop, periods, incidents_since, everything, as_of, complete)
-    folded = folded.persist(StorageLevel.DISK_ONLY)
-    agreed = folded.where(f.col("role") == int(Role.AGREED))
-    config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
-    loads = broker_load.load_steps(agreed)
-    if start is not None:
-        config_polls = build.state("config_polls", start).unionByName(config_polls)
-        loads = build.state("broker_loads", start).unionByName(loads)
-    changed = config_changes.changes(build.silver("configs"), config_polls).persist(StorageLevel.MEMORY_AND_DISK)
-
-    states = intervals.intervals(agreed, configs)
-    build.replace(intervals.TABLE, states.where("present and valid_to is not null"), start)
-    build.replace_open(intervals.TABLE, states.where("valid_to is null"), start, everything=everything)
-    for table, rows in (
-        (leader_moves.TABLE, leader_moves.leader_moves(agreed)),
-        (isr_events.TABLE, isr_events.isr_events(agreed)),
-        (broker_load.TABLE, days.between(broker_load.broker_load(loads, periods), "at", start, None)),
-        (propagation.TABLE, propagation.propagation(agreed, start)),
-        (config_changes.CHANGES, days.between(changed, "at", start, stop)),
-    ):
-        build.replace(table, rows, start)
-    seen = signals.signals(agreed, metadata, brokers, changed, start)
-    for each in inputs.plan(build, start, stop, as_of):
-        seen = seen.unionByName(days.between(each, "at", start, None).withColumn(FILED_AT, f.col("at")))
-    seen = days.between(seen, "at", None, stop)
-    seen = seen.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns), FILED_AT)
-    seen = seen.persist(StorageLevel.MEMORY_AND_DISK)
-    build.replace(signals.TABLE, seen, start)
-    diagnosed_since = _diagnose(build, start, seen, incidents_since)
-    if as_of is not None:
-        state.keep(build, as_of, partitions=folded, complete=complete, loads=loads, polls=config_polls)
-    folded.count()  # computed once, before the tasks that write tables from it run side by side
-    build.write()
-    if as_of is not None:
-        incidents_since[as_of] = _oldest_open_incident(build, diagnosed_since, as_of)
-    for persisted in (metadata, periods, folded, changed, seen):
-        persisted.unpersist()
+    return {
+        "build": build,
+        "window": window,
+        "start": window.start,
+        "polls": build.of_leaders(polls, "polls"),
+        "attributed_polls": build.of_leaders(attributed, "polls"),
+        "brokers": build.silver("brokers"),
+        "all_configs": build.silver("configs"),
+        "configs": build.silver("configs") if build.files("silver/configs") else None,
+    }
 
 
-def _fold(
-    build: GoldBuild,
-    start: datetime | None,
-    stop: datetime,
-    periods: DataFrame,
-    hours: Iterable[datetime],
-    everything: bool,
-    as_of: datetime | None,
-    complete: bool,
-) -> DataFrame:
-    """Return the agreed states of the partitions that have changed in a window, and the state to keep.
-
-    Args:
-        build: the build.
-        start: the beginning of the window.
-        stop: its end.
-        periods: the voting periods.
-        hours: the hours of which the state is kept.
-        everything: whether to fold all partitions.
-        as_of: the time of which the state is kept; None keeps none.
-        complete: whether the state to keep has all partitions.
-    """
+def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
+    """Return the agreed states of the partitions that have changed in a window, and the state to keep."""
+    start, stop = window.start, window.stop
     reports = transitions.observations(days.between(build.silver("partitions", start, stop), "at", start, stop))
     rows = reports.withColumn("as_of", f.lit(""))
     if start is not None:
-        rows = rows.unionByName(build.partition_states(hours, start, with_first=False))
-        configs = build.silver("configs", start, stop) if _has_rows_since(build, "configs", start) else None
-        if configs is not None:
-            topics = transitions.changed_topics(days.between(configs, "at", start, stop))
-            rows = rows.unionByName(topics.withColumn("as_of", f.lit("")))
+        # The first state of the day is read by the tasks themselves, filtered (`FoldTask`).
+        rows = rows.unionByName(build.partition_states(window.incidents_since, start, with_first=False))
+        if _has_rows_since(build, "configs", start):
+            configs = days.between(build.silver("configs", start, stop), "at", start, stop)
+            rows = rows.unionByName(transitions.changed_topics(configs).withColumn("as_of", f.lit("")))
     task = FoldTask(
         build.snapshot.location,
-        {} if start is None else build.first_states(hours, start),
-        everything,
-        None if as_of is None else state.micros(as_of),
-        complete,
+        {} if start is None else build.first_states(window.incidents_since, start),
+        window.full_rebuild,
+        None if window.as_of is None else state.micros(window.as_of),
+        window.is_complete,
     )
-    return transitions.fold(rows, periods, task)
+    return fold(rows, periods, task)
 
 
 def _has_rows_since(build: GoldBuild, table: str, start: datetime) -> bool:
@@ -306,26 +313,122 @@ def _has_rows_since(build: GoldBuild, table: str, start: datetime) -> bool:
     return any(file.last is None or file.last >= oldest for file in build.files(f"silver/{table}"))
 
 
-def _diagnose(
-    build: GoldBuild, start: datetime | None, seen: DataFrame, incidents_since: dict[datetime, datetime]
-) -> datetime | None:
-    """Diagnose everything since the beginning of the oldest incident that had not ended at `start`.
+def _agreed(folded: DataFrame) -> DataFrame:
+    return folded.where(f.col("role") == int(Role.AGREED))
 
-    Args:
-        build: the build.
-        start: the beginning of the window.
-        seen: the signals of the window.
-        incidents_since: for each hour with a state, from when on incidents are diagnosed again.
+
+def _load_steps(build: GoldBuild, start: datetime | None, agreed: DataFrame) -> DataFrame:
+    steps = broker_load.load_steps(agreed)
+    return steps if start is None else build.state("broker_loads", start).unionByName(steps)
+
+
+def _config_polls(build: GoldBuild, start: datetime | None, polls: DataFrame) -> DataFrame:
+    config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
+    return config_polls if start is None else build.state("config_polls", start).unionByName(config_polls)
+
+
+def _broker_load(start: datetime | None, load_steps: DataFrame, periods: DataFrame) -> DataFrame:
+    return days.between(broker_load.broker_load(load_steps, periods), "at", start, None)
+
+
+def _config_changes(window: Window, changes: DataFrame) -> DataFrame:
+    return days.between(changes, "at", window.start, window.stop)
+
+
+def _signals(
+    build: GoldBuild, window: Window, agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, changes: DataFrame
+) -> DataFrame:
+    """Return the signals of metadata and of the other inputs, which also plan their tables and state."""
+    start, stop = window.start, window.stop
+    rows = signals.signals(agreed, metadata, brokers, changes, start)
+    for module in (consumer_lag, broker_disk, config_deviations):
+        of_input = module.plan(build, start, stop, window.as_of)
+        if of_input is not None:
+            of_input = days.between(of_input, "at", start, None).withColumn(FILED_AT, f.col("at"))
+            rows = rows.unionByName(of_input)
+    rows = days.between(rows, "at", None, stop)
+    return rows.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns), FILED_AT)
+
+
+_MEMORY, _DISK = StorageLevel.MEMORY_AND_DISK, StorageLevel.DISK_ONLY
+
+STAGES = (
+    Stage("metadata", ("attributed_polls",), metadata_polls, level=_MEMORY),
+    Stage("periods", ("metadata", "start"), voting_periods, level=_MEMORY),
+    Stage("folded", ("build", "window", "periods"), _fold, level=_DISK),
+    Stage("agreed", ("folded",), _agreed),
+    Stage("load_steps", ("build", "start", "agreed"), _load_steps),
+    Stage("config_polls", ("build", "start", "polls"), _config_polls),
+    Stage("changes", ("all_configs", "config_polls"), config_changes.changes, level=_MEMORY),
+    Stage("intervals", ("agreed", "configs"), intervals.intervals),
+    Stage("leader_moves", ("agreed",), leader_moves.leader_moves, leader_moves.TABLE),
+    Stage("isr_events", ("agreed",), isr_events.isr_events, isr_events.TABLE),
+    Stage("broker_load", ("start", "load_steps", "periods"), _broker_load, broker_load.TABLE),
+    Stage("propagation", ("agreed", "start"), propagation.propagation, propagation.TABLE),
+    Stage("config_changes", ("window", "changes"), _config_changes, config_changes.CHANGES),
+    Stage("signals", ("build", "window", "agreed", "metadata", "brokers", "changes"), _signals, signals.TABLE, _MEMORY),
+)
+"""The stages of a window in their order. `intervals` are written apart: their rows without an end are replaced one by
+one. Incidents follow, because they read signals of earlier windows too."""
+
+
+def _build_window(build: GoldBuild, window: Window) -> None:
+    """Build the tables of a window. Its state, if it keeps one, gets an entry in `Window.incidents_since`."""
+    results = _inputs(build, window)
+    persisted: list[DataFrame] = []
+    for stage in STAGES:
+        rows = stage.function(*(results[name] for name in stage.inputs))
+        if stage.level is not None:
+            persisted.append(rows := rows.persist(stage.level))
+        if stage.table is not None:
+            build.replace(stage.table, rows, window.start)
+        results[stage.result] = rows
+    states = results["intervals"]
+    build.replace(
+        intervals.TABLE,
+        states.where("present and valid_to is not null"),
+        window.start,
+        open_rows=states.where("valid_to is null"),
+        full_rebuild=window.full_rebuild,
+    )
+    diagnosed_since = _diagnose(build, window, results["signals"])
+    if window.as_of is not None:
+        state.keep(
+            build,
+            window.as_of,
+            partitions=results["folded"],
+            complete=window.is_complete,
+            loads=results["load_steps"],
+            polls=results["config_polls"],
+        )
+    results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
+    build.write()
+    if window.as_of is not None:  # read from the incidents that were just written
+        window.incidents_since[window.as_of] = _oldest_open_incident(build, diagnosed_since, window.as_of)
+    for rows in persisted:
+        rows.unpersist()
+
+
+# Incidents
+
+
+def _diagnose(build: GoldBuild, window: Window, new_signals: DataFrame) -> datetime | None:
+    """Diagnose everything since the beginning of the oldest incident that had not ended when the window began.
+
+    An incident may get its cause or its end from a later signal, so incidents that last are diagnosed again with the
+    signals since their beginning.
 
     Returns:
         That beginning; None is the beginning of the history.
     """
+    start = window.start
+    rows = new_signals.drop(FILED_AT)
     if start is None:
-        build.replace(incidents.TABLE, incidents.incidents(seen.drop(FILED_AT)), None)
+        build.replace(incidents.TABLE, incidents.incidents(rows), None)
         return None
-    since = min(incidents_since.get(start, start), start)
+    since = min(window.incidents_since.get(start, start), start)
     earlier = build.between(signals.TABLE, since, start)
-    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(seen.drop(FILED_AT))), since)
+    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(rows)), since)
     return since
 
 
@@ -335,10 +438,11 @@ def _oldest_open_incident(build: GoldBuild, since: datetime | None, as_of: datet
     No incident lasts across that hour's beginning: the signals since then say all about the incidents since then. An
     incident that began before `since` has ended, or it would have been diagnosed again.
     """
-    known = build.arrow(incidents.TABLE, since, ("began_at", "ended_at"))
+    rows = build.arrow(incidents.TABLE, since, ("began_at", "ended_at"))
     while True:
-        ended_at, lasts_until = known["ended_at"], pa.scalar(as_of - MARGIN, known.schema.field("ended_at").type)
-        lasting = known.filter(pc.or_kleene(ended_at.is_null(), pc.greater_equal(ended_at, lasts_until)))["began_at"]
+        # An incident that lasts at `as_of` moves it to the hour of its beginning, where another one may last.
+        ended_at, lasts_until = rows["ended_at"], pa.scalar(as_of - MARGIN, rows.schema.field("ended_at").type)
+        lasting = rows.filter(pc.or_kleene(ended_at.is_null(), pc.greater_equal(ended_at, lasts_until)))["began_at"]
         oldest = pc.min(lasting.filter(pc.less(lasting, pa.scalar(as_of, lasting.type)))).as_py()
         if oldest is None:
             return as_of

@@ -84,7 +84,7 @@ def config_polls(polls: DataFrame) -> DataFrame:
     return answered.select("cluster_id", "broker_id", "polled_at")
 
 
-def polls_to_keep(config_polls: DataFrame, as_of: datetime) -> DataFrame:
+def polls_for_next_window(config_polls: DataFrame, as_of: datetime) -> DataFrame:
     """Return the config polls before `as_of` that later ones are compared with.
 
     They are the first poll of each broker, the polls of the round in progress, and the last poll before that round.
@@ -105,7 +105,7 @@ def changes(configs: DataFrame, config_polls: DataFrame) -> DataFrame:
 
     Args:
         configs: the `configs` table of silver, unrestricted in time.
-        config_polls: the config polls of the window of interest, and those that `polls_to_keep` returns for its start.
+        config_polls: the config polls of the window of interest, and `polls_for_next_window` of its start.
     """
     first = config_polls.groupBy("cluster_id", "broker_id").agg(f.min("polled_at").alias("first"))
     by_resource = Window.partitionBy("cluster_id", "broker_id", "resource_type", "resource").orderBy("at")

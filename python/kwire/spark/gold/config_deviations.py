@@ -1,4 +1,4 @@
-"""`config_deviations`: configs that differ from the desired ones, which `kwire.spark.gold.desired_configs` stores.
+"""`config_deviations`: configs that differ from the desired ones, which `kwire.spark.gold.config_deviations` stores.
 
 Desired configs are those of whole resources: a config that a resource overrides and that the desired ones of the
 resource lack deviates too. A resource that no broker has described yet does not deviate, and neither do configs without
@@ -8,19 +8,25 @@ a readable value (sensitive ones).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
+from kwire.spark.gold.days import OPEN
 from kwire.spark.gold.diagnosis.signal import SignalKind
-from kwire.spark.gold.input_signals import signal_columns
+from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.store.commits import Store
+from kwire.spark.store.manifest import FileKind
+from kwire.spark.store.record import DESIRED_CONFIGS, Change, Record
+from kwire.spark.store.snapshot import Snapshot
+from kwire.spark.store.table_files import Output, TableFile
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -35,7 +41,7 @@ _RESOURCE = (
 )
 
 DESIRED = GoldTable(
-    "desired_configs",
+    DESIRED_CONFIGS,
     "The desired configs of resources. All rows are stored as rows without an end.",
     (
         *_RESOURCE,
@@ -222,3 +228,58 @@ def _signals(deviations: DataFrame) -> DataFrame:
 
 def _sign(kind: SignalKind, at: str) -> Any:
     return f.struct(f.lit(kind.value).alias("kind"), f.col(at).alias("at"))
+
+
+Resource = tuple[str, str]
+"""The resource type of silver's `configs` ('topic', 'broker', or 'cluster'), and its name ('' for 'cluster')."""
+
+
+def set_desired_configs(out: str, cluster_id: str, wanted: Mapping[Resource, Mapping[str, str]]) -> int:
+    """Replace the desired configs of a cluster, and return how many have changed.
+
+    The next build of gold that has new polls compares them.
+
+    Args:
+        out: the folder or URI of the pipeline.
+        cluster_id: the cluster; '' for a cluster without an id.
+        wanted: the desired values by resource and config. Resources that are not in it are not compared.
+
+    Raises:
+        NotAStore: `out` is a file.
+        StoreInUse: other processes write all the time.
+    """
+    store = Store(out)
+    store.create({DESIRED.folder: DESIRED.layout})
+    return store.transact(lambda record: _replace(store, record, cluster_id, wanted))
+
+
+def _replace(store: Store, record: Record, cluster_id: str, wanted: Mapping[Resource, Mapping[str, str]]) -> int:
+    import pyarrow as pa
+
+    snapshot = Snapshot(store.location, record.number, record.progress.versions)
+    stored = snapshot.dataset(DESIRED.folder)
+    rows: list[dict[str, Any]] = [] if stored is None else stored.to_table(columns=DESIRED.names).to_pylist()
+    now = datetime.now(UTC)
+    new = {(*resource, key): value for resource, values in wanted.items() for key, value in values.items()}
+    changed = 0
+    for row in rows:
+        if row["cluster_id"] == cluster_id and row["valid_to"] is None:
+            name = (row["resource_type"], row["resource"], row["key"])
+            if new.get(name) == row["value"]:
+                del new[name]
+            else:
+                row["valid_to"] = now
+                changed += name not in new
+    if not new and not changed:
+        return 0
+    for name, value in new.items():
+        values = (cluster_id, *name, value, now, None)
+        rows.append(dict(zip(DESIRED.names, values, strict=True)))
+    partition = {"date": OPEN, "hour": "0"}
+    file = TableFile(Output(store.location), FileKind.SILVER, DESIRED.folder, partition, DESIRED.arrow)
+    file.write(pa.Table.from_pylist(rows, schema=DESIRED.arrow))
+    change = Change("desired", record.number)
+    change.added[DESIRED.folder] = [file.close().file]
+    change.removed[DESIRED.folder] = snapshot.files(DESIRED.folder)
+    store.commit(change)
+    return len(new) + changed

@@ -13,8 +13,8 @@ from pyspark.sql import functions as f
 
 from kwire.spark.gold import days
 from kwire.spark.gold.diagnosis.signal import SignalKind
-from kwire.spark.gold.input_signals import signal_columns
 from kwire.spark.gold.partition_lag import Event, LagSample, PartitionLag
+from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.tables import Column
 

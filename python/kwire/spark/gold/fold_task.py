@@ -1,11 +1,38 @@
-"""The fold in the executors: which partitions changed, their states before, and the state to keep for later windows.
+"""The fold in the executors: from reports of brokers and earlier agreed states to new agreed states.
 
-A partition is folded if brokers report changes of it in the window, if their last reports before it differed, so that a
-change of the voters may change its state, or if a config of its topic changed. Of all others nothing is read but the
-column that says whether reports differ.
+`consensus` has the rules for one partition. This module decides which partitions are folded, with what they continue,
+and what is kept for later windows. A task has one bucket: a group of topics of one cluster.
 
-The first state that is kept of a day has all partitions, one file per bucket, which this task reads and filters as
-Arrow data. The later states of that day have the partitions that were folded; they come with the rows.
+**Rows.** All rows have the columns of `transitions.INPUT`; their role says what they are:
+
+| role | from | meaning |
+|---|---|---|
+| `AGREED` | kept state | the agreed state of a partition when the window begins |
+| `LAST_REPORT` | kept state | the last report of one broker about a partition before the window |
+| `OBSERVATION` | silver | a change that a broker reports in the window |
+| `TOPIC` | silver's configs | a topic of which a config changed |
+| `UNCHANGED` | output only | the agreed state of a partition that was not folded |
+
+**The kept state** of an hour is the first state of that day plus all later ones up to the hour. The first one has all
+partitions, in one file per bucket, which the task reads itself, with filters; the later ones have the partitions that
+changed, and come as rows with their hour in `as_of`. For each broker and partition the newest row counts (`_newest`).
+
+**Which partitions are folded.** A partition is folded if
+
+1. a broker reports a change of it in the window, or
+2. its last reports differ (`differ`): then a change of the voters alone may change its state, or
+3. a config of its topic changed, since `intervals` has columns from configs, or
+4. everything is built again.
+
+The agreed state of any other partition cannot change: all brokers report the same, so every vote has the same result.
+Of these partitions only the columns `key` and `differ` are read.
+
+**Invariants.**
+
+- A folded partition has all its rows in the task: its agreed state, the last report of every broker, and its changes.
+- The result of folding window after window equals folding all of them at once. Therefore a state that continues from
+  before the window is in the result again (`carried`), and events are derived only from states that are not carried.
+- Reports at or after `as_of` are not kept: the next window starts there and reads them from silver.
 """
 
 from __future__ import annotations
@@ -14,13 +41,16 @@ from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyspark.sql import functions as f
+
 from kwire.spark.gold.consensus import NEVER, AgreedState, ObservationColumns, Role, Voters, fold_partitions
-from kwire.spark.gold.transitions import INPUT, TYPES
+from kwire.spark.gold.transitions import GROUPS, INPUT, TYPES, bucket, ddl, first_bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
     from kwire.storage.location import Location
 
@@ -31,9 +61,9 @@ class FoldTask(NamedTuple):
     Attributes:
         location: the folder of the store.
         first_states: the files with the first state of the day, by bucket, relative to `location`.
-        everything: whether to fold all partitions.
-        as_of: the time at which to keep the state, in microseconds; None keeps none.
-        keeps_all: whether to keep the state of all partitions, and not only of those that were folded.
+        everything: True to fold all partitions.
+        as_of: the time of the state to keep, in microseconds; None keeps none.
+        keeps_all: True to keep the state of all partitions; otherwise only folded ones are kept.
     """
 
     location: Location
@@ -43,7 +73,7 @@ class FoldTask(NamedTuple):
     keeps_all: bool
 
     def function(self) -> Callable[[tuple[pa.Scalar, ...], pa.Table, pa.Table], pa.Table]:
-        """Return `run` as a function without `self`, by the parameters of which `applyInArrow` decides what to pass."""
+        """Return `run` as a plain function: `applyInArrow` inspects its signature."""
 
         def fold(key: tuple[pa.Scalar, ...], rows: pa.Table, periods: pa.Table) -> pa.Table:
             return self.run(key, rows, periods)
@@ -55,28 +85,39 @@ class FoldTask(NamedTuple):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        cluster_id, bucket = (each.as_py() for each in key)
+        cluster_id, bucket = (part.as_py() for part in key)
         role = rows["role"]
         changed = rows.filter(pc.equal(role, int(Role.OBSERVATION)))
         topics = rows.filter(pc.equal(role, int(Role.TOPIC)))["topic"]
         later = rows.filter(pc.less(role, int(Role.OBSERVATION)))
+
+        # 1. Select the partitions, by key. The first state of the day is large: unless all of it is needed anyway, read
+        #    only the keys whose reports differ, and the rest only if any partition is folded.
         reads_all = self.everything or self.keeps_all or len(topics) > 0
-        first = None if not reads_all else self._first_state(cluster_id, bucket)
-        wanted = [changed["key"], later.filter(later["differ"])["key"], self._differing(cluster_id, bucket, first)]
-        keys = pa.chunked_array([chunk for each in wanted for chunk in each.chunks], pa.int64()).unique()
+        first = self._first_state(cluster_id, bucket) if reads_all else None
+        selected = [changed["key"], later.filter(later["differ"])["key"], self._differing(cluster_id, bucket, first)]
+        keys = pa.chunked_array([chunk for column in selected for chunk in column.chunks], pa.int64()).unique()
         if first is None and len(keys):
             first = self._first_state(cluster_id, bucket)
         if first is None:
             return _schema(TYPES).empty_table()
-        known = _newest(pa.concat_tables([first, _selected(later, [*INPUT, "as_of"])]))
-        is_folded = pc.or_(pc.is_in(known["key"], keys), pc.is_in(known["topic"], topics.combine_chunks()))
-        folded, rest = (known, known.slice(0, 0)) if self.everything else (known.filter(is_folded), known)
-        if not self.everything:
-            rest = known.filter(pc.invert(is_folded))
+
+        # 2. Divide the kept state into partitions to fold and the rest.
+        state = _newest(pa.concat_tables([first, _selected(later, [*INPUT, "as_of"])]))
+        is_folded = pc.or_(pc.is_in(state["key"], keys), pc.is_in(state["topic"], topics.combine_chunks()))
+        if self.everything:
+            folded, rest = state, state.slice(0, 0)
+        else:
+            folded, rest = state.filter(is_folded), state.filter(pc.invert(is_folded))
+
+        # 3. Fold. `fold_partitions` expects the rows of a partition together, by role and then by time. A broker that
+        #    reports a recreated topic reports the old one as absent (`present` false) first.
         folded = pa.concat_tables([folded, _selected(changed, [*INPUT])]).sort_by(
             [(name, "ascending") for name in ("topic", "partition", "role", "at", "broker_id", "present")]
         )
         states = self._fold(folded, periods)
+
+        # 4. Return the agreed states and, at the end of a complete hour, what later windows continue from.
         parts = [_agreed(states, folded, _partitions_before(states, folded, rest))]
         if self.as_of is not None:
             parts.append(_reports_to_keep(folded, self.as_of))
@@ -96,18 +137,18 @@ class FoldTask(NamedTuple):
         import pyarrow as pa
 
         schema = _schema(INPUT)
-        found = self._read(cluster_id, bucket, schema.names, [])
-        state = pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in found)])
+        tables = self._read(cluster_id, bucket, schema.names, [])
+        state = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
         return state.append_column("as_of", pa.repeat("", state.num_rows))
 
     def _differing(self, cluster_id: str, bucket: int, first: pa.Table | None) -> pa.ChunkedArray:
-        """Return the keys of the first state of which reports differ."""
+        """Return the keys of partitions about which the reports in the first state differ."""
         import pyarrow as pa
 
         if first is not None:
             return first.filter(first["differ"])["key"]
-        found = self._read(cluster_id, bucket, ["key"], [("differ", "=", True)])
-        return pa.chunked_array([chunk for each in found for chunk in each["key"].chunks], pa.int64())
+        tables = self._read(cluster_id, bucket, ["key"], [("differ", "=", True)])
+        return pa.chunked_array([chunk for table in tables for chunk in table["key"].chunks], pa.int64())
 
     def _read(
         self, cluster_id: str, bucket: int, columns: list[str], also: list[tuple[str, str, Any]]
@@ -122,14 +163,14 @@ class FoldTask(NamedTuple):
         ]
 
 
-def _newest(known: pa.Table) -> pa.Table:
+def _newest(rows: pa.Table) -> pa.Table:
     """Return the newest of several states of the same partitions: one agreed state, and one report of each broker."""
     import pyarrow as pa
 
-    if known.num_rows == 0:
-        return known.drop_columns(["as_of"])
+    if rows.num_rows == 0:
+        return rows.drop_columns(["as_of"])
     # Agreed states have no broker. A broker reports a partition that is replaced as absent and present at one time.
-    order = known.sort_by([("as_of", "ascending"), ("at", "ascending"), ("present", "ascending")])
+    order = rows.sort_by([("as_of", "ascending"), ("at", "ascending"), ("present", "ascending")])
     order = order.append_column("row", pa.array(range(order.num_rows), pa.int64()))
     last = order.group_by(["role", "broker_id", "topic", "partition"], use_threads=False).aggregate([("row", "max")])
     return order.take(last["row_max"]).drop_columns(["row", "as_of"])
@@ -265,7 +306,7 @@ def _reports(states: Sequence[AgreedState]) -> pa.Array:
 
 
 def _reports_to_keep(rows: pa.Table, as_of: int) -> pa.Table:
-    """Return each broker's last report before a time, and whether those about a partition differ."""
+    """Return the last report of each broker before a time, with `differ` set where they contradict one another."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -288,7 +329,7 @@ def _reports_to_keep(rows: pa.Table, as_of: int) -> pa.Table:
 
 
 def _unchanged(rest: pa.Table) -> pa.Table:
-    """Return the known rows of partitions that were not folded."""
+    """Return the rows of partitions that were not folded, as rows to keep."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -351,3 +392,19 @@ _ATTRIBUTES = frozenset(
     }
 )
 """Columns that are attributes of `AgreedState`."""
+
+
+def fold(rows: DataFrame, periods: DataFrame, task: FoldTask) -> DataFrame:
+    """Return the agreed states of the partitions that changed, and the state to keep (`TYPES`).
+
+    Args:
+        rows: the changes in the window, and the states that were kept before it after the first one of that day, with
+            the columns of `INPUT` and the time `as_of` of the kept states.
+        periods: the voting periods of the brokers.
+        task: reads the first state of the day, and folds.
+    """
+    left = rows.withColumn("bucket", bucket())
+    numbers = f.sequence(first_bucket(), first_bucket() + GROUPS - 1)
+    right = periods.withColumn("bucket", f.explode(numbers))
+    grouped = left.groupBy("cluster_id", "bucket").cogroup(right.groupBy("cluster_id", "bucket"))
+    return grouped.applyInArrow(task.function(), ddl(TYPES))

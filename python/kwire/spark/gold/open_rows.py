@@ -1,7 +1,7 @@
 """Replace the rows without an end of some partitions, in the executors.
 
-Such rows are stored in one file per bucket. A file is read as Arrow data, the rows of partitions that have a new state
-are left out, and the new rows are added. The rows of all others are copied as they are.
+Such rows are stored in one file per bucket. A file is read as Arrow data, the rows of partitions with a new state
+are left out, and the new rows are added. All other rows are copied as they are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.spark.gold import days
-from kwire.spark.store.manifest import FileKind, Output, TableFile, manifest
+from kwire.spark.store.manifest import FileKind, manifest
+from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ class OpenRowsTask(NamedTuple):
     files: dict[int, list[str]]
 
     def function(self) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
-        """Return `run` as a function without `self`, by the parameters of which `applyInArrow` decides what to pass."""
+        """Return `run` as a plain function: `applyInArrow` inspects its signature."""
 
         def write(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
             return self.run(key, rows)
@@ -58,7 +59,7 @@ class OpenRowsTask(NamedTuple):
             pq.read_table(path, filesystem=output.files, partitioning=None).select(self.schema.names).cast(self.schema)
             for path in self.files.get(bucket, ())
         ]
-        file.write(pa.concat_tables([*(_without(each, rows.select(KEY)) for each in old), new]))
+        file.write(pa.concat_tables([*(_without(table, rows.select(KEY)) for table in old), new]))
         return pa.Table.from_batches([manifest([file.close()])])
 
 

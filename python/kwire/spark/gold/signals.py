@@ -19,6 +19,7 @@ from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from pyspark.sql import Column as Expression
@@ -453,3 +454,15 @@ def _config_signals(changes: DataFrame) -> DataFrame:
     return own.select(
         *_signal(SignalKind.CONFIG_CHANGED, at="at", not_before="not_before", reported_by="reported_by", detail=detail)
     )
+
+
+def signal_columns(*, detail: Mapping[str, Expression], **columns: Expression) -> list[Expression]:
+    """Return the columns of signals of an input besides metadata.
+
+    Args:
+        detail: further facts; nulls are left out.
+        columns: other columns by name. Missing columns have the values of a signal without a subject.
+    """
+    default = {"broker_id": f.lit(-1), "other_broker_id": f.lit(-1), "reported_by": f.lit(-1), "partitions": f.lit(0)}
+    values = {"cluster_id": f.col("cluster_id"), **default, **columns, "detail": _details(**detail)}
+    return [values.get(column.name, f.lit(None)).cast(column.type).alias(column.name) for column in TABLE.columns]

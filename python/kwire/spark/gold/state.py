@@ -68,10 +68,10 @@ def keep(
     """
     build.keep_partition_states(as_of, transitions.to_keep(partitions, micros(as_of)), complete=complete)
     build.keep_state("broker_loads", as_of, broker_load.loads_at(loads, micros(as_of)).coalesce(1))
-    build.keep_state("config_polls", as_of, config_changes.polls_to_keep(polls, as_of).coalesce(1))
+    build.keep_state("config_polls", as_of, config_changes.polls_for_next_window(polls, as_of).coalesce(1))
 
 
-def superfluous(hours: Iterable[datetime]) -> set[datetime]:
+def expired_hours(hours: Iterable[datetime]) -> set[datetime]:
     """Return the old hours of which the state is not kept: of each day, all but the first."""
     ordered = sorted(hours)
     return {

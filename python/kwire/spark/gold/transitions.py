@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
-    from kwire.spark.gold.fold_task import FoldTask
 
 FILED_AT = "filed_at"
 """A column with the time under which a row is stored: events are stored under the hour in which the brokers agreed."""
@@ -192,19 +191,3 @@ def last_reports(observations: DataFrame) -> DataFrame:
     last = f.max_by(f.struct(*observations.columns), f.struct("at", "present"))
     kept = observations.groupBy("cluster_id", "broker_id", "topic", "partition").agg(last.alias("last"))
     return kept.select("last.*")
-
-
-def fold(rows: DataFrame, periods: DataFrame, task: FoldTask) -> DataFrame:
-    """Return the agreed states of the partitions that changed, and the state to keep (`TYPES`).
-
-    Args:
-        rows: the changes in the window, and the states that were kept before it after the first one of that day, with
-            the columns of `INPUT` and the time `as_of` of the kept states.
-        periods: the voting periods of the brokers.
-        task: reads the first state of the day, and folds.
-    """
-    left = rows.withColumn("bucket", bucket())
-    numbers = f.sequence(first_bucket(), first_bucket() + GROUPS - 1)
-    right = periods.withColumn("bucket", f.explode(numbers))
-    grouped = left.groupBy("cluster_id", "bucket").cogroup(right.groupBy("cluster_id", "bucket"))
-    return grouped.applyInArrow(task.function(), ddl(TYPES))

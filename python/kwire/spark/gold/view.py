@@ -1,4 +1,4 @@
-"""What gold reads and writes: the tables of one commit, and on top of them the files of a build that is not committed.
+"""Gold tables at one commit, overlaid with the uncommitted files of a build.
 
 A build reads one snapshot from its first query to its last, whatever other processes commit meanwhile. Workers write
 its files; they become visible with its commit, all at once.
@@ -23,9 +23,10 @@ from kwire.spark.gold.open_rows import OpenRowsTask
 from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.delta_table import open_table
-from kwire.spark.store.manifest import MANIFEST, PartitionWriter, WrittenFile, entries_of
+from kwire.spark.store.manifest import MANIFEST, WrittenFile, entries_of
 from kwire.spark.store.record import Change, DataFile, Layout, Record
 from kwire.spark.store.snapshot import Snapshot, read_files
+from kwire.spark.store.table_files import PartitionWriter
 from kwire.spark.tables import arrow_type
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class GoldBuild(GoldView):
         self.shared_clusters = pollers.shared_clusters(record.progress.reporters)
         self._store = store
         self._current: dict[str, list[DataFile]] = {}
-        self._planned: list[_Planned] = []
+        self._planned: list[_PlannedTable] = []
         self._persisted: list[DataFrame] = []
 
     def files(self, table: str) -> list[DataFile]:
@@ -180,11 +181,25 @@ class GoldBuild(GoldView):
             return rows
         return pollers.of_leaders(rows, name, self.leaders, self.shared_clusters)
 
-    def replace(self, table: GoldTable, rows: DataFrame, since: datetime | None) -> None:
-        """Replace everything from the hour `since` on (None: everything), and the rows without an end, by `rows`.
+    def replace(
+        self,
+        table: GoldTable,
+        rows: DataFrame,
+        since: datetime | None,
+        *,
+        open_rows: DataFrame | None = None,
+        full_rebuild: bool = False,
+    ) -> None:
+        """Replace everything from the hour `since` on (None: everything), and rows without an end.
 
-        A row belongs to the hour of its column `FILED_AT`, or of the table's time column if it does not have one, but
-        to `since` if that is later: builds from then on replace it.
+        Args:
+            table: the table.
+            rows: the new rows. A row belongs to the hour of its column `FILED_AT`, or of the table's time column if it
+                does not have one, but to `since` if that is later: builds from then on replace it.
+            since: the first hour that is replaced.
+            open_rows: rows without an end, one for each partition that has a new state, with the columns `bucket` and
+                `present`; the rows of other partitions stay. None if `rows` has all rows without an end.
+            full_rebuild: True if `open_rows` has all partitions.
         """
         time = f.col(FILED_AT if FILED_AT in rows.columns else table.time)
         hour = time if since is None else f.when(time.isNotNull(), f.greatest(time, f.lit(since)))
@@ -193,41 +208,27 @@ class GoldBuild(GoldView):
             f.coalesce(f.date_format(hour, "yyyy-MM-dd"), f.lit(days.OPEN)).alias("date"),
             f.coalesce(f.hour(hour), f.lit(0)).alias("hour"),
         )
-        kept = self._files_before(table, since)
         # One file per hour, whatever the parallelism was: each file costs readers time.
         task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"))
         manifest = dated.repartition("date", "hour").mapInArrow(task.run, MANIFEST)
-        self._planned.append(_Planned(table.folder, lambda _: kept, manifest))
-
-    def replace_open(self, table: GoldTable, rows: DataFrame, since: datetime | None, *, everything: bool) -> None:
-        """Replace the rows without an end of the partitions in `rows`, or all of them.
-
-        Call it after `replace` with the rows that have an end.
-
-        Args:
-            table: the table.
-            rows: one row for each partition, with the columns `bucket` and `present`.
-            since: as for `replace`.
-            everything: whether `rows` has all partitions.
-        """
-        ended = self._planned.pop()
-        before = [file for file in self.files(table.folder) if file.partition["date"] == days.OPEN]
+        earlier = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
+        if open_rows is None:
+            self._planned.append(_PlannedTable(table.folder, lambda _: earlier, manifest))
+            return
+        # Rows without an end are in one file per bucket. Only files of buckets with new states are written again.
+        open_files = [file for file in self.files(table.folder) if file.partition["date"] == days.OPEN]
         buckets: dict[int, list[str]] = {}
-        for file in before if not everything else ():
+        for file in open_files if not full_rebuild else ():
             buckets.setdefault(int(file.partition["hour"]), []).append(f"{table.folder}/{file.path}")
-        task = OpenRowsTask(self.snapshot.location, table.folder, table.arrow, buckets)
-        manifest = rows.groupBy("bucket").applyInArrow(task.function(), MANIFEST)
-        kept = self._files_before(table, since)
+        open_task = OpenRowsTask(self.snapshot.location, table.folder, table.arrow, buckets)
+        manifest = manifest.unionByName(open_rows.groupBy("bucket").applyInArrow(open_task.function(), MANIFEST))
 
         def remaining(new: list[DataFile]) -> list[DataFile]:
             written = {file.partition["hour"] for file in new if file.partition["date"] == days.OPEN}
-            others = [] if everything else [file for file in before if file.partition["hour"] not in written]
-            return [*kept, *others]
+            others = [] if full_rebuild else [file for file in open_files if file.partition["hour"] not in written]
+            return [*earlier, *others]
 
-        self._planned.append(_Planned(table.folder, remaining, ended.manifest.unionByName(manifest)))
-
-    def _files_before(self, table: GoldTable, since: datetime | None) -> list[DataFile]:
-        return [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
+        self._planned.append(_PlannedTable(table.folder, remaining, manifest))
 
     def keep_partition_states(self, as_of: datetime, rows: DataFrame, *, complete: bool) -> None:
         """Write the states of partitions (`transitions.INPUT`) at the beginning of an hour.
@@ -243,7 +244,7 @@ class GoldBuild(GoldView):
         rows = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id") if complete else rows.coalesce(1)
         task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
         kept = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
-        self._planned.append(_Planned(PARTITION_STATES, lambda _: kept, rows.mapInArrow(task.run, MANIFEST)))
+        self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: kept, rows.mapInArrow(task.run, MANIFEST)))
 
     def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
         """Write a part of the state at the beginning of an hour."""
@@ -254,7 +255,7 @@ class GoldBuild(GoldView):
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,))
         kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
         manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
-        self._planned.append(_Planned(folder, lambda _: kept, manifest))
+        self._planned.append(_PlannedTable(folder, lambda _: kept, manifest))
 
     def keep_until_written(self, rows: DataFrame) -> None:
         """Unpersist rows after the next `write`."""
@@ -262,11 +263,11 @@ class GoldBuild(GoldView):
 
     def write(self) -> None:
         """Write all tables that are planned."""
-        manifests = [each.manifest for each in self._planned]
+        manifests = [planned.manifest for planned in self._planned]
         entries = entries_of(_union(manifests).collect()) if manifests else []
-        for each in self._planned:
-            new = [entry.file for entry in entries if isinstance(entry, WrittenFile) and entry.table == each.folder]
-            self._current[each.folder] = [*each.kept(new), *new]
+        for planned in self._planned:
+            new = [entry.file for entry in entries if isinstance(entry, WrittenFile) and entry.table == planned.folder]
+            self._current[planned.folder] = [*planned.kept(new), *new]
         self._planned.clear()
         while self._persisted:
             self._persisted.pop().unpersist()
@@ -317,8 +318,14 @@ STATE_FOLDERS = (
 )
 
 
-class _Planned(NamedTuple):
-    """What becomes of a table: the files that it keeps beside new ones, and the manifest of those."""
+class _PlannedTable(NamedTuple):
+    """Planned result of a build for one table.
+
+    Attributes:
+        folder: the folder of the table.
+        kept: returns the files that the table keeps, from its new files.
+        manifest: writes the new files when it is computed.
+    """
 
     folder: str
     kept: Callable[[list[DataFile]], list[DataFile]]

@@ -17,9 +17,8 @@ from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA
 from kwire.spark.silver.state_builder import microseconds
-from kwire.spark.source.capture_fingerprint import REPORTER_COLUMNS, fingerprint_of, matches, own_rows
-from kwire.spark.source.capture_segments import visible_segments
-from kwire.spark.source.datasource import CapturePartition, count_carried, read_partition
+from kwire.spark.source.capture_readers import CapturePartition, count_carried, read_partition
+from kwire.spark.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
 from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, ManifestEntry, manifest
 from kwire.spark.store.record import reporter_key
 

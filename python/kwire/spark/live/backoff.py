@@ -7,7 +7,7 @@ import logging
 from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
 
-from kwire.spark.store.commits import MissingFiles, StoreInUse
+from kwire.spark.store.errors import MissingFiles, StoreInUse
 
 log = logging.getLogger(__name__)
 

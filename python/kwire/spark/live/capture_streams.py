@@ -14,8 +14,8 @@ from ast import literal_eval
 from typing import TYPE_CHECKING
 
 from kwire.spark.live.backoff import TEMPORARY, Backoff
+from kwire.spark.source.capture_readers import rows_in_capture
 from kwire.spark.source.capture_segments import capture_location
-from kwire.spark.source.datasource import rows_in_capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

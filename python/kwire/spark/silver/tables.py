@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kwire.spark.reported_columns import CHANGE, PARTITION, POLLER_ID, REPORTED, TOPIC
 from kwire.spark.silver.inputs import INPUTS
-from kwire.spark.tables import Column, Table
+from kwire.spark.tables import CHANGE, PARTITION, POLLER_ID, REPORTED, TOPIC, Column, Table
 
 _TOPIC_ID = Column(
     "topic_id", "string", "the topic's id as Kafka writes it (22 characters); null in a cluster without topic ids"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kwire.spark.sinks.ledger import Ledger
 from kwire.spark.sinks.notice import IncidentNotice, NoticeStatus
-from kwire.spark.sinks.publisher import IncidentPublisher, IncidentSink, SinkFailed
+from kwire.spark.sinks.publisher import IncidentPublisher
+from kwire.spark.sinks.sink import IncidentSink, SinkFailed
 
 __all__ = ["IncidentNotice", "IncidentPublisher", "IncidentSink", "Ledger", "NoticeStatus", "SinkFailed"]

@@ -11,7 +11,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.sinks.publisher import SinkFailed
+from kwire.spark.sinks.sink import SinkFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

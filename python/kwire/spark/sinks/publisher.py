@@ -24,9 +24,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from kwire.errors import KwireError
 from kwire.spark.sinks.ledger import Ledger
 from kwire.spark.sinks.ledger_owner import LedgerInUse, OwnershipRequest
+from kwire.spark.sinks.sink import SinkFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kwire.spark.sinks.job_metrics import JobMetrics
     from kwire.spark.sinks.ledger_owner import LedgerOwner
     from kwire.spark.sinks.notice import IncidentNotice
+    from kwire.spark.sinks.sink import IncidentSink
 
 SETTLING = timedelta(seconds=5)
 """Minimum age of the first sign of a new incident: by then, an outage has explained the leaders that moved with it."""
@@ -67,52 +68,6 @@ FLUSH = 15.0
 """Default number of seconds that `close` waits for sinks: longer than one exchange with a webhook."""
 
 log = logging.getLogger(__name__)
-
-
-class SinkFailed(KwireError, ConnectionError):
-    """A sink did not accept a notice.
-
-    Args:
-        sink: the sink, for people; without secrets.
-        reason: the reason, without secrets.
-        is_final: True if the sink will never accept this notice.
-        may_have_arrived: False if the sink certainly has not processed the notice.
-        retry_after: seconds in which the sink wants no notices.
-    """
-
-    def __init__(
-        self,
-        sink: str,
-        reason: object,
-        *,
-        is_final: bool = False,
-        may_have_arrived: bool = True,
-        retry_after: float = 0.0,
-    ) -> None:
-        super().__init__(sink, reason)
-        self.sink = sink
-        self.reason = reason
-        self.is_final = is_final
-        self.may_have_arrived = may_have_arrived and not is_final
-        self.retry_after = retry_after
-
-    def __str__(self) -> str:
-        return f"{self.sink} did not accept an incident: {self.reason}"
-
-
-class IncidentSink(Protocol):
-    """Receives `firing` for each incident that lasts, and `resolved` when it has ended."""
-
-    @property
-    def name(self) -> str:
-        """The name of the sink's ledger, which the same sink must have after a restart."""
-
-    def send(self, notice: IncidentNotice) -> None:
-        """Deliver a notice.
-
-        Raises:
-            SinkFailed: it was not accepted. Any other exception means the same, and that it may have arrived.
-        """
 
 
 @runtime_checkable

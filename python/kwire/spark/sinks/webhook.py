@@ -31,7 +31,7 @@ from urllib.parse import unquote, urlsplit
 
 from kwire.secret import Secret
 from kwire.spark.sinks.notice import rfc3339
-from kwire.spark.sinks.publisher import SinkFailed
+from kwire.spark.sinks.sink import SinkFailed
 
 if TYPE_CHECKING:
     from kwire.spark.sinks.notice import IncidentNotice

@@ -1,15 +1,29 @@
-"""The captures that driver and executors share."""
+"""Captures that driver and executors share, and how one is identified independently of its path.
+
+A fingerprint is the number of a segment and the time of its first row. Neither changes when the segment is closed, and
+older segments may be deleted. A folder without that segment, or with another row in it, holds another capture.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from kwire.capture.errors import NotACapture
 from kwire.capture.folder import segments
+from kwire.capture.reader import read_segment
 from kwire.storage.location import Location, not_visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from kwire.capture.folder import Segment
+
+REPORTER_COLUMNS = ["cluster_id", "broker_id", "endpoint", "poller_id"]
+"""Columns of a capture that identify a reporter."""
 
 
 def capture_location(folder: object) -> str:
@@ -31,3 +45,40 @@ def visible_segments(folder: str) -> tuple[Segment, ...]:
         return segments(folder)
     except NotACapture:
         raise not_visible(folder) from None
+
+
+def fingerprint_of(found: Sequence[Segment]) -> str:
+    """Return the fingerprint from the last of these segments with a row that is not carried; empty without any."""
+    for segment in reversed(found):
+        for batch in own_rows(segment):
+            if batch.num_rows:
+                return f"{segment.first_row} {batch.column('polled_at').cast(pa.int64())[0].as_py()}"
+    return ""
+
+
+def matches(found: Sequence[Segment], fingerprint: str) -> bool:
+    """Return whether these are segments of the capture with that fingerprint."""
+    number = fingerprint.partition(" ")[0]
+    for segment in found:
+        if str(segment.first_row) == number:
+            try:
+                return fingerprint_of([segment]) == fingerprint
+            except (OSError, pa.ArrowException):  # reported when its rows are read
+                return True
+    return False
+
+
+def own_rows(segment: Segment) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a segment that are not carried, without their frames."""
+    for batch in _without_frames(segment):
+        yield batch.filter(pc.not_equal(batch.column("kind"), "carried"))
+
+
+def _without_frames(segment: Segment) -> Iterator[pa.RecordBatch]:
+    columns = ["kind", "polled_at", *REPORTER_COLUMNS]
+    if not segment.is_closed:
+        for batch in read_segment(segment):
+            yield batch.select(columns)
+        return
+    with pq.ParquetFile(segment.open()) as parquet:
+        yield from parquet.iter_batches(columns=columns)

@@ -33,43 +33,27 @@ Spark finds the format by itself where the wheel is installed (package `pyspark_
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from kwire.capture.errors import UnreadableCapture
-from kwire.capture.folder import segments
-from kwire.capture.reader import read_segment
-from kwire.capture.rows import SCHEMA, request_key
 from kwire.declare.secrets import is_secret_config
 from kwire.errors import KwireError
 from kwire.spark.session import use_driver_python
 from kwire.spark.source.bronze import DDL
-from kwire.spark.source.capture_fingerprint import fingerprint_of, matches
+from kwire.spark.source.capture_readers import UNBOUNDED, CaptureReader, CaptureStreamReader, PushdownCaptureReader
 from kwire.spark.source.capture_segments import capture_location
 from kwire.spark.source.row_selection import RowSelection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import Filter
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
-    from kwire.capture.folder import Segment
-    from kwire.capture.rows import RequestKey
     from kwire.spark.source.limited_stream import LimitedCaptureStreamReader
     from kwire.spark.source.live_source import PolledCluster
-
-log = logging.getLogger(__name__)
-
-UNBOUNDED = 1 << 62
-ALL_ROWS = RowSelection()
 
 
 class InvalidOption(KwireError, ValueError):
@@ -223,133 +207,6 @@ def _camel_case(name: str) -> str:
     return first + "".join(map(str.title, others))
 
 
-class CapturePartition(InputPartition):
-    """The rows of one segment from `start` to before `stop`.
-
-    With `first`, the rows in force at `start` come before them. `columns` is None for all.
-    """
-
-    def __init__(
-        self,
-        folder: str,
-        first_row: int,
-        start: int,
-        stop: int,
-        *,
-        first: bool,
-        selection: RowSelection = ALL_ROWS,
-        columns: tuple[str, ...] | None = None,
-        ignore_damaged: bool = False,
-    ) -> None:
-        super().__init__((folder, first_row, start, stop, first))
-        self.selection = selection
-        self.columns = columns
-        self.ignore_damaged = ignore_damaged
-        self.folder = folder
-        self.first_row = first_row
-        self.start = start
-        self.stop = stop
-        self.first = first
-
-
-class CaptureReader(DataSourceReader):
-    """Reads the rows that a capture has when the read is planned."""
-
-    def __init__(
-        self,
-        folder: str,
-        start: int,
-        stop: int,
-        selection: RowSelection,
-        columns: tuple[str, ...],
-        ignore_damaged: bool,
-    ) -> None:
-        self._folder = folder
-        self._start = start
-        self._stop = stop
-        self._selection = selection
-        self._columns = columns
-        self._ignore_damaged = ignore_damaged
-
-    def partitions(self) -> Sequence[InputPartition]:
-        planned = plan_partitions(self._folder, self._start, self._stop, begins=True, selection=self._selection)
-        return _with_options(planned, self._columns, self._ignore_damaged)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, CapturePartition)
-        return read_partition(partition)
-
-
-class PushdownCaptureReader(CaptureReader):
-    """Applies filters of a query while it reads. Spark rejects such readers where pushdown is disabled."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        self._selection = self._selection.narrowed(filters)
-        return filters
-
-
-class BaseCaptureStreamReader(DataSourceStreamReader):
-    """Reads a capture as it grows.
-
-    An offset is `{"row": ..., "fingerprint": ...}`: the number of the next row, and the fingerprint of the capture.
-    Another capture in the same folder is read from its beginning.
-    """
-
-    def __init__(
-        self,
-        folder: str,
-        start: int,
-        cluster: PolledCluster | None,
-        selection: RowSelection = ALL_ROWS,
-        columns: tuple[str, ...] | None = None,
-        ignore_damaged: bool = False,
-    ) -> None:
-        self._folder = folder
-        self._start = start
-        self._cluster = cluster
-        self._selection = selection
-        self._columns = columns
-        self._ignore_damaged = ignore_damaged
-
-    def initialOffset(self) -> dict[str, Any]:
-        return {"row": self._start, "fingerprint": ""}
-
-    def poll(self) -> None:
-        """Start to poll the cluster of the stream, if it has one, and check that polling continues."""
-        if self._cluster is not None:
-            from kwire.spark.source.live_source import keep_polling
-
-            keep_polling(self._cluster, self._folder)
-
-    def first_row(self, start: dict[str, Any]) -> int:
-        """Return the number of the first row after an offset."""
-        if start["fingerprint"] and not matches(segments(self._folder), start["fingerprint"]):
-            return self._start
-        return int(start["row"])
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        first = self.first_row(start)
-        begins = first == self._start
-        planned = plan_partitions(self._folder, first, end["row"], begins=begins, selection=self._selection)
-        return _with_options(planned, self._columns, self._ignore_damaged)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, CapturePartition)
-        return read_partition(partition)
-
-    def commit(self, end: dict[str, Any]) -> None:
-        """Keep the capture: others may read it."""
-
-
-class CaptureStreamReader(BaseCaptureStreamReader):
-    """Reads all new rows in each micro-batch."""
-
-    # The signature of Spark 4.0 and 4.1, which later versions accept too.
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # Spark before 4.2 calls it without arguments
-        self.poll()
-        return {"row": rows_in_capture(self._folder), "fingerprint": fingerprint_of(segments(self._folder))}
-
-
 def _limited(option: str, limit_class: str, value: int) -> tuple[type[LimitedCaptureStreamReader], ReadLimit]:
     """Return the reader of streams with a limit, and the limit."""
     try:
@@ -359,119 +216,3 @@ def _limited(option: str, limit_class: str, value: int) -> tuple[type[LimitedCap
     except ImportError:
         raise InvalidOption(option, str(value), "Spark 4.2 or later") from None
     return LimitedCaptureStreamReader, getattr(datasource, limit_class)(value)
-
-
-def _with_options(
-    partitions: list[CapturePartition], columns: tuple[str, ...] | None, ignore_damaged: bool
-) -> list[CapturePartition]:
-    for partition in partitions:
-        partition.columns, partition.ignore_damaged = columns, ignore_damaged
-    return partitions
-
-
-def plan_partitions(
-    folder: str, start: int, stop: int, *, begins: bool, selection: RowSelection = ALL_ROWS
-) -> list[CapturePartition]:
-    """Return the partitions with the selected rows from `start` to before `stop`.
-
-    With `begins`, no rows before `start` were read, so the rows in force come first.
-    """
-    partitions: list[CapturePartition] = []
-    found = segments(folder)
-    for place, segment in enumerate(found):
-        end = found[place + 1].first_row if place + 1 < len(found) else UNBOUNDED
-        if segment.first_row < stop and end > start and selection.includes(segment):
-            first = not partitions and begins
-            partitions.append(
-                CapturePartition(
-                    folder,
-                    segment.first_row,
-                    max(start, segment.first_row),
-                    min(stop, end),
-                    first=first,
-                    selection=selection,
-                )
-            )
-    return partitions
-
-
-def rows_in_capture(folder: str) -> int:
-    """Return the number of rows in a capture, which is the number of the next one."""
-    found = segments(folder)
-    if not found:
-        return 0
-    last = found[-1]
-    own = sum(batch.num_rows - count_carried(batch) for batch in _batches(folder, last.first_row))
-    return int(last.first_row + own)
-
-
-def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
-    """Read the rows of a partition.
-
-    Raises:
-        UnreadableCapture: the segment is damaged, and the partition does not ignore that.
-    """
-    try:
-        for rows in _read_rows(part):
-            yield rows if part.columns is None else rows.select(part.columns)
-    except UnreadableCapture as damaged:
-        if not part.ignore_damaged:
-            raise
-        log.warning("passing over the rest of a damaged segment: %s", damaged)
-
-
-def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
-    selection = part.selection
-    number = part.first_row
-    in_force: dict[RequestKey, pa.RecordBatch] = {}
-    for batch in _batches(part.folder, part.first_row):
-        carried = count_carried(batch)
-        own = batch.slice(carried)
-        skipped = min(max(part.start - number, 0), own.num_rows)
-        if part.first:
-            _update_in_force(in_force, selection.of_brokers(batch.slice(0, carried + skipped)))
-        here = selection.of_brokers(own.slice(skipped, max(part.stop - max(part.start, number), 0)))
-        number += own.num_rows
-        if part.first:
-            _update_in_force(in_force, selection.before(here))
-        here = selection.within(here)
-        if here.num_rows:
-            yield from in_force.values()
-            in_force.clear()
-            yield here
-        if number >= part.stop:
-            return
-
-
-def _update_in_force(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
-    """Add the full responses among the rows as carried ones; they replace older responses to the same request."""
-    names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "poller_id", "request")
-    keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
-    place_of_kind = SCHEMA.get_field_index("kind")
-    field = SCHEMA.field(place_of_kind)
-    for place, (key, kind) in enumerate(zip(keys, rows.column(place_of_kind).to_pylist(), strict=True)):
-        if kind in ("full", "carried"):
-            carried = pa.array(["carried"], field.type)
-            in_force[key] = rows.slice(place, 1).set_column(place_of_kind, field, carried)
-
-
-def count_carried(batch: pa.RecordBatch) -> int:
-    """Return the number of carried rows in a batch; they come first."""
-    return sum(kind == "carried" for kind in batch.column("kind").to_pylist())
-
-
-def _batches(folder: str, first_row: int) -> Iterator[pa.RecordBatch]:
-    """Read the segment that begins with a row; a tail may be closed at the same time."""
-    try:
-        batches = read_segment(_segment(folder, first_row))
-        first = next(batches, None)
-    except FileNotFoundError:  # the tail was closed after it was listed
-        batches = read_segment(_segment(folder, first_row))
-        first = next(batches, None)
-    if first is not None:
-        yield first
-    yield from batches
-
-
-def _segment(folder: str, first_row: int) -> Segment:
-    return {segment.first_row: segment for segment in segments(folder)}[first_row]

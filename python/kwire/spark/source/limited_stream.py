@@ -13,8 +13,8 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kwire.capture.folder import segments
-from kwire.spark.source.capture_fingerprint import fingerprint_of
-from kwire.spark.source.datasource import BaseCaptureStreamReader, rows_in_capture
+from kwire.spark.source.capture_readers import BaseCaptureStreamReader, rows_in_capture
+from kwire.spark.source.capture_segments import fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

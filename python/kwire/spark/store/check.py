@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import KwireError
-from kwire.spark.gold.config_deviations import DESIRED
 from kwire.spark.store import delta_table
-from kwire.spark.store.record import INGESTS, RECORDS, STATE, Change, Progress, Record
+from kwire.spark.store.record import DESIRED_CONFIGS, INGESTS, RECORDS, STATE, Change, Progress, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +95,7 @@ def repair(store: Store, *, execute: bool) -> list[Finding]:
     versions: dict[str, int] = {}
     targets = _tables_at(store, newest)
     missing = {name: [file for file in files if _faults(store, name)(file)] for name, files in targets.items()}
-    derived = [name for name in targets if name.startswith("gold/") and name != DESIRED.folder]
+    derived = [name for name in targets if name.startswith("gold/") and name != f"gold/{DESIRED_CONFIGS}"]
     drops_gold = any(missing[name] for name in derived)
     for name, files in targets.items():
         table = store.open_table(name)

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from deltalake import Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from kwire.errors import KwireError
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table
 from kwire.spark.store.delta_table import IncompatibleTable
+from kwire.spark.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
 from kwire.spark.store.file_statistics import data_file
 from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, Layout, Record
 from kwire.spark.store.snapshot import Snapshot
@@ -65,60 +65,6 @@ ATTEMPTS = 10
 
 MERGED_INGESTS = 64
 """Number of small files of `ingests` that are merged into one."""
-
-
-class StoreInUse(KwireError, RuntimeError):
-    """Other processes write to the store `out` all the time."""
-
-    def __init__(self, out: str) -> None:
-        super().__init__(out)
-        self.out = out
-
-    def __str__(self) -> str:
-        return f"{self.out}: {ATTEMPTS} attempts conflicted with commits of other processes: try again later"
-
-
-class MissingFiles(KwireError, RuntimeError):
-    """Files of a commit were deleted before it; nothing was committed."""
-
-    def __init__(self, out: str, paths: Sequence[str]) -> None:
-        super().__init__(out, paths)
-        self.out = out
-        self.paths = paths
-
-    def __str__(self) -> str:
-        return (
-            f"{self.out}: {len(self.paths)} of the files to commit do not exist, such as {self.paths[0]}: another"
-            " program deleted them; run the ingest or the build again"
-        )
-
-
-class DamagedStore(KwireError, RuntimeError):
-    """A file that the store needs does not exist."""
-
-    def __init__(self, out: str, path: str) -> None:
-        super().__init__(out, path)
-        self.out = out
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"{self.out}: {self.path} does not exist: run `kwire pipeline check --out {self.out}`"
-
-
-class ConcurrentCommit(KwireError, RuntimeError):
-    """Another writer has changed what a commit depends on: it must be computed again."""
-
-
-class NotAStore(KwireError, ValueError):
-    """`out` cannot be used as a store."""
-
-    def __init__(self, out: str, reason: str = "is a file: expected a folder for the tables") -> None:
-        super().__init__(out, reason)
-        self.out = out
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.out} {self.reason}"
 
 
 def layouts() -> dict[str, Layout]:
@@ -254,7 +200,7 @@ class Store:
                     return run(record)
                 except ConcurrentCommit:
                     log.warning("another process has changed %s: computing the commit again", self.out)
-        raise StoreInUse(self.out)
+        raise StoreInUse(self.out, ATTEMPTS)
 
     def commit(self, change: Change) -> Record:
         """Commit a change. What others have committed since its base is kept.
@@ -342,7 +288,7 @@ class Store:
         """
         record = self._decide(self.open_table(INGESTS), newest, change, lost)
         if record is None:
-            raise StoreInUse(self.out)
+            raise StoreInUse(self.out, 1)
         self.apply(record)
         return record
 

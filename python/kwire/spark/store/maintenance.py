@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from kwire.spark.silver.inputs import INPUTS
 from kwire.spark.store import delta_table
-from kwire.spark.store.manifest import FileKind, Output, TableFile
+from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import INGESTS, LATE, RECORDS, STATE, Change, DataFile, Record
 from kwire.spark.store.snapshot import Snapshot
+from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
     from kwire.spark.store.commits import Store

@@ -8,34 +8,20 @@ others. Rows are written in groups, so memory is bounded by one group per table.
 from __future__ import annotations
 
 import builtins
-import uuid
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.store.file_statistics import data_file
-from kwire.spark.store.record import INGESTS, LATE, DataFile
+from kwire.spark.store.record import DataFile
 from kwire.spark.tables import arrow_type
-from kwire.storage.location import not_visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow.fs import FileSystem
     from pyspark.sql import Row as SparkRow
-
-    from kwire.capture import Row
-    from kwire.storage.location import Location
-
-GROUP_ROWS = 100_000
-GROUP_BYTES = 16 << 20
-_DAY = 86_400_000_000
 
 
 class FileKind(StrEnum):
@@ -177,195 +163,3 @@ def _entry(row: dict[str, Any]) -> ManifestEntry:
 def date_of(at: int) -> str:
     """Return the date in UTC of a time in microseconds since 1970."""
     return datetime.fromtimestamp(at // 1_000_000, UTC).strftime("%Y-%m-%d")
-
-
-class Output:
-    """Where a task writes: the store's folder, opened once.
-
-    Raises:
-        UnsupportedLocation: this machine does not see the folder.
-    """
-
-    def __init__(self, location: Location) -> None:
-        if location.is_path and not (Path(location.native) / INGESTS).is_dir():
-            raise not_visible(location.given)
-        self.files: FileSystem = location.files()
-        self._makes_folders = location.is_path
-
-    def open(self, path: str, schema: pa.Schema) -> tuple[pq.ParquetWriter, list[pq.FileMetaData]]:
-        """Create a Parquet file. Closing the writer adds the footer to the list."""
-        import pyarrow.parquet as pq
-
-        if self._makes_folders:
-            self.files.create_dir(path.rpartition("/")[0])
-        footers: list[pq.FileMetaData] = []
-        writer = pq.ParquetWriter(
-            path,
-            schema,
-            filesystem=self.files,
-            compression="zstd",
-            compression_level=1,
-            metadata_collector=footers,
-        )
-        return writer, footers
-
-    def write_rows(self, path: str, rows: list[Row]) -> None:
-        """Write a file with rows of bronze."""
-        import pyarrow as pa
-
-        from kwire.capture.rows import SCHEMA, to_batch
-
-        writer, _ = self.open(path, SCHEMA)
-        with writer:
-            writer.write_table(pa.Table.from_batches([to_batch(rows)]))
-
-
-class TableFile:
-    """A file of a table, for one partition."""
-
-    def __init__(
-        self, output: Output, kind: FileKind, table: str, partition: dict[str, str], schema: pa.Schema
-    ) -> None:
-        self._output, self._kind, self._table, self._partition = output, kind, table, partition
-        folder = "".join(f"{name}={value}/" for name, value in partition.items())
-        self._path = f"{folder}{uuid.uuid4().hex}.parquet"
-        self._with_nan: set[str] = set()
-        self._writer, self._footers = output.open(f"{table}/{self._path}", schema)
-
-    def write(self, rows: pa.Table) -> None:
-        """Add a group of rows."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        for column in rows.schema:
-            if pa.types.is_floating(column.type) and pc.any(pc.is_nan(rows[column.name])).as_py():
-                self._with_nan.add(column.name)
-        self._writer.write_table(rows)
-
-    def close(self) -> WrittenFile:
-        """Complete the file."""
-        self._writer.close()
-        [footer] = self._footers
-        size = self._output.files.get_file_info(f"{self._table}/{self._path}").size
-        return WrittenFile(
-            self._kind, self._table, data_file(self._path, self._partition, size, footer, self._with_nan)
-        )
-
-
-class SilverFiles:
-    """Files with rows of silver, one per table and date."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._files: dict[tuple[str, str], TableFile] = {}
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {name: [] for name in SILVER_SCHEMAS}
-        self._times = {
-            name: [c.name for c in table.columns].index(table.time) for name, table in SILVER_SCHEMAS.items()
-        }
-
-    def add(self, rows: dict[str, list[tuple[Any, ...]]]) -> None:
-        """Add rows as `StateBuilder.take` returns them."""
-        for table, new in rows.items():
-            waiting = self._waiting[table]
-            waiting += new
-            if len(waiting) >= GROUP_ROWS:
-                self._write(table)
-
-    def close(self) -> Iterator[WrittenFile]:
-        """Write the remaining rows and return the files."""
-        for table in self._waiting:
-            self._write(table)
-        for file in self._files.values():
-            yield file.close()
-
-    def _write(self, table: str) -> None:
-        import pyarrow as pa
-
-        rows = self._waiting[table]
-        if not rows:
-            return
-        place = self._times[table]
-        by_day: dict[int, list[tuple[Any, ...]]] = {}
-        for row in rows:
-            by_day.setdefault(row[place] // _DAY, []).append(row)
-        declared = SILVER_SCHEMAS[table]
-        for day, some in by_day.items():
-            date = date_of(day * _DAY)
-            columns = [
-                pa.array(column, f.type) for column, f in zip(zip(*some, strict=True), declared.arrow, strict=True)
-            ]
-            if (table, date) not in self._files:
-                self._files[table, date] = TableFile(
-                    self._output, FileKind.SILVER, f"silver/{table}", {"date": date}, declared.arrow
-                )
-            self._files[table, date].write(pa.table(columns, schema=declared.arrow))
-        rows.clear()
-
-
-class BronzeFiles:
-    """Files with rows of bronze, one per date. Late rows are written to a folder of their own."""
-
-    def __init__(self, output: Output, kind: FileKind) -> None:
-        self._output, self._kind = output, kind
-        self._folder = "bronze" if kind == FileKind.BRONZE else LATE
-        self._files: dict[str, TableFile] = {}
-        self._waiting: list[Row] = []
-        self._bytes = 0
-
-    def add(self, row: Row) -> None:
-        """Add a row."""
-        self._waiting.append(row)
-        self._bytes += len(row.frame or b"") + 500
-        if self._bytes >= GROUP_BYTES:
-            self._write()
-
-    def close(self) -> Iterator[WrittenFile]:
-        """Write the remaining rows and return the files."""
-        self._write()
-        for file in self._files.values():
-            yield file.close()
-
-    def _write(self) -> None:
-        import pyarrow as pa
-
-        from kwire.capture.rows import SCHEMA, to_batch
-
-        by_date: dict[str, list[Row]] = {}
-        for row in self._waiting:
-            by_date.setdefault(f"{row.polled_at.astimezone(UTC):%Y-%m-%d}", []).append(row)
-        for date, rows in by_date.items():
-            if date not in self._files:
-                self._files[date] = TableFile(self._output, self._kind, self._folder, {"date": date}, SCHEMA)
-            self._files[date].write(pa.Table.from_batches([to_batch(rows)]))
-        self._waiting.clear()
-        self._bytes = 0
-
-
-class PartitionWriter(NamedTuple):
-    """Writes rows to files of a table, one per partition and task. `partition_by` are the last columns of the input."""
-
-    location: Location
-    folder: str
-    schema: pa.Schema
-    partition_by: tuple[str, ...]
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows. For `mapInArrow`."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        output = Output(self.location)
-        files: dict[tuple[str, ...], TableFile] = {}
-        for batch in batches:
-            rows = pa.table(batch)
-            keys = rows.select(list(self.partition_by)).group_by(list(self.partition_by)).aggregate([]).to_pylist()
-            for key in keys:
-                own = rows
-                for name, value in key.items():
-                    own = own.filter(pc.equal(own[name], value)) if len(keys) > 1 else own
-                partition = {name: str(value) for name, value in key.items()}
-                place = tuple(partition.values())
-                if place not in files:
-                    files[place] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
-                files[place].write(own.select(self.schema.names).cast(self.schema))
-        yield manifest([file.close() for file in files.values()])

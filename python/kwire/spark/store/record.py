@@ -23,6 +23,9 @@ REOPENING = "reopening ingest"
 INGESTS, RECORDS, STATE, LATE = "ingests", "_commits", "_state", "_late"
 """Folders of a store (`kwire.spark.store.commits`)."""
 
+DESIRED_CONFIGS = "desired_configs"
+"""The table of gold that users write; a build computes all others from silver."""
+
 
 POLLER = "\0"
 """Separates the poller in a `reporter_key`; no cluster id or endpoint contains it."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.delta_table import files_of, open_table
-from kwire.spark.store.paths import escape_glob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from kwire.spark.gold import GoldTable, GoldView
     from kwire.spark.store.record import DataFile
     from kwire.storage.location import Location
 
@@ -115,68 +113,6 @@ def read_files(
     return spark.read.schema(schema).option("basePath", folder).parquet(*paths)
 
 
-class PipelineSnapshot:
-    """All tables after one commit.
-
-    Attributes:
-        number: the number of the commit; 0 before the first.
-        committed_at: its time; None before the first.
-        versions: the Delta version of each table, by folder.
-    """
-
-    def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
-        self._spark = spark
-        self._snapshot = snapshot
-        self.number, self.committed_at, self.versions = snapshot.number, snapshot.committed_at, snapshot.versions
-
-    def table(self, name: str) -> DataFrame:
-        """Return a table of silver or gold, or `bronze`.
-
-        Raises:
-            KeyError: the table does not exist.
-        """
-        if name == "bronze":
-            from kwire.spark.source.bronze import DDL
-
-            return self._snapshot.read(self._spark, "bronze", f"{DDL}, date string")
-        if name in SILVER_SCHEMAS:
-            return self._snapshot.read(self._spark, f"silver/{name}", f"{SILVER_SCHEMAS[name].ddl}, date string")
-        return self._view().table(_gold_table(name))
-
-    def paths(self, name: str) -> list[str]:
-        """Return the files of a table, for DuckDB, polars, and other readers of Parquet.
-
-        Raises:
-            KeyError: the table does not exist.
-        """
-        if name in SILVER_SCHEMAS:
-            return self._snapshot.paths(f"silver/{name}")
-        return self._snapshot.paths("bronze" if name == "bronze" else _gold_table(name).folder)
-
-    def dataset(self, name: str) -> pyarrow.dataset.Dataset | None:
-        """Return a table of gold as a dataset of Arrow, without Spark; None before the first build.
-
-        Raises:
-            KeyError: the table does not exist.
-        """
-        return self._snapshot.dataset(_gold_table(name).folder)
-
-    def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
-        """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
-        from kwire.spark.gold import cluster_at
-
-        return cluster_at(self._view(), at, broker_id, cluster_id)
-
-    def _view(self) -> GoldView:
-        from kwire.spark.gold import GoldView
-
-        return GoldView(self._spark, self._snapshot)
-
-
-def _gold_table(name: str) -> GoldTable:
-    from kwire.spark.gold import TABLES
-
-    for table in TABLES:
-        if table.name == name:
-            return table
-    raise KeyError(name)
+def escape_glob(path: str) -> str:
+    """Return `path` with Spark's wildcards escaped: Spark reads every path as a glob pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING
 
 from kwire.spark.gold.diagnosis import (
     broker_outages,
-    configs,
-    controllers,
-    deviations,
-    groups,
-    log_dirs,
+    changes,
+    conditions,
     movements,
     reachability,
     topology,
@@ -40,8 +37,8 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
     unreachable = reachability.find(signals)
     outages = reachability.without_effects(broker_outages.find(signals), unreachable, signals.settle)
     reassignments = movements.reassignments(signals)
-    config_changes = configs.find(signals)
-    controller_moves = controllers.find(signals)
+    config_changes = changes.config_changes(signals)
+    controller_moves = changes.controller_moves(signals)
     for incident in controller_moves:
         incident.caused_by = _outage_of(int(incident.attributes["from"]), incident, outages, signals.settle)
     for incident in config_changes:
@@ -53,9 +50,9 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
         *config_changes,
         *controller_moves,
         *topology.find(signals),
-        *groups.find(signals),
-        *log_dirs.find(signals),
-        *deviations.find(signals),
+        *conditions.stalled_groups(signals),
+        *conditions.faulty_log_dirs(signals),
+        *conditions.deviating_configs(signals),
         *movements.elections(signals, reassignments),
         *movements.unexplained_moves(signals, [*unreachable, *outages, *reassignments]),
         *movements.lagging_replicas(signals, [*unreachable, *outages, *reassignments]),
@@ -83,7 +80,7 @@ def _in_order(seen: Iterable[Signal]) -> Signals:
 
 def _throttled_move(incident: Incident, moves: list[Incident], settle: int) -> Incident | None:
     """Return the reassignment that a throttle belongs to; configs may be polled before or after it."""
-    if incident.cause != configs.THROTTLED:
+    if incident.cause != changes.THROTTLED:
         return None
     for move in moves:
         if move.covers(incident.first_sign_at, settle) or move.covers(incident.began_at, settle):

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.metadata.diff import keyed_changes
-from kwire.spark.reported_columns import CHANGE, PARTITION, REPORTED, TOPIC
 from kwire.spark.silver.inputs.silver_input import SilverInput
-from kwire.spark.tables import Column, Table
+from kwire.spark.tables import CHANGE, PARTITION, REPORTED, TOPIC, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

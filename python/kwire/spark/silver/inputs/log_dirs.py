@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.metadata.diff import keyed_changes
-from kwire.spark.reported_columns import CHANGE, REPORTED, TOPIC
 from kwire.spark.silver.inputs.silver_input import SilverInput
-from kwire.spark.tables import Column, Table
+from kwire.spark.tables import CHANGE, REPORTED, TOPIC, Column, Table
 
 if TYPE_CHECKING:
     from kwire.spark.silver.inputs.silver_input import AddRow

@@ -1,8 +1,11 @@
-"""Changed configs of topics and brokers, and changed cluster defaults.
+"""Changes of the controller and of configs.
 
-Changes that one response reports first belong to one incident; what the next response adds happened later. The configs
-of a new topic belong to its creation, and a changed default shows at every topic without an override: neither is a
-change of its own.
+*Controller.* Under KRaft the controller id of a response is a random live broker, so only clusters on ZooKeeper have
+these signals. Brokers without a controller (-1) are between two controllers.
+
+*Configs.* Changes that one response reports first belong to one incident; what the next response adds happened later.
+The configs of a new topic belong to its creation, and a changed default shows at every topic without an override:
+neither is a change of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _CAUSES = {
 }
 
 
-def find(signals: Signals) -> list[Incident]:
+def config_changes(signals: Signals) -> list[Incident]:
     """Return changes of configs by time, one for what was first reported together."""
     found: list[Incident] = []
     latest: dict[tuple[str, str], Incident] = {}
@@ -54,3 +57,28 @@ def find(signals: Signals) -> list[Incident]:
 
 def _shown(signal: Signal, side: str) -> str:
     return signal.detail.get(side, "(unset)")
+
+
+def controller_moves(signals: Signals) -> list[Incident]:
+    """Return changes of the controller by time."""
+    found: list[Incident] = []
+    controller: int | None = None
+    for signal in signals.of(SignalKind.CONTROLLER_CHANGED):
+        new, old = signal.broker_id, signal.other_broker_id
+        if controller is None:
+            controller = old
+        if found and signal.at - found[-1].first_sign_at <= signals.settle:
+            found[-1].ended_at = max(found[-1].ended_at or 0, signal.at)
+        # A broker that was paused changes from an older controller to the current one: this is not a new change.
+        if new == controller:
+            continue
+        cause = f"the controller moved from broker {controller} to {new}"
+        incident = Incident(
+            IncidentKind.CONTROLLER_MOVED, cause, signal.earliest, signal.at, Sign.CONTROLLER, broker_id=new
+        )
+        incident.ended_at = signal.at
+        incident.add_sign(Sign.CONTROLLER, signal.at)
+        incident.attributes |= {"from": str(controller), "to": str(new)}
+        controller = new
+        found.append(incident)
+    return found

@@ -1,0 +1,93 @@
+"""Receivers of incidents: the interface of a sink, and the sink that calls a function of Python."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.spark.sinks.notice import IncidentNotice
+
+
+class SinkFailed(KwireError, ConnectionError):
+    """A sink did not accept a notice.
+
+    Args:
+        sink: the sink, for people; without secrets.
+        reason: the reason, without secrets.
+        is_final: True if the sink will never accept this notice.
+        may_have_arrived: False if the sink certainly has not processed the notice.
+        retry_after: seconds in which the sink wants no notices.
+    """
+
+    def __init__(
+        self,
+        sink: str,
+        reason: object,
+        *,
+        is_final: bool = False,
+        may_have_arrived: bool = True,
+        retry_after: float = 0.0,
+    ) -> None:
+        super().__init__(sink, reason)
+        self.sink = sink
+        self.reason = reason
+        self.is_final = is_final
+        self.may_have_arrived = may_have_arrived and not is_final
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.sink} did not accept an incident: {self.reason}"
+
+
+class IncidentSink(Protocol):
+    """Receives `firing` for each incident that lasts, and `resolved` when it has ended."""
+
+    @property
+    def name(self) -> str:
+        """The name of the sink's ledger, which the same sink must have after a restart."""
+
+    def send(self, notice: IncidentNotice) -> None:
+        """Deliver a notice.
+
+        Raises:
+            SinkFailed: it was not accepted. Any other exception means the same, and that it may have arrived.
+        """
+
+
+class CallableSink:
+    """Calls a function with each `IncidentNotice`; an exception means that it did not accept the notice.
+
+    Args:
+        function: the function.
+        name: the name of the ledger [default: the function's module and name].
+    """
+
+    def __init__(self, function: Callable[[IncidentNotice], object], name: str | None = None) -> None:
+        self._function = function
+        self.name = name or f"{function.__module__}.{function.__qualname__}"
+
+    def send(self, notice: IncidentNotice) -> None:
+        """Call the function."""
+        try:
+            self._function(notice)
+        except Exception as error:
+            raise SinkFailed(self.name, repr(error)) from error
+
+
+def load_callable(text: str) -> CallableSink:
+    """Return the sink for `module:function`.
+
+    Raises:
+        ValueError: the module cannot be imported, or does not have the function.
+    """
+    module, _, name = text.partition(":")
+    try:
+        function = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"expected module:function, got {text!r}: {error}") from error
+    return CallableSink(function, text.replace(":", "."))

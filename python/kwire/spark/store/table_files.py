@@ -1,0 +1,130 @@
+"""Files that executors write into the folders of tables.
+
+A file is complete when the manifest entry that names it leaves the task. Names are random, so a task that Spark retries
+or runs twice does no harm: the driver commits only the files in the manifest that it receives, and `vacuum` deletes the
+others.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.spark.store.file_statistics import data_file
+from kwire.spark.store.manifest import FileKind, WrittenFile, manifest
+from kwire.spark.store.record import INGESTS
+from kwire.storage.location import not_visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow.fs import FileSystem
+
+    from kwire.capture import Row
+    from kwire.storage.location import Location
+
+
+class Output:
+    """Where a task writes: the store's folder, opened once.
+
+    Raises:
+        UnsupportedLocation: this machine does not see the folder.
+    """
+
+    def __init__(self, location: Location) -> None:
+        if location.is_path and not (Path(location.native) / INGESTS).is_dir():
+            raise not_visible(location.given)
+        self.files: FileSystem = location.files()
+        self._makes_folders = location.is_path
+
+    def open(self, path: str, schema: pa.Schema) -> tuple[pq.ParquetWriter, list[pq.FileMetaData]]:
+        """Create a Parquet file. Closing the writer adds the footer to the list."""
+        import pyarrow.parquet as pq
+
+        if self._makes_folders:
+            self.files.create_dir(path.rpartition("/")[0])
+        footers: list[pq.FileMetaData] = []
+        writer = pq.ParquetWriter(
+            path,
+            schema,
+            filesystem=self.files,
+            compression="zstd",
+            compression_level=1,
+            metadata_collector=footers,
+        )
+        return writer, footers
+
+    def write_rows(self, path: str, rows: list[Row]) -> None:
+        """Write a file with rows of bronze."""
+        import pyarrow as pa
+
+        from kwire.capture.rows import SCHEMA, to_batch
+
+        writer, _ = self.open(path, SCHEMA)
+        with writer:
+            writer.write_table(pa.Table.from_batches([to_batch(rows)]))
+
+
+class TableFile:
+    """A file of a table, for one partition."""
+
+    def __init__(
+        self, output: Output, kind: FileKind, table: str, partition: dict[str, str], schema: pa.Schema
+    ) -> None:
+        self._output, self._kind, self._table, self._partition = output, kind, table, partition
+        folder = "".join(f"{name}={value}/" for name, value in partition.items())
+        self._path = f"{folder}{uuid.uuid4().hex}.parquet"
+        self._with_nan: set[str] = set()
+        self._writer, self._footers = output.open(f"{table}/{self._path}", schema)
+
+    def write(self, rows: pa.Table) -> None:
+        """Add a group of rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for column in rows.schema:
+            if pa.types.is_floating(column.type) and pc.any(pc.is_nan(rows[column.name])).as_py():
+                self._with_nan.add(column.name)
+        self._writer.write_table(rows)
+
+    def close(self) -> WrittenFile:
+        """Complete the file."""
+        self._writer.close()
+        [footer] = self._footers
+        size = self._output.files.get_file_info(f"{self._table}/{self._path}").size
+        return WrittenFile(
+            self._kind, self._table, data_file(self._path, self._partition, size, footer, self._with_nan)
+        )
+
+
+class PartitionWriter(NamedTuple):
+    """Writes rows to files of a table, one per partition and task. `partition_by` are the last columns of the input."""
+
+    location: Location
+    folder: str
+    schema: pa.Schema
+    partition_by: tuple[str, ...]
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows. For `mapInArrow`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        output = Output(self.location)
+        files: dict[tuple[str, ...], TableFile] = {}
+        for batch in batches:
+            rows = pa.table(batch)
+            keys = rows.select(list(self.partition_by)).group_by(list(self.partition_by)).aggregate([]).to_pylist()
+            for key in keys:
+                own = rows
+                for name, value in key.items():
+                    own = own.filter(pc.equal(own[name], value)) if len(keys) > 1 else own
+                partition = {name: str(value) for name, value in key.items()}
+                place = tuple(partition.values())
+                if place not in files:
+                    files[place] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
+                files[place].write(own.select(self.schema.names).cast(self.schema))
+        yield manifest([file.close() for file in files.values()])
