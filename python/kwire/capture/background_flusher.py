@@ -28,7 +28,7 @@ class BackgroundFlusher:
 
     Args:
         folder: the capture.
-        sync_seconds: how long appended rows may wait for a sync; 0 if the writer syncs every append itself.
+        sync_seconds: maximum seconds from an append to a sync; 0 if the writer syncs every append itself.
     """
 
     def __init__(self, folder: Path, sync_seconds: float) -> None:
@@ -97,7 +97,7 @@ class BackgroundFlusher:
             self._fail(CaptureSyncError(tail.path, str(error)), error)
 
     def _roll(self, tails: list[Segment]) -> list[Segment]:
-        """Roll the tails and return those that failed."""
+        """Roll the tails, and return the tails that failed."""
         failed = []
         for tail in tails:
             try:

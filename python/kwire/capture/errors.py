@@ -24,7 +24,7 @@ class NotACapture(CaptureError, LookupError):
 
     Attributes:
         path: the folder or file, or the URI of a place.
-        reason: what was found instead.
+        reason: the reason, and what is there instead.
     """
 
     def __init__(self, path: Path | str, reason: str) -> None:
@@ -41,7 +41,7 @@ class UnreadableCapture(CaptureError, ValueError):
 
     Attributes:
         path: the file, None for a table.
-        reason: what is wrong.
+        reason: the fault.
     """
 
     def __init__(self, path: Path | None, reason: str) -> None:

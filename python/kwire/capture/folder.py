@@ -143,7 +143,7 @@ def check_writable(folder: Path) -> None:
 
 
 def tails(folder: Path) -> list[Segment]:
-    """Return all tails in order, including those that already have a closed segment."""
+    """Return all tails in order, including tails that already have a closed segment."""
     return sorted(_tails(folder), key=lambda segment: segment.first_row)
 
 

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 CARRY_FOR = timedelta(days=1)
-"""How long a request is carried from segment to segment after its last response. The time is that of the current row or
-the row before, whichever is earlier, so that one poll with a clock far ahead does not drop all other requests.
+"""Retention of a request from segment to segment after its last response. The present is the time of the current row or
+of the row before, whichever is earlier, so that one poll with a clock far ahead does not drop all other requests.
 """
 
 
 class _RequestState(NamedTuple):
-    """What is known about one request.
-
+    """The responses to one request in the current segment.
     Attributes:
         full: the row of the last full response, without its frame.
         response: that response, for comparison.
@@ -124,7 +123,7 @@ class LastResponses:
         """Start a new segment: return the carried rows that it begins with, and forget unused requests.
 
         Args:
-            time: when the first row of the segment was polled.
+            time: the poll time of the first row of the segment.
         """
         now = min(time, self._time or time)
         self._requests = {key: state for key, state in self._requests.items() if now - state.polled_at <= CARRY_FOR}

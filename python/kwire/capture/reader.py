@@ -46,7 +46,7 @@ def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
     try:
         with pq.ParquetFile(segment.open()) as parquet:
             if not is_capture(parquet.schema_arrow):
-                raise UnreadableCapture(segment.path, "its columns are not those of a capture")
+                raise UnreadableCapture(segment.path, "its columns are not the columns of a capture")
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
                 yield with_all_columns(batch)
     except FileNotFoundError:
@@ -174,7 +174,7 @@ class _EmittedFrames:
         self._last.update(zip(_request_keys(full), full.column("polled_at").to_pylist(), strict=True))
 
     def as_carried(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Return the rows as carried ones, without those that repeat the last returned frame of their request."""
+        """Return the rows as carried ones, except rows that repeat the last returned frame of their request."""
         times = rows.column("polled_at").to_pylist()
         is_new = [self._last.get(key) != time for key, time in zip(_request_keys(rows), times, strict=True)]
         needed = rows.filter(pa.array(is_new, pa.bool_()))

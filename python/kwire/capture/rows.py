@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RowKind(StrEnum):
-    """What a row of a capture records. The values are those of the column `kind`."""
+    """Kinds of rows of a capture, as in the column `kind`."""
 
     FULL = "full"
     """A response, with its frame."""
@@ -59,7 +59,7 @@ class Row(NamedTuple):
     """One poll of a broker: its response, or the error that occurred instead.
 
     Attributes:
-        polled_at: when the response was complete or the poll failed; timezone-aware.
+        polled_at: the time at which the response was complete or the poll failed; timezone-aware.
         broker_id: the polled broker, -1 if unknown.
         endpoint: `host:port`.
         api_key: API key of the request.
@@ -94,7 +94,7 @@ class Row(NamedTuple):
 
     @property
     def request_key(self) -> RequestKey:
-        """What identifies the request. Only responses with equal keys are compared with each other."""
+        """The identity of the request. Only responses with equal keys are compared with each other."""
         broker = self.cluster_id, self.broker_id, self.endpoint
         return request_key(*broker, self.api_key, self.api_version, self.poller_id, self.request)
 

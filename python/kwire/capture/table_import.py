@@ -73,7 +73,7 @@ def _column(table: pa.Table, field: pa.Field) -> Any:
 
 
 def _cluster_ids(columns: dict[str, Any]) -> Iterator[str]:
-    """Return the cluster id of each row: its own, that of its frame, or the last one of the broker and endpoint."""
+    """Return the cluster id of each row: its own, the id in its frame, or the last one of the broker and endpoint."""
     rows = pa.table(columns, schema=SCHEMA).select(list(Row._fields))
     last: dict[tuple[int | None, str | None], str] = {}
     decoded: dict[object, tuple[bytes, str | None]] = {}

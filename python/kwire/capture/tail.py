@@ -54,7 +54,7 @@ class TailWriter:
         first_row: the number of its first row that is not carried.
         size: bytes written so far.
         carried_size: bytes of the schema and the carried rows.
-        unsynced: whether batches were appended since the last sync.
+        unsynced: True if batches were appended since the last sync.
     """
 
     def __init__(self, path: Path, first_row: int) -> None:
@@ -83,7 +83,7 @@ class TailWriter:
 
         Args:
             batch: rows of `SCHEMA`.
-            carried: whether the rows are carried ones.
+            carried: True if the rows are carried ones.
             sync: also sync the file, so that the batch survives a power failure.
 
         Raises:
@@ -104,7 +104,7 @@ class TailWriter:
 
     @property
     def is_open(self) -> bool:
-        """Whether the file is open for appending."""
+        """True while the file is open for appending."""
         return self._descriptor >= 0
 
     def truncate(self, size: int) -> None:
@@ -172,7 +172,7 @@ class TailReader:
 
 def _check_schema(schema: pa.Schema) -> None:
     if not schema.equals(_SCHEMA, check_metadata=True):
-        raise ValueError("the schema is not that of a tail")
+        raise ValueError("the schema is not the schema of a tail")
 
 
 def _with_checksum(message: pa.Buffer) -> bytes:

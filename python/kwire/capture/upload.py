@@ -64,7 +64,7 @@ def continue_uploaded(folder: str, place: str) -> None:
     """Continue a capture that another machine has uploaded: copy its newest segment if the folder has none.
 
     Args:
-        folder: where the capture is written; it need not exist.
+        folder: the folder of the capture; it need not exist.
         place: a path or URI, which may have no capture yet.
     """
     with suppress(NotACapture):
@@ -110,7 +110,7 @@ class PeriodicUpload:
         folder: the capture, which might not exist yet.
         place: a path or URI.
         every: seconds between uploads; without newly closed segments, the place is not asked.
-        is_staging: whether uploaded segments are deleted from the folder.
+        is_staging: True to delete uploaded segments from the folder.
 
     Raises:
         UnsupportedLocation: the place has an unknown scheme.
@@ -148,7 +148,7 @@ class PeriodicUpload:
 
     @property
     def has_uploaded(self) -> bool:
-        """Whether the place has segments of the capture."""
+        """True if the location has segments of the capture."""
         return bool(self._closed)
 
     def _upload_new(self) -> None:

@@ -65,8 +65,8 @@ class Capture:
         folder: the capture; created if it does not exist.
         roll_seconds: the first append after this time starts a new segment, as does the first of a new day (UTC).
         roll_bytes: the first append after this many bytes, without carried rows, starts a new segment.
-        sync_seconds: how often the tail is synced to disk; 0 syncs every append.
-        poller_id: the id of the poller that writes; by default, that of the last row in the folder, or a random one.
+        sync_seconds: maximum seconds from an append to its sync to disk; 0 syncs every append.
+        poller_id: the id of the poller that writes; by default, the id in the last row of the folder, or a random one.
 
     Attributes:
         folder: the capture.

@@ -351,7 +351,7 @@ def _events(history: ClusterHistory, snapshot: Snapshot, name: str, columns: lis
 def _rows(
     history: ClusterHistory, snapshot: Snapshot, name: str, began: str, ends: str | None = None
 ) -> Iterable[dict[str, Any]]:
-    """Read the rows in the window; with `ends`, the column of an end time, those that overlap it."""
+    """Read the rows in the window; with `ends`, the column of an end time, the rows that overlap it."""
     dataset = snapshot.dataset(f"gold/{name}")
     if dataset is None:
         return []

@@ -1,7 +1,7 @@
 """Stories: what happened to one topic or broker, in the order of time.
 
-They repeat what other parts of the page show, ordered by subject, so that a reader can search for a name. Only topics
-and brokers of which something is known to have happened have one.
+They repeat what other parts of the page show, ordered by subject, so that a reader can search for a name. A topic or
+broker has a story only if it has events.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Event(NamedTuple):
 
 
 def stories(history: ClusterHistory) -> list[Story]:
-    """Return the stories of brokers by id, then those of topics by name."""
+    """Return the stories of brokers by id, then the stories of topics by name."""
     brokers: dict[int, list[_Event]] = {}
     topics: dict[str, list[_Event]] = {}
     for incident in history.incidents:
@@ -74,7 +74,7 @@ def stories(history: ClusterHistory) -> list[Story]:
 
 
 def latest_stories(found: Iterable[Story], count: int) -> list[Story]:
-    """Return the stories with the latest events in their order, at most so many."""
+    """Return the `limit` stories with the latest events, in their order."""
     numbered = sorted(enumerate(found), key=lambda each: -each[1].latest)
     return [story for _, story in sorted(numbered[:count], key=lambda each: each[0])]
 

@@ -34,7 +34,7 @@ NAMED_BROKERS = 5
 
 
 class Level(StrEnum):
-    """How urgent the state of a cluster is."""
+    """The urgency of a cluster's state."""
 
     OK = "ok"
     WARNING = "warning"
@@ -79,7 +79,7 @@ def _unreachable_cluster(history: ClusterHistory, since: int) -> ClusterSummary:
         f"{format_number(history.partitions)} partitions of {pluralize(history.topics, 'topic')} were reported before"
     )
     return ClusterSummary(
-        Level.CRITICAL, headline, (cause, f"{known}. Leaders, ISRs, and counts on this page are those of that time.")
+        Level.CRITICAL, headline, (cause, f"{known}. Leaders, ISRs, and counts on this page are from that time.")
     )
 
 

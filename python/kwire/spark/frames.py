@@ -46,7 +46,7 @@ def decode_frames(
         version: the version of all frames, or the name of a column with the version of each.
         frame: the column of frames.
         rows: the array that gives a row per element.
-        header: whether frames are payloads that start at the correlation id; False for bodies without a header.
+        header: True for payloads that start at the correlation id; False for bodies without a header.
         keep: the columns to repeat in each row [default: all except `frame`].
 
     Raises:

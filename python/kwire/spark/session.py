@@ -92,7 +92,7 @@ def use_driver_python(spark: SparkSession) -> None:
 
 @contextmanager
 def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
-    """Run queries with the settings that suit the size of their input, and restore those of the session at the end.
+    """Run queries with settings that suit the size of their input, and restore the settings of the session at the end.
 
     - Few shuffle partitions for little data: a session has 200 by default, and each costs more than the rows of a small
       build. The setting of the session is an upper bound.

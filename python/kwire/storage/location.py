@@ -97,7 +97,7 @@ class Location:
 
     @property
     def is_path(self) -> bool:
-        """Whether the folder is a path of the operating system, also one of a mounted or shared file system."""
+        """True for a path of the operating system, also one of a mounted or shared file system."""
         return self.native.startswith("/")
 
     def child(self, name: str) -> Location:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSelector
 
 _CAUSE = re.compile(r"\s*\x1b\[\d*m↳\x1b\[0m\s*")
-"""What delta-rs writes before each cause in the text of an error."""
+"""Text of delta-rs before each cause in an error."""
 
 
 class StorageHandler(DeltaStorageHandler):

@@ -1,4 +1,4 @@
-"""Where programs keep state on this machine, such as captures until they are uploaded."""
+"""Folders for the state of programs on this machine, such as captures until they are uploaded."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SECONDS = FiniteRange(min=0, min_open=True)
 _POLL_SECONDS = 10.0
-"""How long a cluster is polled without `--stream` and `--seconds`."""
+"""Seconds for which a cluster is polled without `--stream` and `--seconds`."""
 
 
 class _Age(click.ParamType[timedelta]):
@@ -62,7 +62,7 @@ class _Streaming(NamedTuple):
 
 
 class _Sinks(NamedTuple):
-    """Where incidents go: URLs, `module:function`, topics of `kafka`, and the address of the metrics."""
+    """The sinks of incidents: URLs, `module:function`, topics of `kafka`, and the address of the metrics."""
 
     webhooks: tuple[str, ...]
     callables: tuple[str, ...]

@@ -27,11 +27,9 @@ TABLE = GoldTable(
         Column("at", "timestamp", "the beginning of the hour", "UTC"),
         Column("broker_id", "int", "the broker"),
         Column("leaders", "double", "partitions that it leads, mean over the polled part of the hour", "partitions"),
-        Column("replicas", "double", "partitions of which it has a replica, in sync or not, mean", "partitions"),
+        Column("replicas", "double", "partitions with a replica on it, in sync or not, mean", "partitions"),
         Column("leaders_at_end", "bigint", "partitions that it leads at the end of the hour", "partitions"),
-        Column(
-            "replicas_at_end", "bigint", "partitions of which it has a replica at the end of the hour", "partitions"
-        ),
+        Column("replicas_at_end", "bigint", "partitions with a replica on it at the end of the hour", "partitions"),
         Column(
             "leader_share",
             "double",
@@ -45,7 +43,7 @@ HOUR = 3_600_000_000
 
 
 STEPS = "cluster_id string, broker_id int, us bigint, leads bigint, holds bigint"
-"""By how much the numbers of leaders and replicas of a broker rise at a time."""
+"""Schema of changes: `leads` and `holds` are added to the counts of a broker at `us`."""
 
 
 def load_steps(transitions: DataFrame) -> DataFrame:

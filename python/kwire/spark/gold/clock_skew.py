@@ -1,23 +1,52 @@
-"""Clock skew between pollers: measured by changes that several of them saw, and corrected while gold is built.
+"""Clock skew between pollers: measured by changes that several pollers saw, and corrected while gold is built.
 
-Silver has the times of the clock that polled each broker. If one poller's clock is three minutes ahead, every change
-that it sees seems to happen three minutes later than for the other pollers.
+Silver has the times of the clock that polled each broker. If the clock of one poller is three minutes ahead, every
+change that it sees seems to happen three minutes later than for the other pollers. A build corrects the clocks of a
+window before anything compares times:
+
+    silver's partitions and polls of the window
+      differences()    per cluster: pairs of clocks, by how much one is ahead, and how certain that is
+      corrections()    which clocks are right, and the skew of the others; the previous skew decides ties
+      Clocks           subtracts the skew when a table of silver is read
 
 1. *Clocks.* Polls of one poller have one clock (`PollerClock`). Where the poller is unknown, as in captures of earlier
    versions and most tables of others, each broker may have been polled with another clock, so each broker has one.
+
 2. *Differences.* A change of a partition is one event: two clocks that saw it at different times differ by that time.
-   A response shows a change half a poll interval late on average, which is subtracted, and brokers learn of a change at
-   different times (`PROPAGATION`). The median of many changes is the difference, if most of them agree with it within
-   that uncertainty. A response after a failed poll is not used: the change may have happened long before.
-3. *The right clock.* Differences do not say which clock is right. Of the clocks that were compared, that one is right
-   - by which the fewest clocks change their skew: an estimate holds until a later one contradicts it, so an hour
-     without changes needs none, and the times of incidents do not jump;
-   - if that is undecided, by which most clocks are right: equal clocks are rarely wrong by the same time;
-   - if that is undecided, too, the clock nearest the median. Of three clocks at +300, 0, and -300 seconds it is the
-     middle one; no clock is right by a majority of one;
-   - and of two clocks, the one of which the poller polls more often.
+   Let a change happen at `t`. Poll `p` shows it if it was sent after `t` and the poll before it was not, so `t` lies in
+   `(at - interval, at]`, on average half an interval before the response. Therefore
+
+       ahead = (at_2 - at_1) + (interval_1 - interval_2) / 2,  uncertain by (interval_1 + interval_2) / 2 + PROPAGATION
+
+   where `PROPAGATION` is the time in which brokers learn of a change. The median over many changes is the estimate. It
+   counts only if a majority of changes agrees with it within the uncertainty: else the "changes" were different events
+   with equal states. A response after a failed poll is not used, because its interval is unknown.
+
+3. *The right clock.* Differences do not tell which clock is right. The clocks that differences connect form a group.
+   Each of them is a candidate; the best one is chosen by these criteria, in this order:
+   a. It leaves the most clocks at their previous skew. An estimate holds until a later one contradicts it, so an hour
+      without changes needs none, and the times of incidents do not jump.
+   b. It makes the most clocks right (skew 0): equal clocks are rarely wrong by the same time.
+   c. It is nearest the median. Of three clocks at +300, 0, and -300 seconds it is the middle one, so a single clock
+      never wins against two others that contradict each other.
+   d. Its poller polls most often. This decides between two clocks.
+
 4. *Correction.* Gold subtracts the skew from all times. A skew beyond a bound is logged but not corrected: that far
    apart, equal states may be different events.
+
+States of a clock, from window to window:
+
+| state | evidence in the window | next |
+|---|---|---|
+| right (skew 0) | none, or a difference that 0 explains within its uncertainty | right |
+| right | a difference that 0 does not explain, and another clock is the right one | skewed |
+| skewed by s | none, or a difference that s explains | skewed by s |
+| skewed by s | a difference that 0 explains and s does not | right |
+| skewed by s | any other difference | skewed by the new estimate |
+
+Invariant: a row that was before the beginning of a window when the state at that time was built stays before it, and a
+later row stays after it, however the skew changes (`Clocks.correct`). Otherwise a change would be lost between two
+windows or counted in both.
 
 A clock that is set while polling is not a skew: the poller and the ingest keep the order of its polls (`PollClock` and
 `poll_order`).
@@ -54,16 +83,18 @@ MAX_SKEW = timedelta(minutes=10)
 """Default maximum clock skew corrected. Chosen, not measured: hosts without NTP drift by seconds a day."""
 
 PROPAGATION = 2_000_000
-"""Maximum normal propagation delay between brokers, in microseconds: on the recordings, 1.8 seconds."""
+"""Maximum normal propagation delay between brokers, in microseconds. Measured on the recordings: at most 1.8 s."""
 
 MIN_CHANGES = 3
-"""Minimum number of changes, at different times, for an estimate: with two, none has a majority."""
+"""Minimum number of changes at different times for an estimate: of two that contradict each other, neither has a
+majority."""
 
 SAMPLE = 20
 """Maximum number of partitions compared for each response. They all have one time, so more say nothing new."""
 
 SQUEEZE = 1000
-"""Factor by which times are squeezed between the edge of a window and the first row with its own corrected time."""
+"""Factor by which distances from the beginning of a window shrink where a corrected time would cross it. Chosen: an
+hour becomes 3.6 seconds, and two rows a millisecond apart keep their order."""
 
 NO_BROKER = -1
 
@@ -73,8 +104,8 @@ TABLE = GoldTable(
     (
         Column("cluster_id", "string", "the cluster"),
         Column("broker_id", "int", "the broker that is polled with this clock; null for all brokers of a known poller"),
-        Column("at", "timestamp", "until when gold was built with it", "UTC"),
-        Column("skew_ms", "bigint", "how far the clock is ahead of that of most pollers", "ms"),
+        Column("at", "timestamp", "end of the time for which gold was built with it", "UTC"),
+        Column("skew_ms", "bigint", "how far the clock is ahead of the clock of most pollers", "ms"),
         Column("corrected", "boolean", "whether gold corrects it; false beyond the bound"),
         Column("poller_id", "string", "the poller; null if unknown"),
     ),
@@ -177,8 +208,8 @@ def _differences_of_cluster(rows: pa.Table) -> pa.Table:
 def _sample(changes: pa.Table) -> dict[int, dict[Reporter, int]]:
     """Return when states were reported: `{state: {reporter: at}}`.
 
-    A state that a broker reported several times cannot be assigned to those of other brokers. Of each response, the
-    states with the smallest hashes are kept, which are the same ones at all brokers.
+    A state that a broker reported several times cannot be matched with one report of another broker. Of each response,
+    the states with the smallest hashes are kept, which are the same states at all brokers.
     """
     import pyarrow as pa
 
@@ -226,12 +257,16 @@ class PollTimes:
 
 
 def compare(cluster_id: str, states: Mapping[int, Mapping[Reporter, int]], polls: PollTimes) -> list[Difference]:
-    """Return the differences between clocks that saw the same changes."""
+    """Return the differences between clocks that saw the same changes (step 2 of the module's text)."""
     clocks = {reporter: PollerClock.of(cluster_id, *reporter) for reports in states.values() for reporter in reports}
+    # The clock that is polled with most often is the reference of a pair; names decide between equals, so that the
+    # result does not depend on the order of rows.
     rank: dict[PollerClock, tuple[int, str, int]] = {}
     for reporter, clock in clocks.items():
         own = polls.usual_interval(reporter), clock.poller_id or "", clock.broker_id
         rank[clock] = min(own, rank.get(clock, own))
+    # By pair of clocks: the times of a change on both, the difference, and its uncertainty. Partitions that changed in
+    # one response have equal times and count once.
     pairs: dict[tuple[PollerClock, PollerClock], dict[tuple[int, int], tuple[float, int]]] = defaultdict(dict)
     for reports in states.values():
         # A poller saw the change with the first broker that reported it.
@@ -248,6 +283,7 @@ def compare(cluster_id: str, states: Mapping[int, Mapping[Reporter, int]], polls
                 # A change happened between two polls: half an interval before the response on average.
                 middle = times[1] - times[0] + (intervals[0] - intervals[1]) / 2
                 pairs[reference, clock][times] = middle, (intervals[0] + intervals[1]) // 2
+    # The median of a pair is its difference if a majority of the changes agrees with it.
     measured = []
     for (reference, clock), samples in pairs.items():
         if len(samples) < MIN_CHANGES:
@@ -264,12 +300,11 @@ def compare(cluster_id: str, states: Mapping[int, Mapping[Reporter, int]], polls
 
 
 def corrections(measured: Iterable[Difference], previous: Mapping[PollerClock, int]) -> dict[PollerClock, int]:
-    """Return the skew of clocks in microseconds, without those that are right.
+    """Return the skew in microseconds of clocks that are not right.
 
     Args:
         measured: differences between pairs of clocks.
-        previous: the skew so far. It is kept for clocks without a difference, and where a difference does not
-            contradict it.
+        previous: the skew so far. Clocks without a difference keep it, and so do clocks whose difference it explains.
     """
     by_cluster: dict[str, list[Difference]] = defaultdict(list)
     for difference in measured:
@@ -289,14 +324,17 @@ class _Offset(NamedTuple):
 
 
 def _connected(measured: list[Difference]) -> list[dict[PollerClock, _Offset]]:
-    """Return the groups of clocks that are connected by differences, those that poll most often first."""
+    """Return the groups of clocks that are connected by differences, with their offsets to the first clock.
+
+    References come first in each group: their pollers poll at least as often as the others.
+    """
     groups: list[dict[PollerClock, _Offset]] = []
     # Differences of many changes first: a clock that has several is connected by the best one.
     remaining = sorted(measured, key=lambda difference: -difference.changes)
     while remaining:
         group = {remaining[0].reference: _Offset(0, PROPAGATION)}
         size = 0
-        while size < len(group):
+        while size < len(group):  # until no difference leads to another clock
             size = len(group)
             for reference, clock, skew, uncertainty, _ in remaining:
                 if reference in group and clock not in group:
@@ -309,15 +347,15 @@ def _connected(measured: list[Difference]) -> list[dict[PollerClock, _Offset]]:
 
 
 def _skews(offsets: Mapping[PollerClock, _Offset], previous: Mapping[PollerClock, int]) -> dict[PollerClock, int]:
-    """Return the skew of each clock of a group, by the rules for the right clock."""
+    """Return the skew of each clock of a group (step 3 of the module's text)."""
 
     def skew_of(clock: PollerClock, right: int) -> int:
-        """Return the skew if the right clock is ahead by `right`: the previous one or none if they are plausible."""
+        """Return the skew if the right clock is ahead by `right`: preferably the previous one, then 0."""
         ahead, uncertainty = offsets[clock]
         plausible = (previous.get(clock, 0), 0)
         return next((skew for skew in plausible if abs(ahead - right - skew) <= uncertainty), ahead - right)
 
-    # Candidates whose distance is within the uncertainty are equally near.
+    # Candidates whose distance from the median is within the uncertainty are equally near.
     resolution = max(offset.uncertainty for offset in offsets.values())
     middle = median(offset.ahead - previous.get(clock, 0) for clock, offset in offsets.items())
 
@@ -326,9 +364,9 @@ def _skews(offsets: Mapping[PollerClock, _Offset], previous: Mapping[PollerClock
         skews = {clock: skew_of(clock, right) for clock in offsets}
         unchanged = sum(skew == previous.get(clock, 0) for clock, skew in skews.items())
         distance = max(0, abs(right - middle) - resolution)
-        return unchanged, sum(skew == 0 for skew in skews.values()), -distance
+        return unchanged, sum(skew == 0 for skew in skews.values()), -distance  # criteria a, b, and c
 
-    # Of equally good candidates, `max` takes the first, which polls at least as often as the others.
+    # Criterion d: of equally good candidates, `max` takes the first, which polls at least as often as the others.
     best = max(offsets, key=preference)
     right = offsets[best].ahead - previous.get(best, 0)
     return {clock: skew_of(clock, right) for clock in offsets}
@@ -345,7 +383,7 @@ class Clocks:
         skew: in microseconds.
         before: the same for the rows before the window, which are in the state that the window continues.
         start: the beginning of the window; None is the beginning of the history.
-        bound: a larger skew is not corrected.
+        bound: the maximum skew that is corrected.
     """
 
     skew: Mapping[PollerClock, int] = field(default_factory=dict)
@@ -359,7 +397,7 @@ class Clocks:
         return any(self._is_corrected(skew) for skew in (*self.skew.values(), *self.before.values()))
 
     def days_of(self, start: datetime | None, stop: datetime | None) -> tuple[datetime | None, datetime | None]:
-        """Return the window in which rows of a window may be, by their own clocks."""
+        """Return the window that contains all rows of a window by their uncorrected times."""
         margin = self.bound if self.is_skewed else timedelta(0)
         return start and start - margin, stop and stop + margin
 
@@ -368,7 +406,7 @@ class Clocks:
 
         Every row stays on the side of `start` on which it was when the state at `start` was built, whatever the skew
         was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are squeezed
-        beside it, so that they keep their order.
+        beside it (`SQUEEZE`), so that they keep their order.
         """
         if not self.is_skewed:
             return rows
@@ -420,8 +458,8 @@ class Clocks:
         for clock, skew in sorted(self.skew.items(), key=lambda item: _sort_key(item[0])):
             if not self._is_corrected(skew):
                 log.warning(
-                    "%s is %.0f s %s that of most pollers, and at most %.0f s are corrected: the changes that it times"
-                    " have wrong times, and incidents may be wrong",
+                    "%s is %.0f s %s the clock of most pollers, and at most %.0f s are corrected: its changes have"
+                    " wrong times, and incidents may be wrong",
                     clock,
                     abs(skew) / 1e6,
                     "ahead of" if skew > 0 else "behind",

@@ -1,7 +1,6 @@
 """The agreed state of each partition: a vote among the brokers that respond, repeated over time.
 
-Brokers report different views, some late and some wrong. At any time the agreed state of a partition is the one that
-
+Brokers report different views, some late and some wrong. At any time the agreed state of a partition is the state that
 1. is reported by a broker that has a vote: a broker that fails to respond, or responds without topics for the first
    time, has none (`voting_periods`);
 2. belongs to the topic id that most voters report; absence counts as a state, and the newest report breaks a tie.
@@ -34,7 +33,7 @@ NEVER = -(2**63)
 
 
 class Role(IntEnum):
-    """What an input row is. Rows of a partition are sorted by role first."""
+    """The role of an input row. Rows of a partition are sorted by role first."""
 
     AGREED = 0
     """The agreed state before the window."""
@@ -43,7 +42,7 @@ class Role(IntEnum):
     OBSERVATION = 2
     """A change that a broker reported in the window."""
     TOPIC = 3
-    """A topic of which something else changed in the window."""
+    """A topic whose configs changed in the window."""
     UNCHANGED = 4
     """The agreed state of a partition that was not folded."""
 
@@ -86,10 +85,10 @@ class AgreedState:
     row: int
     """An input row that reports the state."""
     since: int
-    """When the vote agreed on it."""
+    """The time of the vote that agreed on it."""
     until: int | None = None
     first_reported_at: int = 0
-    """When the first broker reported it."""
+    """The time of its first report."""
     reported_by: int = -1
     """The broker that reported it first."""
     reports: list[tuple[int, int]] = field(default_factory=list)
@@ -105,11 +104,11 @@ class AgreedState:
     electing: bool = False
     was_electing: bool = False
     out_of_sync: tuple[int, ...] = ()
-    """Replicas out of sync or offline, except those in `adding`."""
+    """Replicas out of sync or offline, except replicas in `adding`."""
     was_out_of_sync: tuple[int, ...] = ()
     was_adding: tuple[int, ...] = ()
     expanded: bool = False
-    """Whether the last change of the replicas added some: if some leave next, the same reassignment ends."""
+    """True if the last change of the replicas added some: if some leave next, the same reassignment ends."""
     was_expanded: bool = False
     topic_id: str | None = None
     """The topic id; None if no broker has reported it."""
@@ -117,11 +116,11 @@ class AgreedState:
     known_id: str | None = None
     """The id of the last topic with this name, up to and including this state; absence keeps it."""
     known: bool = False
-    """Whether the partition has existed, up to and including this state."""
+    """True if the partition has existed, up to and including this state."""
     was_known_id: str | None = None
     was_known: bool = False
     carried: bool = False
-    """Whether the state was agreed before the window."""
+    """True if the state was agreed before the window; events are derived from other states only."""
 
 
 class ColumnValues(Protocol[T_co]):
@@ -165,7 +164,7 @@ class Voters:
         self._voted_until = voted_until
         bounds = {time for _, start, stop in periods for time in (start, stop) if time <= end}
         self.bounds = sorted(bounds)
-        """When a broker gains or loses its vote."""
+        """Times at which a broker gains or loses its vote."""
         self._voters = [
             tuple(sorted({broker for broker, start, stop in periods if start <= time < stop})) for time in self.bounds
         ]
@@ -289,7 +288,7 @@ class _PartitionFold:
         self.observations: dict[int, Observation] = {}
         self.now: AgreedState | None = None
         self.differ = False
-        """Whether brokers report different states."""
+        """True while brokers report different states."""
         self.last = NEVER
         """The time of the last report."""
 

@@ -4,7 +4,7 @@
 the state lasts, with its bucket as the hour. A build replaces the files of the buckets in which states have changed. So
 a new hour adds only what changed in it, and a state that never changes costs nothing more.
 
-Times are those of polls: a state holds from the response that made it the majority's. `first_reported_at` is when the
+Times are times of polls: a state holds from the response that made it the majority's. `first_reported_at` is when the
 first broker reported it; the change itself happened between that and the same broker's response before.
 """
 
@@ -40,7 +40,7 @@ TABLE = GoldTable(
         Column("first_reported_at", "timestamp", "when the first broker reported it", "UTC"),
         Column("reported_by", "int", "the first broker to report it"),
         Column("reports", "array<struct<broker_id:int,at:timestamp>>", "when each broker reported it, earliest first"),
-        Column("under_replicated", "boolean", "a replica is out of sync, except those that a reassignment adds"),
+        Column("under_replicated", "boolean", "a replica is out of sync, and no reassignment adds it"),
         Column("moving", "boolean", "a reassignment adds replicas that are not in sync yet"),
         Column("leaderless", "boolean", "the partition has no leader"),
         Column("electing", "boolean", "no leader, but the epoch of the last one: an election is in progress"),

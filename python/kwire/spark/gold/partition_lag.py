@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STALLED_AFTER = 15_000_000
-"""How long a group must not commit: three times the default of `auto.commit.interval.ms`."""
+"""Minimum time without a commit of a stalled group: three times the default of `auto.commit.interval.ms`."""
 STALLED_GROWTHS = 3
-"""How many times the log must have grown since the last commit."""
+"""Minimum number of polls that saw the log grow since the last commit. Chosen, not measured."""
 LOG_ENDS_KEPT = 240
-"""How many log ends are remembered; of more, every second one of the older half is dropped."""
+"""Maximum number of log ends kept; above it, the older half is downsampled 2:1. Chosen, not measured."""
 
 
 class Event(NamedTuple):
@@ -27,7 +27,7 @@ class Event(NamedTuple):
     Attributes:
         group: the group; None for a log end.
         offset: the committed offset, or the log end.
-        gone: whether the broker no longer reports it.
+        gone: True if the broker no longer reports it.
     """
 
     at: int
@@ -59,7 +59,7 @@ class Stall(NamedTuple):
     Attributes:
         not_before: of a stall, the last time without lag, or the last commit if the group lagged then.
         stalled: False if it continued, or has no committed offset anymore.
-        has_committed: whether a commit was observed; otherwise the offset may be that of an abandoned group.
+        has_committed: True if a commit was observed; otherwise the group may be abandoned.
     """
 
     at: int

@@ -1,8 +1,16 @@
-"""The poller of which the reports about a broker count, where several pollers poll a cluster.
+"""The choice of one poller for each broker, where several pollers poll a cluster.
 
 Two pollers of one broker are not two brokers: with a vote for each, a broker that is polled twice would outvote others,
 and reports that are a poll apart would look like changes. So at any time one poller *leads* each broker, for each kind
 of request (API key), and only its polls and reports count. The others are followers: they confirm or take over.
+
+| state of a poller for a broker | event | next |
+|---|---|---|
+| absent | a poll that is not void (rule 1) | present |
+| present | `PATIENCE` without a poll, or its polls become void | absent |
+| present, follower | it polls more often than any other present poller, or the leader becomes absent | leader |
+| leader | absent, while another poller is present | absent |
+| leader | absent, and so are all others | remains the leader |
 
 1. *A failed poll is evidence against the broker only while no other poller reaches it.* A poller that fails to reach a
    broker before and after another one has received a response was wrong in between. All its polls from its first
@@ -67,7 +75,7 @@ API_KEYS = {
 """The API key of the requests that tables of silver come from; a row of `polls` and `bad_frames` has its own."""
 
 LEADERS = "cluster_id string, broker_id int, api_key int, poller_id string, start bigint, stop bigint"
-"""Who leads a broker in `[start, stop)`; both are null where they are unbounded."""
+"""Schema of leading periods `[start, stop)`; null is unbounded."""
 
 
 class PollResult(NamedTuple):
@@ -184,7 +192,7 @@ def _is_present(periods: Sequence[tuple[float, float]], at: float) -> bool:
 def _usual_interval(polls: Sequence[PollResult]) -> int:
     """Return the logarithm of the usual interval, so that jitter does not decide who leads.
 
-    It is that of the first quarter of all intervals: while a broker is away, pollers wait longer between polls.
+    It is the lower quartile of all intervals: while a broker is away, pollers wait longer between polls.
     """
     gaps = sorted(later.at - earlier.at for earlier, later in pairwise(polls) if later.at > earlier.at)
     return round(log2(gaps[len(gaps) // 4])) if gaps else 0
@@ -274,7 +282,7 @@ def of_leaders(rows: DataFrame, table: str, leaders: DataFrame, clusters: set[st
     Args:
         rows: rows of the table, with its columns `date` or without.
         table: the name of the table.
-        leaders: who leads each broker (`LEADERS`).
+        leaders: the leading periods (`LEADERS`).
         clusters: the clusters that several pollers poll; rows of others all count.
     """
     declared = SILVER_SCHEMAS[table]

@@ -27,7 +27,7 @@ TABLE = GoldTable(
         Column("at", "timestamp", "when the first broker reported the change", "UTC"),
         Column("reported_by", "int", "the first broker"),
         Column("broker_id", "int", "the broker that reported it later"),
-        Column("partitions", "bigint", "partitions of which both reported the change", "partitions"),
+        Column("partitions", "bigint", "partitions whose change both reported", "partitions"),
         Column("lag_ms_min", "double", "the shortest time between the two reports", "ms"),
         Column("lag_ms_mean", "double", "the mean time", "ms"),
         Column("lag_ms_max", "double", "the longest time", "ms"),

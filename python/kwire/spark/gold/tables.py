@@ -20,12 +20,12 @@ class GoldTable(Table):
 
     @property
     def folder(self) -> str:
-        """The folder of the table, relative to that of the pipeline."""
+        """The folder of the table, relative to the folder of the pipeline."""
         return f"gold/{self.name}"
 
     @property
     def layout(self) -> Layout:
-        """How the table is stored."""
+        """The schema with the partition columns."""
         import pyarrow as pa
 
         partition = [pa.field("date", pa.string()), pa.field("hour", pa.int32())]

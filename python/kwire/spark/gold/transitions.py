@@ -51,7 +51,7 @@ RESUMED = {
     "known": "boolean",
     "known_id": "string",
 }
-"""What a fold that continues needs about an agreed state; null in reports."""
+"""Columns with which an incremental fold resumes; null in report rows."""
 
 INPUT = {
     "cluster_id": "string",
@@ -112,8 +112,9 @@ TYPES = {
 """The result of a fold. Times are microseconds; `present` is false where the partition is absent.
 
 Rows with `Role.AGREED` are the agreed states of the partitions that were folded. `partitions_before` is the number of
-partitions of the topic id before the window, `was_partitions_before` that of the topic id before; null for none. Rows
-with other roles are kept for later windows: `Role.LAST_REPORT`, and `Role.UNCHANGED` for partitions not folded.
+partitions of the topic id before the window, `was_partitions_before` the number for the previous topic id; null for
+none. Rows with other roles are kept for later windows: `Role.LAST_REPORT`, and `Role.UNCHANGED` for partitions that
+were not folded.
 """
 
 

@@ -65,7 +65,7 @@ class GoldView:
         return self.snapshot.files(table)
 
     def silver(self, name: str, start: datetime | None = None, stop: datetime | None = None) -> DataFrame:
-        """Read a table of silver with its column `date`, from the day of `start` to that of `stop`, inclusive.
+        """Read a table of silver with its column `date`, from the day of `start` to the day of `stop`, inclusive.
 
         None means the first or the last day. Times are corrected (`clocks`).
         """
@@ -101,7 +101,7 @@ class GoldView:
         return pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in rows)])
 
     def states(self) -> list[datetime]:
-        """Return the hours of which the state of gold is kept, ascending."""
+        """Return the hours that have a kept state, ascending."""
         stamps = {file.partition[AS_OF] for file in self.files("gold/_config_polls")}
         return sorted(datetime.strptime(stamp, STAMP).replace(tzinfo=UTC) for stamp in stamps)
 
@@ -120,9 +120,9 @@ class GoldView:
         """Read the states of partitions since the first one of a day, with the column `as_of`.
 
         Args:
-            hours: the hours of which the state is kept.
+            hours: the hours that have a kept state.
             as_of: the last hour to read.
-            with_first: whether to read the first one, too (`first_states`).
+            with_first: True to read the first one, too (`first_states`).
         """
         first, *later = self._hours_of_day(hours, as_of)
         stamps = {hour.strftime(STAMP) for hour in ([first, *later] if with_first else later)}

@@ -119,7 +119,12 @@ def voting_periods(metadata: DataFrame, start: datetime | None = None) -> DataFr
 
 
 def attribute_unanswered(polls: DataFrame, later_polls: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Fill in the cluster id of unanswered polls and drop those that cannot be attributed.
+    """Fill in the cluster id of unanswered polls, and drop polls that cannot be attributed.
+
+    A broker that is down when recording starts has not reported its cluster id, so silver stores its failed polls with
+    `cluster_id = ''`. Once the same endpoint responds, they are attributed to the cluster that it reports. Failed polls
+    of endpoints that never respond, or that several clusters claim, are dropped. Clusters without an id (kip4) keep
+    `''`, and so do the failed polls of a cluster that has never responded, if no other cluster is known.
 
     Args:
         polls: the polls of the window to build.

@@ -1,8 +1,8 @@
-"""Ingesting captures in the executors: which rows are new, and whether they can be ingested in place.
+"""The ingest of captures in the executors: finding new rows, and ingesting them in place where possible.
 
 Rows that are newer than what their brokers reported last are ingested where they are: the segments are bronze. Other
 rows (the same capture under another path, a clock that was set back, a damaged segment) are left to `Pipeline.ingest`,
-which compares them one by one with what is known.
+which compares them one by one with silver.
 """
 
 from __future__ import annotations

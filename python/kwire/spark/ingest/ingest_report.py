@@ -1,4 +1,4 @@
-"""What an ingest did, for programs and for the lines that `kwire pipeline` prints."""
+"""The report of an ingest, for programs and for the lines that `kwire pipeline` prints."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 
 class ReporterPolls(NamedTuple):
-    """How polls of a broker ended: whether any has a response, and how many have failed since the last one that has."""
+    """The outcome of polls of a broker: whether any has a response, and the number of failures after the last one."""
 
     responded: bool
     failed: int
 
     def followed_by(self, later: ReporterPolls) -> ReporterPolls:
-        """Return how these polls and later ones ended."""
+        """Return the outcome of these polls and later ones."""
         return later if later.responded else ReporterPolls(self.responded, self.failed + later.failed)
 
 
 @dataclass
 class IngestReport:
-    """What an ingest did.
-
+    """The outcome of an ingest.
     Attributes:
         rows: added rows by table.
         late: frames that reopened the day that they belong to.
         repeated: frames that were ingested before.
         damaged: segments of captures that cannot be read, and why.
-        polls: how the new polls of each broker ended, by the key of the broker in the store.
+        polls: the outcome of the new polls of each broker, by its `reporter_key`.
         refused: late frames that are not ingested because bronze lacks other frames of their broker since that day.
         seconds: duration.
     """

@@ -33,28 +33,30 @@ if TYPE_CHECKING:
     from kwire.storage.location import Location
 
 DAYS_KEPT = 8
-"""For how many days the state at their beginning is kept. Later frames cost the whole history of their broker."""
+"""Number of days whose state at their beginning is kept. Later frames cost the whole history of their broker. Chosen,
+not measured."""
 
 RESPONSES_AHEAD = 64
-"""How many responses are searched for the id of the cluster; older clusters do not report one."""
+"""Maximum number of responses searched for the id of the cluster; older clusters do not report one. Chosen."""
 
 FAILED_POLLS_AHEAD = 10_000
-"""How many failed polls are held back at once until a response reports the id of the cluster."""
+"""Maximum number of failed polls held back until a response reports the id of the cluster. Chosen: about three hours of
+polls, 10 MB."""
 
 BATCH_ROWS = 64
-"""After how many rows of bronze the rows of silver are handed to the files."""
+"""Rows of bronze after which the rows of silver are handed to the files. Chosen, not measured."""
 
 NEVER = -(2**63)
 
 
 class IngestTask(NamedTuple):
-    """What every worker gets: the store, and `reporters` and `clusters` of its newest record."""
+    """The task of a worker: the location of the store, and `reporters` and `clusters` of its newest record."""
 
     location: Location
     reporters: dict[str, dict[str, Any]]
     clusters: dict[str, str]
     reference_codec: bool = False
-    """Whether workers may decode without the engine."""
+    """True if workers may decode without the engine."""
 
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
@@ -294,7 +296,7 @@ class _ReporterIngest:
 
         Args:
             row: the row; rows come in the order of their times.
-            to_bronze: whether bronze gets it, as it was recorded.
+            to_bronze: True if bronze gets it, as it was recorded.
         """
         if row.kind == "carried":
             self._apply(row)

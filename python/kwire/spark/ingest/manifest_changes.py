@@ -1,4 +1,4 @@
-"""What the manifest of an ingest says: the change to commit, and the report for the caller."""
+"""From the manifest of an ingest to the change to commit, and to the report for the caller."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def to_change(record: Record, entries: Iterable[ManifestEntry]) -> Change:
 
 
 def oldest(*times: int | None) -> int | None:
-    """Return the oldest of several times in microseconds, without those that are not known."""
+    """Return the oldest of several times in microseconds; None is an unknown time."""
     return min((at for at in times if at is not None), default=None)
 
 

@@ -30,7 +30,7 @@ _PAUSE = 0.2
 
 
 def stream_name(folder: str) -> str:
-    """Return the name of a capture's stream, which is also that of its checkpoint."""
+    """Return the name of a capture's stream and of its checkpoint."""
     return f"capture-{hashlib.sha256(capture_location(folder).encode()).hexdigest()[:16]}"
 
 
@@ -105,7 +105,7 @@ class CaptureStreams:
 
 
 def _wait_for_rows(query: StreamingQuery, rows: int) -> None:
-    """Wait until so many rows are ingested, and raise the error that ended the query before, if any."""
+    """Block until `rows` rows are ingested; raise the query's error if it fails first."""
     # `processAllAvailable` waits for a time without new rows, which may never come while another process captures. So
     # the progress counts too; alone it would not do, since a query without new rows reports none.
     idle = threading.Thread(target=query.processAllAvailable, daemon=True)

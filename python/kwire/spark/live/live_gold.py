@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kwire.spark.sinks.job_metrics import JobMetrics
 
 CONFIRMED = 2
-"""After how many failed polls in a row an outage is an incident."""
+"""Failed polls in a row after which an outage is an incident."""
 
 
 class LiveGold:
@@ -28,7 +28,7 @@ class LiveGold:
 
     Args:
         pipeline: the pipeline.
-        every: seconds from the beginning of a build to that of the next one; a build that takes longer is followed by
+        every: seconds between the beginnings of two builds; a build that takes longer is followed by
             the next one at once.
         publisher: sends the incidents of each build.
         metrics: gets the duration of each build.

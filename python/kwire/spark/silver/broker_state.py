@@ -37,9 +37,9 @@ SilverRow = tuple[Any, ...]
 
 
 class BrokerState:
-    """What one broker has reported.
+    """The reports of one broker.
 
-    Every `apply_...` method takes what a response reports and the time of the poll in microseconds since 1970, appends
+    Every `apply_...` method takes the content of a response and the time of the poll in microseconds since 1970, appends
     rows for the changes, and keeps the new state.
 
     Args:
@@ -99,7 +99,7 @@ class BrokerState:
         """Apply the topics of a response and return how many of them changed.
 
         Args:
-            complete: whether the request was for all topics.
+            complete: True if the request was for all topics.
         """
         self._topics, changes = topic_changes(self._topics, topics, complete=complete)
         changed = 0
@@ -112,7 +112,7 @@ class BrokerState:
         return changed
 
     def _apply_topic(self, at: int, before: Any, after: Any) -> bool:
-        """Add rows for a topic and return whether there were any, besides those for its configs and lag."""
+        """Add rows for a topic, and return whether there were any besides rows for its configs and lag."""
         name = topic_name(after) or ""
         known_id = self._topic_ids.get(name)
         reported = topic_fields(after)

@@ -1,7 +1,7 @@
 """The order of the polls of one broker by one poller, where the poller's clock was set back.
 
 Rows come in the order of their times. If the clock was set back by ten seconds, the polls of the ten seconds after that
-lie between those of the ten seconds before it, and the broker seems to return to its old state and back with every
+lie between the polls of the ten seconds before it, and the broker seems to return to its old state and back with every
 poll. `kwire.client.PollClock` does not let that happen; captures of earlier versions and tables of others have it.
 
 The evidence is the order of requests: a client numbers them (the correlation id), so of two polls the one with the
@@ -18,7 +18,7 @@ lower id was made first, whatever their times say. With A for polls before the s
       -> given up  B does not continue A (pollers without ids in one table, a reconnected client), or more than
                    `MAX_HELD_ROWS` or `MAX_HELD_BYTES` are held: all rows are applied by their times, from here on
 
-Times of B advance at half the speed until they meet the recorded ones, as those of `PollClock`. A clock that was set
+Times of B advance at half the speed until they meet the recorded ones, as in `PollClock`. A clock that was set
 forward looks like a gap between polls and needs no correction.
 """
 

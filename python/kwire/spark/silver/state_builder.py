@@ -37,11 +37,11 @@ METADATA, API_VERSIONS, DESCRIBE_CONFIGS, DESCRIBE_LOG_DIRS, DESCRIBE_CLUSTER = 
 CURRENT_CONFIGS = "settings in force"
 """The `error` of the row of a state that has a broker's current configs. States on disk have it."""
 CONFIG_REQUESTS = 16
-"""How many different DescribeConfigs requests are remembered for a broker."""
+"""Maximum number of different DescribeConfigs requests cached for a broker. Chosen, not measured."""
 INPUT_REQUESTS = 16
-"""How many different requests with the API key of an input are remembered for a broker."""
+"""Maximum number of different requests with the API key of an input cached for a broker. Chosen, not measured."""
 CONTEXT_BYTES = 32
-"""How many bytes before and after an error `bad_frames` has."""
+"""Number of bytes before and after an error that `bad_frames` has. Chosen: enough to see the field."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

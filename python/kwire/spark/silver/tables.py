@@ -1,6 +1,6 @@
 """The tables of silver.
 
-Layout: `OUT/silver/<table>/date=YYYY-MM-DD/*.parquet`, where the date is that of `at` (in `polls` and `bad_frames`, of
+Layout: `OUT/silver/<table>/date=YYYY-MM-DD/*.parquet`, with the date of `at` (in `polls` and `bad_frames`, of
 `polled_at`) in UTC. Rows are only added, except when late frames replace what a broker reported from a day on.
 """
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class JobMetrics:
     """Counts the rows, builds, incidents, and notices of a job.
 
-    Counters start with the job, except for those of incidents and dead letters. These are in ledgers, so they continue
-    after a restart: the metrics are a sink of incidents with a ledger, which counts each outage once.
+    Counters start with the job, except the counters of incidents and dead letters. These are in ledgers, so they
+    continue after a restart: the metrics are a sink of incidents with a ledger, which counts each outage once.
     """
 
     name = "metrics"

@@ -70,7 +70,7 @@ class AlertState(StrEnum):
 
 @dataclass(slots=True)
 class Sending:
-    """A notice of which sending has begun.
+    """A notice that is being sent.
 
     Attributes:
         notice: its values of JSON.
@@ -272,7 +272,7 @@ class Ledger:
 
         Args:
             notice: a notice of `pending`.
-            position: the position of the sink, a value of JSON; that of the first attempt is kept.
+            position: the position of the sink, a value of JSON; the position of the first attempt is kept.
         """
         alert = self._alerts.get(notice.id)
         if alert is None:

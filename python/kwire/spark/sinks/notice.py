@@ -62,7 +62,7 @@ class IncidentNotice:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What identifies the incident, as Alertmanager's labels. `alertname` is Kafka and the kind in camel case.
+        """The identity of the incident, as Alertmanager's labels. `alertname` is Kafka and the kind in camel case.
 
         All notices about an incident have the labels of the first one.
         """

@@ -72,7 +72,7 @@ log = logging.getLogger(__name__)
 
 @runtime_checkable
 class SearchableSink(Protocol):
-    """A sink that can look up what it has received, so that a crash repeats nothing."""
+    """A sink that can look up received notices, so that a crash repeats nothing."""
 
     def position(self) -> Any:
         """Return where the sink keeps the notices that it receives from now on, as a value of JSON.
@@ -251,7 +251,7 @@ class IncidentPublisher:
             thread.open()
 
     def publish(self) -> int:
-        """Send now what the sinks lack, and return the number of notices that they accepted."""
+        """Send all pending notices now, and return the number of notices that the sinks accepted."""
         return sum(thread.publish().accepted for thread in self._threads)
 
     def wake(self) -> None:

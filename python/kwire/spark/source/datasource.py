@@ -3,7 +3,7 @@
     spark.read.format("kwire").load("/captures/prod")
     spark.readStream.format("kwire").option("bootstrap", "broker-1:9092").load("/captures/prod")
 
-The rows are those of bronze (docs/pipeline.md). The options are:
+The rows have the columns of bronze (docs/pipeline.md). The options are:
 
 - `path`: the folder of the capture, or its URI in an object store or HDFS;
 - `fromRow`: number of the first row [default: 0];

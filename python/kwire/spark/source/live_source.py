@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from kwire.client import PolledRequest
 
 PART_SECONDS = 60.0
-"""How often a part of a capture that is uploaded is closed: readers see a poll after at most this time."""
+"""Maximum age in seconds of the open part of a capture that is uploaded: readers see a poll after at most this time."""
 
 UPLOAD_SECONDS = 0.5
-"""How often closed parts are looked for."""
+"""Seconds between two searches for closed parts. Chosen, not measured."""
 
 
 class PolledCluster(NamedTuple):
@@ -80,11 +80,11 @@ class BackgroundPolling:
     Args:
         folder: an absolute path, or a URI, as `capture_location` returns it.
         config: TLS and SASL; None for plaintext.
-        requests: what is polled besides metadata.
-        part_seconds: how often a part is closed and uploaded, if the folder is a URI.
+        requests: requests that are polled besides metadata.
+        part_seconds: seconds after which a part is closed and uploaded, if the folder is a URI.
 
     Attributes:
-        folder: where the capture is written on this machine.
+        folder: the folder of the capture on this machine.
 
     Raises:
         CaptureInUse: another process writes the capture.

@@ -1,4 +1,4 @@
-"""Which rows of a capture `format("kwire")` reads: a time range, clusters, and brokers.
+"""The selection of rows that `format("kwire")` reads from a capture: a time range, clusters, and brokers.
 
 File names have the times of closed segments, so segments outside the range are not opened. Rows of other clusters and
 brokers are dropped before they reach Spark.

@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
     Attributes:
         path: a table, or a file, relative to the store.
-        text: what is wrong, or what the step does.
+        text: the fault, or the action of the step.
         rows: number of rows that are lost, or that the step drops.
     """
 

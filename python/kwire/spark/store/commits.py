@@ -101,7 +101,7 @@ class Store:
 
     Args:
         out: the folder.
-        create: whether to create tables that do not exist.
+        create: True to create tables that do not exist.
 
     Raises:
         NotAStore: `out` is a file, or has no tables and `create` is false.
@@ -267,7 +267,7 @@ class Store:
         return table
 
     def readable_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of `ingests`, newest first, without those of files that cannot be read."""
+        """Return the rows of `ingests` from files that can be read, newest first."""
         import pyarrow as pa
 
         rows: list[dict[str, Any]] = []
@@ -277,7 +277,7 @@ class Store:
         return sorted(rows, key=lambda row: -row["number"])
 
     def record_numbers(self) -> list[int]:
-        """Return the numbers of all records, also of those that were never decided."""
+        """Return the numbers of all records, decided or not."""
         return [_number_of(path) for path, _ in self._records()]
 
     def restore(self, newest: Record, change: Change, lost: Sequence[DataFile]) -> Record:
@@ -363,7 +363,7 @@ class Store:
             raise MissingFiles(self.out, missing)
 
     def _write_rows(self, files: list[DataFile], row: dict[str, Any]) -> tuple[DataFile, list[DataFile]]:
-        """Write a row of `ingests`, together with those of small files if there are many of them."""
+        """Write a row of `ingests`, together with the rows of small files if there are many such files."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -413,7 +413,7 @@ class Store:
         return used
 
     def _records(self) -> list[tuple[str, datetime]]:
-        """Return the paths and times of all records, without those that HDFS is writing: a dot precedes their names."""
+        """Return the paths and times of all complete records: while HDFS writes one, a dot precedes its name."""
         return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
 
     def _rows_of(self, ingests: DeltaTable, since: int | None) -> list[dict[str, Any]]:

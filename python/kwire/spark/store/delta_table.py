@@ -37,7 +37,7 @@ PROPERTIES = {"delta.logRetentionDuration": "interval 30 days", "delta.deletedFi
 
 
 class IncompatibleTable(KwireError, RuntimeError):
-    """The columns of a stored table differ from those that this version of kwire writes."""
+    """The columns of a stored table differ from the columns that this version of kwire writes."""
 
     def __init__(self, uri: str, reason: str) -> None:
         super().__init__(uri, reason)
@@ -57,7 +57,7 @@ def create(uri: str, layout: Layout) -> None:
     """
     table = open_table(uri)
     while table is None:
-        with suppress(CommitFailedError):  # by another process, or by a request of which the answer was lost
+        with suppress(CommitFailedError):  # by another process, or by a request whose answer was lost
             DeltaTable.create(
                 uri,
                 schema=layout.schema,

@@ -23,13 +23,13 @@ TARGET_BYTES = 64 << 20
 """Files of at least a quarter of this size are not merged; merged ones are not much larger than this."""
 
 KEPT = timedelta(days=7)
-"""Default age at which files are deleted after they were merged, replaced, or removed: that of Delta Lake."""
+"""Default age at which files are deleted after they were merged, replaced, or removed: the default of Delta Lake."""
 
 EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
-"""Tables of which every old day can be deleted. The others of silver have the current state, however old it is."""
+"""Event tables: days past retention are deleted. Other tables of silver hold current state and never expire."""
 
 RESUMED = {"silver/partitions", *(f"silver/{name}" for each in INPUTS for name in each.resumed)}
-"""The tables of silver of which gold keeps the state."""
+"""Tables of silver whose state gold keeps: their old days can be deleted once gold has the state after them."""
 
 
 def optimize(store: Store) -> int:
@@ -141,7 +141,7 @@ def expired_files(
 
     Args:
         tables: the files of all tables.
-        incidents: the hours of which the state of gold is kept, and from which each needs incidents.
+        incidents: the hours with a kept state of gold, and the hour from which each diagnoses incidents again.
         first: the first day to keep.
     """
     resumed = _resumed(incidents, first)
@@ -154,7 +154,7 @@ def expired_files(
 
 
 def _resumed(incidents: dict[str, str], first: str) -> str | None:
-    """Return the newest hour before a day of which the state of gold is kept."""
+    """Return the newest hour before a day that has a kept state of gold."""
     return max((stamp for stamp in incidents if stamp < first), default=None)
 
 

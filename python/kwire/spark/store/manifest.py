@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class FileKind(StrEnum):
-    """What a written file holds."""
+    """Kinds of written files."""
 
     SILVER = "silver"
     GOLD = "gold"
@@ -47,11 +47,11 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class ReporterProgress:
-    """How far the frames of a broker are ingested.
+    """Progress of the ingest of a broker's frames.
 
     `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
     `days` the file of the state at the beginning of each day, and `address` the broker and endpoint of `cluster`.
-    `responded` says whether any new poll has a response, and `failed_polls` how many have failed after that one.
+    `responded` is true if any new poll has a response; `failed_polls` is the number of failures after the last one.
     """
 
     key: str
@@ -74,9 +74,9 @@ class DamagedSegment:
 
 @dataclass(frozen=True, slots=True)
 class CaptureProgress:
-    """How far a capture is ingested: the rows from `first` to before `stop`.
+    """Progress of the ingest of a capture: the rows from `first` to before `stop`.
 
-    `in_place` is false if the rows must be ingested one by one like those of a table. `fingerprint` identifies the
+    `in_place` is false if the rows must be ingested one by one like rows of a table. `fingerprint` identifies the
     capture.
     """
 
@@ -130,7 +130,7 @@ def _ddl_type(annotation: Any) -> str:
 _TYPES = {cls: _ddl_type(cls) for cls in _COLUMNS}
 
 MANIFEST = ", ".join(f"{name} {_TYPES[cls]}" for cls, name in _COLUMNS.items())
-"""The schema of a manifest: a column per class of entries, of which one is set in each row."""
+"""The schema of a manifest: a column per class of entries; each row sets one of them."""
 
 
 def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:

@@ -62,7 +62,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table is stored: the schema with partition columns, and those columns."""
+    """The stored form of a table: the schema with partition columns, and the names of these columns."""
 
     schema: pa.Schema
     partition_by: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Layout:
 
 @dataclass
 class Change:
-    """What one commit changes. Tables are named by their folders, such as `silver/polls`.
+    """The change of one commit. Tables are named by their folders, such as `silver/polls`.
 
     Attributes:
         kind: 'ingest', `REOPENING`, 'gold', 'desired', 'optimize', 'expire', or 'repair'.
@@ -80,7 +80,7 @@ class Change:
         added, removed: files by table.
         oldest: the time of the oldest poll that was added, in microseconds; None without polls.
         rows: added rows by table, for `ingests`.
-        data: whether rows change; False if files are only merged.
+        data: True if rows change; False if files are only merged.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class Change:
 
     @property
     def tables(self) -> list[str]:
-        """The tables of which files are added or removed."""
+        """The tables whose files change."""
         return sorted({name for name, files in (*self.added.items(), *self.removed.items()) if files})
 
     def is_empty(self, progress: Progress) -> bool:
@@ -137,7 +137,7 @@ class Progress:
         captures: by folder, the next `row`, the `fingerprint` of the capture, and the `spans` of rows that are bronze
             in place.
         streams: the last batch by the id of the query.
-        gold: what gold contains (`kwire.spark.gold.state`).
+        gold: the progress of gold (`kwire.spark.gold.state`).
         versions: the Delta version by table.
     """
 
@@ -149,7 +149,7 @@ class Progress:
     versions: dict[str, int] = field(default_factory=dict)
 
     def after(self, change: Change, versions: dict[str, int]) -> Progress:
-        """Return the progress after a change; `versions` are those of the tables that it changes."""
+        """Return the progress after a change; `versions` has the Delta versions of the changed tables."""
         return Progress(
             self.reporters | change.reporters,
             self.clusters | change.clusters,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Where a task writes: the store's folder, opened once.
+    """The store's folder as a task writes to it, opened once.
 
     Raises:
         UnsupportedLocation: this machine does not see the folder.

@@ -103,7 +103,7 @@ class Outage:
 
     @property
     def returned_at(self) -> int | None:
-        """When the broker responds and is listed again."""
+        """The time at which the broker responds and is listed again."""
         times = [end for end in self._ends if end is not None]
         return max(times) if len(times) == len(self._ends) else None
 
@@ -353,7 +353,7 @@ def _classify_polled(polls: FailedPolls, noticed: Signal | None, isr_shrunk_at: 
     Args:
         polls: the failed polls.
         noticed: the first leader that moved, else the first missing listing, else None.
-        isr_shrunk_at: when the broker first left an ISR.
+        isr_shrunk_at: the time at which the broker first left an ISR.
     """
     if not {PollFailure.REFUSED, PollFailure.CLOSED, PollFailure.TIMED_OUT} & set(polls.kinds):
         return IncidentKind.BROKER_LOST, "polls fail with errors that do not show whether its process runs"

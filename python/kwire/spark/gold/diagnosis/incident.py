@@ -94,12 +94,12 @@ class Incident:
     kind: IncidentKind
     cause: str
     began_at: int
-    """When the broker that reported the first sign last reported the opposite."""
+    """The time at which the broker that reported the first sign last reported the opposite."""
     first_sign_at: int
     first_sign: Sign
     broker_id: int | None = None
     ended_at: int | None = None
-    """When the last sign ended; None while the incident lasts."""
+    """The end of the last sign; None while the incident lasts."""
     topics: set[str] = field(default_factory=set)
     partitions: PartitionCount = field(default_factory=PartitionCount)
     under_replicated: PartitionCount = field(default_factory=PartitionCount)
@@ -111,7 +111,7 @@ class Incident:
     caused_by: Incident | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     subject: str = ""
-    """What the incident is about besides a broker, such as a group; '' if the broker or topics identify it."""
+    """The subject besides a broker, such as a group; '' if the broker or topics identify the incident."""
 
     def add_sign(self, sign: Sign, at: int) -> None:
         """Record a sign, unless an earlier one of its kind is known."""

@@ -2,7 +2,8 @@
 
 Nothing is known about a cluster while none of its brokers responds, and the cause may be the network of the poller. So
 a total outage is one incident of the cluster, not one for each broker. Endpoints that have never responded have no
-broker id; they count only while no broker is known. A cluster of which one broker is polled has outages of that broker.
+broker id; they count only while no broker is known. If only one broker of a cluster is polled, its outages stay
+outages of that broker.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from kwire.spark.gold.diagnosis.signal import Signals
 
 STILL_POLLED = 2 * 3_600_000_000
-"""How long a broker that has responded counts as polled; its first response of every hour is a signal."""
+"""Microseconds for which a broker that has responded counts as polled: two hours, because its first response of every
+hour is a signal."""
 
 _CAUSE = "no broker responds: the whole cluster is down, or the poller cannot reach it"
 _AWAY_LONGER = "it did not respond for longer than the rest of the cluster"

@@ -18,7 +18,7 @@ NO_BROKER = -1
 
 
 class SignalKind(StrEnum):
-    """What a signal reports. Signals of one time are processed in the order of this enum.
+    """Kinds of signals. Signals of one time are processed in the order of this enum.
 
     The texts say what `broker_id`, `other_broker_id`, and `detail` mean for the kind.
     """
@@ -84,19 +84,19 @@ class SignalKind(StrEnum):
     LOG_DIR_OFFLINE = "log_dir_offline"
     """A log directory of `broker_id` went offline. Detail: `log_dir`, `error_code`, `total_bytes`, `usable_bytes`."""
     LOG_DIR_ONLINE = "log_dir_online"
-    """A log directory of `broker_id` is online again. The detail is that of LOG_DIR_OFFLINE."""
+    """A log directory of `broker_id` is online again. The detail is the same as of LOG_DIR_OFFLINE."""
     DISK_FULL = "disk_full"
-    """The volume of a log directory of `broker_id` became almost full. The detail is that of LOG_DIR_OFFLINE."""
+    """The volume of a log directory of `broker_id` became almost full. The detail is the same as of LOG_DIR_OFFLINE."""
     DISK_FREE = "disk_free"
-    """The volume of a log directory of `broker_id` has space again. The detail is that of LOG_DIR_OFFLINE."""
+    """The volume of a log directory of `broker_id` has space again. The detail is the same as of LOG_DIR_OFFLINE."""
     CONFIG_CONFORMS = "config_conforms"
     """A config equals the desired one again. Detail: `resource_type`, `resource`, `key`, `desired_value`, `value`."""
     CONFIG_DEVIATED = "config_deviated"
-    """A config differs from the desired one. The detail is that of CONFIG_CONFORMS."""
+    """A config differs from the desired one. The detail is the same as of CONFIG_CONFORMS."""
 
 
 class PollFailure(StrEnum):
-    """How a poll failed."""
+    """Kinds of failed polls."""
 
     REFUSED = "refused"
     """Nothing listens at the endpoint."""
@@ -115,7 +115,7 @@ class Signal:
     at: int
     """The response that reported it, or the failed poll."""
     not_before: int | None
-    """When the same broker last reported the opposite; None if it had not reported before."""
+    """The time at which the same broker last reported the opposite; None if it had not reported before."""
     reported_by: int = NO_BROKER
     broker_id: int = NO_BROKER
     """The broker that the signal is about; see `SignalKind`."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class InputState(Protocol):
-    """What one broker has reported in the responses of an input."""
+    """The reports of one broker in the responses of an input."""
 
     def apply(self, at: int, message: Any) -> None:
         """Apply a response, and add rows for what it changes.
@@ -26,7 +26,7 @@ class InputState(Protocol):
         """
 
     def remove_topic(self, at: int, topic: str) -> None:
-        """Add rows for what ends with a topic that the broker no longer lists."""
+        """Add rows for everything that ends with a topic that the broker no longer lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SilverInput:
         api_keys: the API keys of the responses that it reads.
         tables: its tables.
         state: creates the state of a broker from the function that adds rows.
-        resumed: the names of the tables of which gold keeps the state, so that old days are not needed.
+        resumed: the names of the tables whose state gold keeps, so that old days are not needed.
     """
 
     api_keys: frozenset[int]
