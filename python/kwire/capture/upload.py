@@ -107,7 +107,7 @@ class PeriodicUpload:
     last one raises its error.
 
     Args:
-        folder: the capture, which might not exist yet.
+        folder: the capture, which need not exist yet.
         place: a path or URI.
         every: seconds between uploads; without newly closed segments, the place is not asked.
         is_staging: True to delete uploaded segments from the folder.

@@ -159,7 +159,7 @@ def test_skew_beyond_bound_is_warned_about_and_not_corrected(caplog: pytest.LogC
         clocks.warn()
 
     assert not clocks.is_skewed
-    assert "polls broker 2 of cluster 'c' is 1200 s behind that of most pollers, and at most 600 s" in caplog.text
+    assert "polls broker 2 of cluster 'c' is 1200 s behind the clock of most pollers, and at most 600 s" in caplog.text
     assert "the clock of poller 'a' of cluster 'c' is 660 s ahead" in caplog.text
 
 

@@ -171,7 +171,7 @@ def _build(
     end = _last_poll(build)
     if first is None or end is None:
         return
-    # Times so far are those of pollers' clocks; the last known skew tells which hours they are.
+    # These are times of pollers' clocks: the last known skew gives the true hours.
     incidents_since = state.incidents_by_hour(progress)
     skew_by_hour = state.skew_by_hour(progress)
     build.clocks = Clocks(skew_by_hour[max(skew_by_hour)] if skew_by_hour else {}, bound=max_clock_skew)

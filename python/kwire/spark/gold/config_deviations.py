@@ -1,7 +1,6 @@
-"""`config_deviations`: configs that differ from the desired ones, which `kwire.spark.gold.config_deviations` stores.
+"""`config_deviations`: configs that differ from the desired ones, which `set_desired_configs` stores.
 
-Desired configs are those of whole resources: a config that a resource overrides and that the desired ones of the
-resource lack deviates too. A resource that no broker has described yet does not deviate, and neither do configs without
+Desired configs are stated for whole resources: an override that the desired configs of its resource lack deviates too. A resource that no broker has described yet does not deviate, and neither do configs without
 a readable value (sensitive ones).
 """
 

@@ -10,7 +10,7 @@ and what is kept for later windows. A task has one bucket: a group of topics of 
 | `AGREED` | kept state | the agreed state of a partition when the window begins |
 | `LAST_REPORT` | kept state | the last report of one broker about a partition before the window |
 | `OBSERVATION` | silver | a change that a broker reports in the window |
-| `TOPIC` | silver's configs | a topic of which a config changed |
+| `TOPIC` | silver's configs | a topic with a changed config |
 | `UNCHANGED` | output only | the agreed state of a partition that was not folded |
 
 **The kept state** of an hour is the first state of that day plus all later ones up to the hour. The first one has all

@@ -91,8 +91,7 @@ class LateFrames:
         report.repeated = sum(file.rows for file in late) - report.late - refused_rows
         if not progress:
             return
-        # Both the files of earlier ingests and those of this one have rows that are now written again: keep the rows of
-        # other brokers.
+        # Files of earlier ingests and of this one have rows that are now written again: keep the rows of other brokers.
         changed = {reporter.key: reopened[reporter.key] for reporter in progress}
         first_day = min(state["day"] for state in changed.values())
         replaced = {f"silver/{name}": self._files_since(f"silver/{name}", first_day) for name in SILVER_SCHEMAS}

@@ -39,8 +39,8 @@ SilverRow = tuple[Any, ...]
 class BrokerState:
     """The reports of one broker.
 
-    Every `apply_...` method takes the content of a response and the time of the poll in microseconds since 1970, appends
-    rows for the changes, and keeps the new state.
+    Every `apply_...` method takes the content of a response and the time of the poll in microseconds since 1970,
+    appends rows for the changes, and keeps the new state.
 
     Args:
         reporter: the reporting broker (`reporter_of`).

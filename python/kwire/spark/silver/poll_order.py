@@ -12,7 +12,7 @@ lower id was made first, whatever their times say. With A for polls before the s
                A     B     A     B     A     B        A     B     B
 
     in order    a row is applied when the next `LOOK_AHEAD` ones are known
-      -> held   the id of one of these lies between those of the last row and of this one: this one is a first B
+      -> held   the id of one of these lies between the ids of the last row and of this one: this one is a first B
     held        rows are kept until no A has come for `LAST_POLLS` intervals
       -> in order  B begins where A ends: A is applied, then B, with times after A
       -> given up  B does not continue A (pollers without ids in one table, a reconnected client), or more than

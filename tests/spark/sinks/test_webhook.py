@@ -1,0 +1,166 @@
+"""Webhooks get each notice in the form of Alertmanager, and never show their credentials."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+from base64 import b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire.spark.sinks.publisher import LONGEST_PAUSE, Round, SinkDelivery
+from kwire.spark.sinks.webhook import WebhookSink
+from tests.spark.sinks.alerts import LONG_AGO, delivery_to, incident
+from tests.spark.webhook import Webhook
+
+if TYPE_CHECKING:
+    pass
+
+
+def test_webhook_gets_form_of_alertmanager(webhook: Webhook) -> None:
+    row = incident(10, ended=60)
+
+    WebhookSink(webhook.url).send(IncidentNotice(NoticeStatus.RESOLVED, row))
+
+    [body] = webhook.bodies
+    [alert] = body["alerts"]
+    assert (body["version"], body["status"]) == ("4", "resolved")
+    assert body["groupLabels"] == {"incident_id": row["incident_id"]}
+    assert alert["labels"] == {
+        "alertname": "KafkaBrokerKilled",
+        "incident_id": row["incident_id"],
+        "cluster_id": "c",
+        "kind": "broker_killed",
+        "broker_id": "2",
+    }
+    assert (alert["startsAt"], alert["endsAt"]) == ("2026-11-21T14:00:10Z", "2026-11-21T14:01:00Z")
+    assert alert["annotations"]["summary"] == "Kafka cluster c: broker killed (broker 2)"
+    assert alert["annotations"]["under_replicated"] == "7"
+
+
+def test_failed_webhook_is_named_without_its_token(webhook: Webhook) -> None:
+    webhook.status = 503
+
+    with pytest.raises(SinkFailed, match=r"127\.0\.0\.1 did not accept an incident: HTTP status 503") as failure:
+        WebhookSink(webhook.url).send(IncidentNotice(NoticeStatus.FIRING, incident(10)))
+    assert "secret" not in str(failure.value)
+    with pytest.raises(ValueError, match="expected the URL of a webhook"):
+        WebhookSink("file:///etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "is_final", "may_have_arrived", "retry_after"),
+    [
+        (422, {}, True, False, 0),
+        (404, {"Retry-After": "5"}, True, False, 0),
+        (302, {"Location": "/elsewhere"}, True, False, 0),
+        (401, {}, False, False, 0),
+        (403, {}, False, False, 0),
+        (408, {}, False, False, 0),
+        (429, {"Retry-After": "7"}, False, False, 7),
+        (429, {"Retry-After": "soon"}, False, False, 0),
+        (503, {"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, False, True, LONGEST_PAUSE),
+        (503, {"Retry-After": "Thu, 01 Jan 1998 00:00:00 GMT"}, False, True, 0),
+        (500, {}, False, True, 0),
+    ],
+)
+def test_answers_of_webhook_are_final_or_not(
+    webhook: Webhook, status: int, headers: dict[str, str], is_final: bool, may_have_arrived: bool, retry_after: float
+) -> None:
+    webhook.status, webhook.headers = status, headers
+
+    with pytest.raises(SinkFailed) as failure:
+        WebhookSink(webhook.url).send(IncidentNotice(NoticeStatus.FIRING, incident(10)))
+    assert (failure.value.is_final, failure.value.may_have_arrived) == (is_final, may_have_arrived)
+    assert min(failure.value.retry_after, LONGEST_PAUSE) == retry_after
+
+
+def test_webhook_that_answers_slowly_has_a_deadline_for_the_whole_exchange(webhook: Webhook) -> None:
+    webhook.status = 0
+
+    with pytest.raises(SinkFailed, match=r"no answer within 0\.5 s") as failure:
+        WebhookSink(webhook.url, timeout=0.5).send(IncidentNotice(NoticeStatus.FIRING, incident(10)))
+    assert failure.value.may_have_arrived
+
+
+def test_webhook_that_accepts_no_connection_has_not_received_the_notice() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+    with pytest.raises(SinkFailed) as failure:
+        WebhookSink(f"http://127.0.0.1:{port}/").send(IncidentNotice(NoticeStatus.FIRING, incident(10)))
+    assert not failure.value.may_have_arrived
+
+
+def test_credentials_of_url_are_sent_and_never_shown(webhook: Webhook) -> None:
+    address = webhook.url.removeprefix("http://")
+    sink = WebhookSink(f"http://us%3Aer:p%40ss@{address}")
+    sink.send(IncidentNotice(NoticeStatus.FIRING, incident(10)))
+
+    assert webhook.authorization == f"Basic {b64encode(b'us:er:p@ss').decode()}"
+    assert sink.name == WebhookSink(webhook.url).name  # a new password does not begin a new ledger
+    webhook.status = 401
+    with pytest.raises(SinkFailed) as failure:
+        sink.send(IncidentNotice(NoticeStatus.FIRING, incident(10)))
+    assert "p@ss" not in repr(failure.value)
+    assert "ss" not in repr(vars(sink))
+    for url in (f"http://user:p#ss@{address}", f"http://user:pass@{address} x", "http://user:pass@host:99999/"):
+        with pytest.raises(ValueError, match="expected the URL of a webhook") as error:
+            WebhookSink(url)
+        assert error.value.__cause__ is None
+
+
+def send_and_die(url: str, out: str, row: dict[str, Any]) -> None:
+    """Send a notice, and be killed before the ledger is written."""
+
+    class Killed(WebhookSink):
+        def send(self, notice: IncidentNotice) -> None:
+            super().send(notice)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    SinkDelivery(out, Killed(url), LONG_AGO).publish(lambda _: [row])
+
+
+def test_notice_after_kill_has_same_bytes_and_all_notices_same_labels(webhook: Webhook, tmp_path: Path) -> None:
+    """Gold has another diagnosis, and thus another id, when the next process sends the notice again."""
+    first = incident(10, kind="broker_lost")
+    now = incident(8, kind="broker_killed", ended=60)
+    process = multiprocessing.get_context("spawn").Process(
+        target=send_and_die, args=(webhook.url, str(tmp_path), first)
+    )
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
+
+    delivery = delivery_to(WebhookSink(webhook.url), tmp_path)
+    rounds = [delivery.publish(lambda _: [now]).accepted for _ in range(3)]
+
+    assert rounds == [1, 1, 0]
+    (firing, repeated), (resolved,) = webhook.contents.values()
+    assert firing == repeated
+    firing_alert, resolved_alert = (json.loads(content)["alerts"][0] for content in (firing, resolved))
+    assert resolved_alert["status"] == "resolved"
+    for name in ("labels", "fingerprint"):
+        assert resolved_alert[name] == firing_alert[name]
+    assert resolved_alert["annotations"]["summary"] == "Kafka cluster c: broker killed (broker 2)"
+
+
+@pytest.mark.parametrize(("status", "statuses"), [(500, ["firing", "resolved"]), (429, ["resolved"])])
+def test_failed_notice_is_repeated_only_if_it_may_have_arrived(
+    webhook: Webhook, tmp_path: Path, status: int, statuses: list[str]
+) -> None:
+    delivery = delivery_to(WebhookSink(webhook.url), tmp_path)
+    webhook.status = status
+    assert delivery.publish(lambda _: [incident(10)]) == Round(0, 1)
+    webhook.status = 200
+
+    while delivery.publish(lambda _: [incident(10, ended=60)]).accepted:
+        pass
+
+    assert [body["status"] for body in webhook.bodies] == statuses
