@@ -76,19 +76,19 @@ def read(
     emitted = _EmittedFrames()
     earlier: dict[RequestKey, pa.Table] = {}
     started = since is None
-    found = segments(folder)
-    if not (found or _is_open(folder)):
+    listed = segments(folder)
+    if not (listed or _is_open(folder)):
         raise NotACapture(folder, "the folder is not a capture")
-    for segment in _overlapping(found, since, until):
-        in_force, own = _split(_sort(_load(segment)), since, until)
+    for segment in _overlapping(listed, since, until):
+        effective, own = _split(_sort(_load(segment)), since, until)
         if not started:
-            for index, key in enumerate(_request_keys(in_force)):
-                earlier[key] = in_force.slice(index, 1)
+            for index, key in enumerate(_request_keys(effective)):
+                earlier[key] = effective.slice(index, 1)
         if started:
-            yield from emitted.as_carried(in_force)
+            yield from emitted.as_carried(effective)
         elif own.num_rows:
             started = True
-            yield from emitted.as_carried(_sort(pa.concat_tables(earlier.values())) if earlier else in_force)
+            yield from emitted.as_carried(_sort(pa.concat_tables(earlier.values())) if earlier else effective)
         emitted.add(own.filter(pc.equal(own.column("kind"), RowKind.FULL.value)))
         yield from own.to_batches(max_chunksize=BATCH_ROWS)
     if not started and earlier:

@@ -91,8 +91,8 @@ def _cluster_id_in(row: Row, decoded: dict[object, tuple[bytes, str | None]]) ->
     if row.frame is None:
         return None
     body = row.frame[4:]
-    known = decoded.get(row.request_key)
-    if known is None or known[0] != body:
-        known = body, getattr(decode_row(row), "cluster_id", None)
-        decoded[row.request_key] = known
-    return known[1]
+    last_decoded = decoded.get(row.request_key)
+    if last_decoded is None or last_decoded[0] != body:
+        last_decoded = body, getattr(decode_row(row), "cluster_id", None)
+        decoded[row.request_key] = last_decoded
+    return last_decoded[1]

@@ -192,8 +192,8 @@ def _read_batch(message: pa.Message) -> pa.RecordBatch:
         ValueError: the checksum does not match, or Arrow finds an invalid value.
     """
     metadata = memoryview(message.metadata)
-    found = int.from_bytes(metadata[-_CHECKSUM:], "little")
-    if found != crc32(message.body, crc32(metadata[:-_CHECKSUM])):
+    checksum = int.from_bytes(metadata[-_CHECKSUM:], "little")
+    if checksum != crc32(message.body, crc32(metadata[:-_CHECKSUM])):
         raise ValueError("checksum mismatch")
     batch = pa.ipc.read_record_batch(message, SCHEMA)
     batch.validate(full=True)

@@ -48,16 +48,16 @@ def upload(folder: str, place: str) -> int:
         Path(target.native).mkdir(parents=True, exist_ok=True)
     with suppress(NotACapture):  # the first upload
         uploaded = segments(place)
-    known = {segment.path.name for segment in uploaded}
+    uploaded_names = {segment.path.name for segment in uploaded}
     own = [segment for segment in segments(folder) if segment.is_closed]
-    wanted = [segment for segment in own if segment.path.name not in known]
+    missing = [segment for segment in own if segment.path.name not in uploaded_names]
     names = {segment.path.name for segment in own}
     for segment in uploaded:
-        if wanted and segment.first_row >= wanted[0].first_row and segment.path.name not in names:
+        if missing and segment.first_row >= missing[0].first_row and segment.path.name not in names:
             raise UploadConflict(place, segment.path.name)
-    for segment in wanted:
+    for segment in missing:
         _copy(segment.path, files, target)
-    return len(wanted)
+    return len(missing)
 
 
 def continue_uploaded(folder: str, place: str) -> None:

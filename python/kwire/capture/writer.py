@@ -259,8 +259,8 @@ class Capture:
                 return
             self._settle()
             self._closed = True
-            for each in self._open:
-                self._flusher.finish(each.tail)
+            for open_segment in self._open:
+                self._flusher.finish(open_segment.tail)
             self._flusher.stop()
             try:
                 self._lock.save_number(self._next_row)

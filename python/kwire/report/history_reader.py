@@ -120,12 +120,12 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
 
 def _cluster_ids(polls: pa.Table) -> list[str]:
     """Return the ids of the clusters; unanswered polls count only if no poll has a cluster id."""
-    found: list[str] = sorted(pc.unique(polls["cluster_id"]).to_pylist())
-    if found[:1] == [""] and len(found) > 1:
+    cluster_ids: list[str] = sorted(pc.unique(polls["cluster_id"]).to_pylist())
+    if cluster_ids[:1] == [""] and len(cluster_ids) > 1:
         unattributed = polls.filter(pc.equal(polls["cluster_id"], ""))
         if pc.all(pc.equal(unattributed["kind"], "error")).as_py():
-            return found[1:]
-    return found
+            return cluster_ids[1:]
+    return cluster_ids
 
 
 def _read_polls(history: ClusterHistory, polls: pa.Table) -> dict[int, BrokerHistory]:
@@ -308,8 +308,8 @@ def _read_isr_events(history: ClusterHistory, snapshot: Snapshot) -> None:
     history.isr_changes_of_topics = _count_by_topic(table)
 
 
-def _most_frequent(table: pa.Table, wanted: list[tuple[Any, str]]) -> tuple[list[dict[str, Any]], int]:
-    grouped = table.group_by(["topic", "partition"]).aggregate(wanted)
+def _most_frequent(table: pa.Table, aggregates: list[tuple[Any, str]]) -> tuple[list[dict[str, Any]], int]:
+    grouped = table.group_by(["topic", "partition"]).aggregate(aggregates)
     ordered = grouped.sort_by([("count_all", "descending"), ("topic", "ascending"), ("partition", "ascending")])
     return ordered.slice(0, LONGEST_LISTS).to_pylist(), grouped.num_rows
 
@@ -355,10 +355,10 @@ def _rows(
     dataset = snapshot.dataset(f"gold/{name}")
     if dataset is None:
         return []
-    wanted = _within(began, history.began if ends is None else None, history.ended, history.cluster_id)
+    condition = _within(began, history.began if ends is None else None, history.ended, history.cluster_id)
     if ends is not None:
-        wanted &= pc.field(ends).is_null() | (pc.field(ends) >= _timestamp(history.began))
-    rows: list[dict[str, Any]] = dataset.to_table(filter=wanted).to_pylist()
+        condition &= pc.field(ends).is_null() | (pc.field(ends) >= _timestamp(history.began))
+    rows: list[dict[str, Any]] = dataset.to_table(filter=condition).to_pylist()
     return rows
 
 
@@ -370,14 +370,14 @@ def _snapshot(folder: Path | str) -> Snapshot:
 
 
 def _within(column: str, since: int | None, until: int | None, cluster_id: str | None = None) -> pc.Expression:
-    wanted = pc.field(column).is_valid()
+    condition = pc.field(column).is_valid()
     if cluster_id is not None:
-        wanted &= pc.field("cluster_id") == cluster_id
+        condition &= pc.field("cluster_id") == cluster_id
     if since is not None:
-        wanted &= pc.field(column) >= _timestamp(since)
+        condition &= pc.field(column) >= _timestamp(since)
     if until is not None:
-        wanted &= pc.field(column) <= _timestamp(until)
-    return wanted
+        condition &= pc.field(column) <= _timestamp(until)
+    return condition
 
 
 def _timestamp(micros: int) -> pa.Scalar:

@@ -157,7 +157,7 @@ def _file(environment: Environment, name: str) -> str:
 def _shown_cluster(history: ClusterHistory) -> ShownCluster:
     began, ended = utc_time(history.began), utc_time(history.ended)
     same_day = format_date(history.began) == format_date(history.ended)
-    found = stories(history)
+    all_stories = stories(history)
     has_chart = bool(history.partitions or history.incidents)
     return ShownCluster(
         history,
@@ -171,8 +171,8 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
         sorted(sorted(history.brokers, key=lambda each: -_priority(each))[:BROKERS_SHOWN], key=lambda each: each.id),
         max((max(each.leaders, each.leaders_fair) for each in history.brokers), default=0) or 1,
         next((each.leaders_fair for each in history.brokers if each.leaders_fair), 0),
-        latest_stories(found, STORIES_SHOWN),
-        max(0, len(found) - STORIES_SHOWN),
+        latest_stories(all_stories, STORIES_SHOWN),
+        max(0, len(all_stories) - STORIES_SHOWN),
         "now" if history.unreachable_since is None else "before",
     )
 

@@ -68,15 +68,15 @@ def stories(history: ClusterHistory) -> list[Story]:
     totals = _totals(history)
     for topic in totals:
         topics.setdefault(topic, [])
-    found = [_story(f"broker {broker}", brokers[broker], [], history) for broker in sorted(brokers)]
-    found += [_story(f"topic {topic}", topics[topic], totals.get(topic, []), history) for topic in sorted(topics)]
-    return found
+    all_stories = [_story(f"broker {broker}", brokers[broker], [], history) for broker in sorted(brokers)]
+    all_stories += [_story(f"topic {topic}", topics[topic], totals.get(topic, []), history) for topic in sorted(topics)]
+    return all_stories
 
 
-def latest_stories(found: Iterable[Story], count: int) -> list[Story]:
+def latest_stories(all_stories: Iterable[Story], limit: int) -> list[Story]:
     """Return the `limit` stories with the latest events, in their order."""
-    numbered = sorted(enumerate(found), key=lambda each: -each[1].latest)
-    return [story for _, story in sorted(numbered[:count], key=lambda each: each[0])]
+    numbered = sorted(enumerate(all_stories), key=lambda each: -each[1].latest)
+    return [story for _, story in sorted(numbered[:limit], key=lambda each: each[0])]
 
 
 def _brokers_of(incident: ReportedIncident) -> list[int]:
@@ -97,12 +97,12 @@ def _named(partitions: list[int]) -> str:
 
 def _totals(history: ClusterHistory) -> dict[str, list[str]]:
     """Return sentences without a time, by topic."""
-    found: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for topic, moves in history.moves_of_topics.items():
-        found.setdefault(topic, []).append(f"leaders moved {pluralize(moves, 'time')}")
+        sentences.setdefault(topic, []).append(f"leaders moved {pluralize(moves, 'time')}")
     for topic, changes in history.isr_changes_of_topics.items():
-        found.setdefault(topic, []).append(f"ISRs changed {pluralize(changes, 'time')}")
-    return found
+        sentences.setdefault(topic, []).append(f"ISRs changed {pluralize(changes, 'time')}")
+    return sentences
 
 
 def _story(subject: str, events: list[_Event], totals: list[str], history: ClusterHistory) -> Story:

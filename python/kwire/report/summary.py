@@ -75,11 +75,11 @@ def _unreachable_cluster(history: ClusterHistory, since: int) -> ClusterSummary:
     cause = "The whole cluster is down, or the poller cannot reach it."
     if not history.partitions:
         return ClusterSummary(Level.CRITICAL, headline, (cause,))
-    known = (
+    last_known = (
         f"{format_number(history.partitions)} partitions of {pluralize(history.topics, 'topic')} were reported before"
     )
     return ClusterSummary(
-        Level.CRITICAL, headline, (cause, f"{known}. Leaders, ISRs, and counts on this page are from that time.")
+        Level.CRITICAL, headline, (cause, f"{last_known}. Leaders, ISRs, and counts on this page are from that time.")
     )
 
 

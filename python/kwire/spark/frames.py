@@ -54,24 +54,24 @@ def decode_frames(
         NoSuchRows: the message does not have the array.
         ValueError: a kept column has the name of a decoded one.
     """
-    known = version if isinstance(version, int) else max(cls.versions)
-    decoded = spark_compatible(pa.schema(columns_schema(cls, version=known, rows=rows)))
+    layout_version = version if isinstance(version, int) else max(cls.versions)
+    decoded = spark_compatible(pa.schema(columns_schema(cls, version=layout_version, rows=rows)))
     decoded = decoded.remove(decoded.get_field_index("frame"))
-    kept = [name for name in frames.columns if name != frame] if keep is None else list(keep)
-    if clashes := sorted(set(kept) & set(decoded.names)):
+    kept_names = [name for name in frames.columns if name != frame] if keep is None else list(keep)
+    if clashes := sorted(set(kept_names) & set(decoded.names)):
         raise ValueError(
             f"columns {', '.join(clashes)} are in both the frames and the message: rename or exclude them (keep=)"
         )
-    given = frames.select(f.col(frame).cast("binary").alias("__frame"), *kept)
+    selected = frames.select(f.col(frame).cast("binary").alias("__frame"), *kept_names)
     if isinstance(version, str):
-        given = frames.select(
-            f.col(frame).cast("binary").alias("__frame"), *kept, f.col(version).cast("int").alias("__version")
+        selected = frames.select(
+            f.col(frame).cast("binary").alias("__frame"), *kept_names, f.col(version).cast("int").alias("__version")
         )
-    types = StructType([StructField(name, frames.schema[name].dataType) for name in kept])
+    types = StructType([StructField(name, frames.schema[name].dataType) for name in kept_names])
     schema = StructType([*types.fields, *from_arrow_schema(decoded).fields])
     use_driver_python(frames.sparkSession)
-    task = FrameDecoding(cls, version if isinstance(version, int) else None, rows, header, tuple(kept), decoded)
-    return given.mapInArrow(task.run, schema)
+    task = FrameDecoding(cls, version if isinstance(version, int) else None, rows, header, tuple(kept_names), decoded)
+    return selected.mapInArrow(task.run, schema)
 
 
 class FrameDecoding:
@@ -83,14 +83,14 @@ class FrameDecoding:
         version: int | None,
         rows: str,
         header: bool,
-        kept: tuple[str, ...],
+        kept_names: tuple[str, ...],
         decoded: pa.Schema,
     ) -> None:
         self._cls = cls
         self._version = version
         self._rows = rows
         self._header = header
-        self._kept = kept
+        self._kept = kept_names
         self._decoded = decoded
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,12 +115,14 @@ class FrameDecoding:
     def _decode_piece(self, batch: pa.RecordBatch, version: int | None) -> pa.RecordBatch:
         frames = batch.column(0)
         if version is None or version not in self._cls.versions:
-            found = _undecoded(frames, self._decoded, UNSUPPORTED)
+            decoded_rows = _undecoded(frames, self._decoded, UNSUPPORTED)
         else:
-            found = pa.record_batch(columns(self._cls, frames, version=version, rows=self._rows, header=self._header))
-        index = found.column("frame")
+            decoded_rows = pa.record_batch(
+                columns(self._cls, frames, version=version, rows=self._rows, header=self._header)
+            )
+        index = decoded_rows.column("frame")
         arrays = [batch.column(name).take(index) for name in self._kept]
-        arrays += [_cast(found.column(field.name), field.type) for field in self._decoded]
+        arrays += [_cast(decoded_rows.column(field.name), field.type) for field in self._decoded]
         return pa.RecordBatch.from_arrays(arrays, names=[*self._kept, *self._decoded.names])
 
 
@@ -130,12 +132,12 @@ PIECE_BYTES = 4 << 20
 
 def _pieces(frames: pa.Array) -> Iterator[tuple[int, int]]:
     sizes = pc.fill_null(pc.binary_length(frames), 0).to_pylist()
-    start = held = 0
+    start = piece_size = 0
     for place, size in enumerate(sizes):
-        if held and held + size > PIECE_BYTES:
+        if piece_size and piece_size + size > PIECE_BYTES:
             yield start, place
-            start, held = place, 0
-        held += size
+            start, piece_size = place, 0
+        piece_size += size
     yield start, len(sizes)
 
 

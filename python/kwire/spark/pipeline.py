@@ -144,8 +144,8 @@ class Pipeline:
             segments(path)  # raises NotACapture
 
         def run(record: Record) -> list[ManifestEntry] | None:
-            known = [(path, record.progress.captures.get(path, {})) for path in paths]
-            captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in known]
+            progress_by_path = [(path, record.progress.captures.get(path, {})) for path in paths]
+            captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in progress_by_path]
             plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
             entries = self._run(plan.mapInArrow(CaptureTask(self._task(record)).ingest, MANIFEST))
             if len(paths) > 1 and share_a_reporter(entries):

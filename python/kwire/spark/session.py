@@ -105,10 +105,10 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
         spark: the session.
         size: bytes of the compressed files that the queries read.
     """
-    known = str(spark.conf.get(SHUFFLE_PARTITIONS))
-    wanted = max(FEWEST_PARTITIONS, -(-size // PARTITION_BYTES))
+    configured = str(spark.conf.get(SHUFFLE_PARTITIONS))
+    needed = max(FEWEST_PARTITIONS, -(-size // PARTITION_BYTES))
     settings = {
-        SHUFFLE_PARTITIONS: str(min(int(known), wanted)),
+        SHUFFLE_PARTITIONS: str(min(int(configured), needed)),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         TIME_ZONE: "UTC",

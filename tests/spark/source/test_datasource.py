@@ -54,7 +54,7 @@ def test_rows_are_selected_by_number(spark: SparkSession, capture: Path) -> None
 
 
 @pytest.mark.parametrize("start", [0, 1, 17, 120, 299])
-def test_read_begins_with_rows_in_force(capture: Path, start: int) -> None:
+def test_read_begins_with_effective_rows(capture: Path, start: int) -> None:
     read = [
         row
         for part in plan_partitions(str(capture), start, 300, begins=True)

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import re
-import signal
 import time
 import warnings
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwire.cli.options import command_config_option, load_command_config, require
 from kwire.cli.parameter_types import Duration, FiniteRange
+from kwire.cli.pipeline_inputs import check_inputs, read_desired, read_recording
+from kwire.cli.pipeline_streams import (
+    SinkOptions,
+    Streaming,
+    ingest_cluster,
+    print_result,
+    start_live_gold,
+    stream_captures,
+)
 from kwire.cli.polled_input_options import polled_input_options
 from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
     from typing import TypeAlias
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from kwire.client import ConnectionConfig, PolledRequest
-    from kwire.spark.ingest.ingest_report import IngestReport
-    from kwire.spark.live.live_gold import LiveGold
-    from kwire.spark.pipeline import Pipeline
-    from kwire.spark.sinks.job_metrics import JobMetrics
-    from kwire.spark.source.live_source import BackgroundPolling
     from kwire.spark.store.commits import Store
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
 _SECONDS = FiniteRange(min=0, min_open=True)
-_POLL_SECONDS = 10.0
-"""Seconds for which a cluster is polled without `--stream` and `--seconds`."""
 
 
 class _Age(click.ParamType[timedelta]):
@@ -52,23 +52,6 @@ class _Age(click.ParamType[timedelta]):
 
 
 _AGE = _Age()
-
-
-class _Streaming(NamedTuple):
-    every: float
-    seconds: float | None
-    gold: LiveGold | None
-    metrics: JobMetrics | None
-
-
-class _Sinks(NamedTuple):
-    """The sinks of incidents: URLs, `module:function`, topics of `kafka`, and the address of the metrics."""
-
-    webhooks: tuple[str, ...]
-    callables: tuple[str, ...]
-    topic: str | None
-    kafka: str | None
-    metrics: str | None
 
 
 _out_option = click.option("--out", required=True, metavar="OUT", help="The folder or URI of the tables.")
@@ -198,7 +181,7 @@ def ingest(
         raise click.UsageError("--command-config needs --bootstrap")
     if any(intervals.values()) and not bootstrap:
         raise click.UsageError(f"{', '.join(map(_option, INPUTS))} need --bootstrap")
-    sinks = _Sinks(webhooks, callables, topic, kafka, metrics)
+    sinks = SinkOptions(webhooks, callables, topic, kafka, metrics)
     if any(sinks) and gold_every is None:
         raise click.UsageError("--notify, --notify-call, --notify-topic, and --metrics need --gold-every")
     if gold_every is not None and not stream:
@@ -210,9 +193,9 @@ def ingest(
         require("prometheus_client", "node")
     if topic:
         require("confluent_kafka", "kafka")
-    wanted = _read_desired(desired)
+    desired_configs = read_desired(desired)
     config = None if command_config is None else load_command_config(command_config).connection
-    _check(out, recordings, captures, bootstrap)
+    check_inputs(out, recordings, captures, bootstrap)
     from kwire.spark.gold.config_deviations import set_desired_configs
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.store.maintenance import KEPT
@@ -221,21 +204,21 @@ def ingest(
     with _spark_session() as spark:
         skew = timedelta(seconds=max_clock_skew)
         tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT)
-        for cluster_id, configs in wanted.items():
-            _print("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
-        streaming = _Streaming(every, seconds, *_live_gold(tables, gold_every, sinks)) if stream else None
+        for cluster_id, configs in desired_configs.items():
+            print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
+        streaming = Streaming(every, seconds, *start_live_gold(tables, gold_every, sinks)) if stream else None
         if bootstrap:
-            _ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
+            ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
         elif streaming:
-            _stream(tables, captures, streaming)
+            stream_captures(tables, captures, streaming)
         elif captures:
-            _print("silver", tables.ingest_capture(*captures))
+            print_result("silver", tables.ingest_capture(*captures))
         for path in recordings:
-            _print(path, tables.ingest(_read_recording(spark, path)))
+            print_result(path, tables.ingest(read_recording(spark, path)))
         if gold:
             tables.gold()
-            _print("gold", "up to date")
-        _print("done", f"{time.monotonic() - started:.1f} s in total")
+            print_result("gold", "up to date")
+        print_result("done", f"{time.monotonic() - started:.1f} s in total")
     return 0
 
 
@@ -250,7 +233,7 @@ def gold(out: str, max_clock_skew: float) -> int:
 
     with _spark_session() as spark:
         Pipeline(spark, store.out, max_clock_skew=timedelta(seconds=max_clock_skew)).gold()
-    _print("gold", "up to date")
+    print_result("gold", "up to date")
     return 0
 
 
@@ -261,7 +244,7 @@ def optimize(out: str) -> int:
     store = _open_store(out)
     from kwire.spark.store import maintenance
 
-    _print("optimize", f"{maintenance.optimize(store):,} files fewer")
+    print_result("optimize", f"{maintenance.optimize(store):,} files fewer")
     return 0
 
 
@@ -276,7 +259,7 @@ def vacuum(out: str, keep: timedelta) -> int:
     store = _open_store(out)
     from kwire.spark.store import maintenance
 
-    _print("vacuum", f"{maintenance.vacuum(store, keep):,} files deleted")
+    print_result("vacuum", f"{maintenance.vacuum(store, keep):,} files deleted")
     return 0
 
 
@@ -288,7 +271,7 @@ def expire(out: str, keep: timedelta) -> int:
     store = _open_store(out)
     from kwire.spark.store import maintenance
 
-    _print("expire", f"{maintenance.expire(store, keep):,} files removed")
+    print_result("expire", f"{maintenance.expire(store, keep):,} files removed")
     return 0
 
 
@@ -305,7 +288,7 @@ def check(out: str) -> int:
     findings = store_check.check(store)
     for finding in findings:
         print(finding)
-    _print("check", f"{len(findings):,} faults" if findings else "the store is whole")
+    print_result("check", f"{len(findings):,} faults" if findings else "the store is whole")
     return 6 if findings else 0
 
 
@@ -325,7 +308,7 @@ def repair(out: str, execute: bool) -> int:
     for step in steps:
         print(step)
     done = "the store is whole" if execute or not steps else "nothing was changed: run it with --execute"
-    _print("repair", done)
+    print_result("repair", done)
     return 0
 
 
@@ -363,29 +346,6 @@ def _open_store(out: str) -> Store:
         raise click.BadParameter(str(error), param_hint="--out") from None
 
 
-def _read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
-    """Return the desired configs of clusters, of texts like `CLUSTER_ID=FILE`."""
-    from kwire.client.admin import ConfigResource, ConfigResourceType
-    from kwire.verbs.changes import InvalidArgument
-    from kwire.verbs.configs.apply import read_configs
-
-    def resource_of(resource: ConfigResource) -> tuple[str, str]:
-        is_default = resource.type is ConfigResourceType.BROKER and not resource.name
-        return ("cluster", "") if is_default else (resource.type.singular, resource.name)
-
-    found: dict[str, DesiredConfigs] = {}
-    for text in texts:
-        cluster_id, separator, file = text.rpartition("=")
-        if not separator:
-            raise click.BadParameter(f"expected CLUSTER_ID=FILE, got {text!r}", param_hint="--desired")
-        try:
-            configs = read_configs(Path(file))
-        except InvalidArgument as error:
-            raise click.BadParameter(str(error), param_hint="--desired") from None
-        found[cluster_id] = {resource_of(resource): values for resource, values in configs.items()}
-    return found
-
-
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
@@ -398,182 +358,8 @@ def _print_sinks(out: str) -> None:
         ledger = Ledger(out, sink, None)
         counts = {state.value: count for state, count in sorted(ledger.alert_counts.items())}
         counts |= {"not accepted yet": ledger.failed, "dead letters": ledger.dead_letter_count}
-        _print(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
+        print_result(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
         for letter in ledger.dead_letters:
             incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"
-            _print("  dead letter", f"{letter.at} {incident}: {letter.reason!r} after {letter.attempts:,} attempts")
-
-
-def _ingest_cluster(
-    tables: Pipeline,
-    bootstrap: str,
-    config: ConnectionConfig | None,
-    interval: float,
-    requests: Sequence[PolledRequest],
-    seconds: float | None,
-    streaming: _Streaming | None,
-) -> None:
-    """Poll a cluster and ingest its responses.
-
-    Raises:
-        NoBrokerResponded: every poll failed.
-    """
-    from kwire.spark.source.live_source import capturing
-    from kwire.storage.location import Location
-
-    folder = f"{Location.parse(tables.out).native}/capture"
-    with capturing(bootstrap, folder, interval, config, requests) as polling:
-        if polling.folder != folder:
-            _print("capture", f"{polling.folder}, uploaded to {folder}")
-        if streaming:
-            if not polling.wait_until_readable(streaming.seconds):
-                polling.stop()
-            _stream(tables, [folder], streaming, polling)
-        else:
-            polling.wait(seconds or _POLL_SECONDS)
-    if not streaming:
-        _print("silver", tables.ingest_capture(folder))
-        polling.check_responded()
-
-
-def _stream(
-    tables: Pipeline, folders: Sequence[str], streaming: _Streaming, polling: BackgroundPolling | None = None
-) -> None:
-    """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
-    from kwire.spark.live.capture_streams import CaptureStreams
-
-    # Spark's handler cancels all jobs, so the batch in progress would fail instead of being finished.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def report(added: IngestReport) -> None:
-        if streaming.metrics is not None:
-            streaming.metrics.add_report(added)
-        if streaming.gold is not None:
-            streaming.gold.add_report(added)
-        _print_new(added)
-
-    def check() -> None:
-        if polling is not None:
-            polling.check()
-        if streaming.gold is not None:
-            streaming.gold.build_if_due()
-
-    try:
-        streams = CaptureStreams(tables, folders, streaming.every, report)
-        try:
-            streams.wait(streaming.seconds, check)
-        except KeyboardInterrupt:
-            _print("stream", "interrupted")
-        if polling is not None:
-            polling.stop()
-        streams.finish()
-        if streaming.gold is not None:
-            streaming.gold.build()
-    finally:
-        if streaming.gold is not None:
-            streaming.gold.close()
-
-
-def _live_gold(
-    tables: Pipeline, every: float | None, sinks: _Sinks
-) -> tuple[LiveGold, JobMetrics | None] | tuple[None, None]:
-    """Return what builds gold during a stream and publishes incidents, and the metrics of the job, if wanted."""
-    if every is None:
-        return None, None
-    from kwire.spark.live.live_gold import LiveGold
-    from kwire.spark.sinks import IncidentPublisher, IncidentSink
-    from kwire.spark.sinks.sink import load_callable
-    from kwire.spark.sinks.webhook import WebhookSink
-
-    found: list[IncidentSink] = []
-    try:
-        found += [WebhookSink(url) for url in sinks.webhooks]
-        found += [load_callable(text) for text in sinks.callables]
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if sinks.topic and sinks.kafka:
-        from kwire.spark.sinks.kafka_topic import KafkaTopicSink
-
-        found.append(KafkaTopicSink(sinks.kafka, sinks.topic))
-    metrics = _serve_metrics(sinks.metrics) if sinks.metrics else None
-    return LiveGold(tables, every, IncidentPublisher(tables, found, metrics), metrics), metrics
-
-
-def _serve_metrics(address: str) -> JobMetrics:
-    from kwire.protocol import Endpoint
-    from kwire.spark.sinks.job_metrics import JobMetrics
-
-    endpoint = Endpoint.parse(address)
-    metrics = JobMetrics()
-    port, _ = metrics.serve(endpoint.host, endpoint.port)
-    _print("metrics", f"http://{endpoint.host}:{port}/metrics")
-    return metrics
-
-
-def _print_new(report: IngestReport) -> None:
-    if report.rows:
-        _print("silver", report)
-
-
-def _print(what: str, result: object) -> None:
-    print(f"{what}: {result}", flush=True)
-
-
-def _read_recording(spark: SparkSession, path: str) -> DataFrame:
-    from pyspark.errors import AnalysisException
-
-    try:
-        return spark.read.parquet(path)
-    except AnalysisException as error:
-        raise click.BadParameter(str(error).splitlines()[0], param_hint="--recording") from None
-
-
-# Checks that need no Spark session
-
-
-def _check(out: str, recordings: Sequence[str], captures: Sequence[str], bootstrap: str | None) -> None:
-    """Check files, folders, and addresses on this machine before Spark starts.
-
-    Raises:
-        BadParameter: the value of an option is invalid.
-    """
-    from kwire.capture import segments
-    from kwire.errors import KwireError
-    from kwire.protocol import Endpoint
-    from kwire.spark.store.commits import Store
-
-    option = "--recording"
-    try:
-        for path in recordings:
-            _check_recording(path)
-        option = "--capture"
-        for folder in captures:
-            segments(folder)
-        option = "--bootstrap"
-        if bootstrap:
-            Endpoint.parse_all(bootstrap)
-        option = "--out"
-        Store(out)  # last, since it creates the folder
-    except (KwireError, OSError, ValueError) as error:
-        raise click.BadParameter(str(error), param_hint=option) from None
-
-
-def _check_recording(path: str) -> None:
-    """Check a local file. Spark resolves patterns and other file systems, also behind a plain path in spark-submit."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from kwire.spark.session import started_by_spark_submit
-    from kwire.storage.location import Location
-
-    if path.startswith("file:"):
-        path = Location.parse(path, any_name=True).native
-    if "://" in path or any(sign in path for sign in "*?[{") or started_by_spark_submit():
-        return
-    if not Path(path).exists():
-        raise ValueError(f"{path} does not exist")
-    if Path(path).is_file():
-        try:
-            pq.read_schema(path)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{path} is not a Parquet file: {error}".splitlines()[0]) from error
+            attempts = f"after {letter.attempts:,} attempts"
+            print_result("  dead letter", f"{letter.at} {incident}: {letter.reason!r} {attempts}")

@@ -121,8 +121,8 @@ def _topic_usage(sizes: DataFrame) -> DataFrame:
 
 def _level() -> Expression:
     """Return 'full' or 'free'; null between the two bounds, and where the space is not known."""
-    known = (f.col("change") == "set") & (f.col("total_bytes") > 0) & (f.col("usable_bytes") >= 0)
-    usable = f.when(known, f.col("usable_bytes") / f.col("total_bytes"))
+    is_measured = (f.col("change") == "set") & (f.col("total_bytes") > 0) & (f.col("usable_bytes") >= 0)
+    usable = f.when(is_measured, f.col("usable_bytes") / f.col("total_bytes"))
     return f.when(usable < FULL_BELOW, "full").when(usable > FREE_ABOVE, "free").when(f.col("change") == "gone", "free")
 
 
@@ -133,8 +133,8 @@ def _last_reports(rows: DataFrame) -> DataFrame:
     marked = rows.select(
         "*", f.max("at").over(by_directory).alias("last_at"), f.max(level_at).over(by_directory).alias("level_at")
     )
-    wanted = (f.col("at") == f.col("last_at")) | (f.col("at") == f.col("level_at"))
-    return marked.where(wanted).drop("last_at", "level_at").coalesce(1)
+    is_needed = (f.col("at") == f.col("last_at")) | (f.col("at") == f.col("level_at"))
+    return marked.where(is_needed).drop("last_at", "level_at").coalesce(1)
 
 
 def _signals(rows: DataFrame) -> DataFrame:
@@ -142,6 +142,8 @@ def _signals(rows: DataFrame) -> DataFrame:
 
     The first report about a directory has no signal, unless it is offline or full.
     """
+    # Compare each report with the one before. A report without sizes keeps the level, and so does one between the two
+    # thresholds (`_level`), so a disk at the threshold does not alternate.
     order = Window.partitionBy(*_KEY).orderBy("at")
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
     offline = (f.col("change") == "set") & (f.col("error_code") != 0)
@@ -152,6 +154,7 @@ def _signals(rows: DataFrame) -> DataFrame:
         f.coalesce(f.last("level", ignorenulls=True).over(earlier), f.lit("free")).alias("was_level"),
         f.lag("at").over(order).alias("not_before"),
     )
+    # A report may change both: two signals.
     offline_kind = f.when(
         f.col("offline") != f.col("was_offline"),
         f.when(f.col("offline"), SignalKind.LOG_DIR_OFFLINE.value).otherwise(SignalKind.LOG_DIR_ONLINE.value),
@@ -160,8 +163,8 @@ def _signals(rows: DataFrame) -> DataFrame:
         f.col("level") != f.col("was_level"),
         f.when(f.col("level") == "full", SignalKind.DISK_FULL.value).otherwise(SignalKind.DISK_FREE.value),
     )
-    found = states.withColumn("kind", f.explode(f.array_compact(f.array(offline_kind, full_kind))))
-    return found.select(
+    signalled = states.withColumn("kind", f.explode(f.array_compact(f.array(offline_kind, full_kind))))
+    return signalled.select(
         *signal_columns(
             kind=f.col("kind"),
             at=f.col("at"),

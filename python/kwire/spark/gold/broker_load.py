@@ -96,7 +96,7 @@ def _loads(steps: pa.Table) -> pa.Table:
         return TABLE.arrow.empty_table()
     start, end = rows[0]["start"], rows[0]["end"]
     hours = range(start // HOUR * HOUR, end + 1, HOUR)
-    found = []
+    counts_by_hour = []
     for broker_id, of_broker in groupby(rows, key=lambda row: row["broker_id"]):
         queue = deque(of_broker)
         now = {"leads": 0, "holds": 0}
@@ -115,10 +115,10 @@ def _loads(steps: pa.Table) -> pa.Table:
             length = max(last - first, 1)
             loads = {name: at_start[name] + rest[name] / length for name in now}
             if any(loads.values()):
-                found.append((hour, broker_id, loads, dict(now)))
+                counts_by_hour.append((hour, broker_id, loads, dict(now)))
     fair: dict[int, dict[str, float]] = {}
     for hour in hours:
-        here = [loads for at, _, loads, _ in found if at == hour]
+        here = [loads for at, _, loads, _ in counts_by_hour if at == hour]
         fair[hour] = {name: sum(loads[name] for loads in here) / max(len(here), 1) for name in ("leads", "holds")}
     table = [
         {
@@ -132,6 +132,6 @@ def _loads(steps: pa.Table) -> pa.Table:
             "leader_share": loads["leads"] / fair[hour]["leads"] if fair[hour]["leads"] else None,
             "replica_share": loads["holds"] / fair[hour]["holds"] if fair[hour]["holds"] else None,
         }
-        for hour, broker_id, loads, now in found
+        for hour, broker_id, loads, now in counts_by_hour
     ]
     return pa.Table.from_pylist(table, schema=TABLE.arrow)

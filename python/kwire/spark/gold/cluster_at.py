@@ -51,14 +51,14 @@ def _agreed(view: GoldView, as_of: datetime) -> DataFrame:
 
 
 def _reported(view: GoldView, as_of: datetime, broker_id: int) -> DataFrame:
-    kept = max((hour for hour in view.states() if hour <= as_of), default=None)
-    partitions = view.silver("partitions", kept, as_of).where(f.col("broker_id") == broker_id)
-    before, exactly = days.between(partitions, "at", kept, as_of), partitions.where(f.col("at") == f.lit(as_of))
+    state_hour = max((hour for hour in view.states() if hour <= as_of), default=None)
+    partitions = view.silver("partitions", state_hour, as_of).where(f.col("broker_id") == broker_id)
+    before, exactly = days.between(partitions, "at", state_hour, as_of), partitions.where(f.col("at") == f.lit(as_of))
     observations = transitions.observations(before.unionByName(exactly))
-    if kept is not None:
+    if state_hour is not None:
         is_report = (f.col("role") == int(Role.LAST_REPORT)) & (f.col("broker_id") == broker_id)
-        known = view.partition_states(view.states(), kept, with_first=True).where(is_report)
-        observations = known.drop("as_of").unionByName(observations)
+        last_reports = view.partition_states(view.states(), state_hour, with_first=True).where(is_report)
+        observations = last_reports.drop("as_of").unionByName(observations)
     rows = transitions.last_reports(observations).where("present")
     # Silver ignores a first empty response, but it is what the broker reported.
     polls = view.silver("polls", None, as_of).where(

@@ -96,8 +96,8 @@ def polls_for_next_window(config_polls: DataFrame, as_of: datetime) -> DataFrame
         f.min("polled_at").over(by_broker).alias("first"),
         f.max(f.when(~in_progress, f.col("polled_at"))).over(by_broker).alias("before"),
     )
-    wanted = in_progress | (f.col("polled_at") == f.col("first")) | f.col("polled_at").eqNullSafe(f.col("before"))
-    return rows.where(wanted).drop("first", "before").distinct()
+    is_needed = in_progress | (f.col("polled_at") == f.col("first")) | f.col("polled_at").eqNullSafe(f.col("before"))
+    return rows.where(is_needed).drop("first", "before").distinct()
 
 
 def changes(configs: DataFrame, config_polls: DataFrame) -> DataFrame:
@@ -137,8 +137,8 @@ def _first_reports(rows: DataFrame, config_polls: DataFrame) -> DataFrame:
         .withColumn("before", f.lag(value).over(order))
         .withColumn("reported_before", f.lag("at").over(order))
     )
-    known = f.col("reported_before").isNotNull() | (f.col("resource_type") == "cluster") | f.col("described")
-    changed = rows.where(f.col("described") & known & ~f.col("now").eqNullSafe(f.col("before")))
+    was_known = f.col("reported_before").isNotNull() | (f.col("resource_type") == "cluster") | f.col("described")
+    changed = rows.where(f.col("described") & was_known & ~f.col("now").eqNullSafe(f.col("before")))
     by_broker = Window.partitionBy("cluster_id", "broker_id").orderBy(f.unix_micros("polled_at"))
     # The round before reported the old value.
     earlier = config_polls.select(

@@ -1,7 +1,8 @@
 """`config_deviations`: configs that differ from the desired ones, which `set_desired_configs` stores.
 
-Desired configs are stated for whole resources: an override that the desired configs of its resource lack deviates too. A resource that no broker has described yet does not deviate, and neither do configs without
-a readable value (sensitive ones).
+Desired configs are stated for whole resources: an override that the desired configs of its resource lack deviates too.
+A resource that no broker has described yet does not deviate, and neither do configs without a readable value (sensitive
+ones).
 """
 
 from __future__ import annotations
@@ -172,8 +173,8 @@ def _deviations(configs: DataFrame, desired: DataFrame) -> DataFrame:
         "now.value",
         "now.source",
     ).unionByName(ended.unionByName(set_at).withColumn("desired", f.lit(True)))
-    found = events.groupBy(*_KEY).applyInArrow(_fold, _FOUND)
-    return found.select(
+    folded = events.groupBy(*_KEY).applyInArrow(_fold, _FOUND)
+    return folded.select(
         *_KEY,
         "key",
         "desired_value",
@@ -220,9 +221,9 @@ def _signals(deviations: DataFrame) -> DataFrame:
     began = f.when(~f.col("valid_from").eqNullSafe(f.col("before")), _sign(SignalKind.CONFIG_DEVIATED, "valid_from"))
     continued = f.col("valid_to").isNull() | f.col("valid_to").eqNullSafe(f.col("after"))
     ended = f.when(~continued, _sign(SignalKind.CONFIG_CONFORMS, "valid_to"))
-    seen = rows.withColumn("sign", f.explode(f.array_compact(f.array(began, ended))))
+    signalled = rows.withColumn("sign", f.explode(f.array_compact(f.array(began, ended))))
     detail = {name: f.col(name) for name in ("resource_type", "resource", "key", "desired_value", "value")}
-    return seen.select(*signal_columns(kind=f.col("sign.kind"), at=f.col("sign.at"), detail=detail))
+    return signalled.select(*signal_columns(kind=f.col("sign.kind"), at=f.col("sign.at"), detail=detail))
 
 
 def _sign(kind: SignalKind, at: str) -> Any:
@@ -233,7 +234,7 @@ Resource = tuple[str, str]
 """The resource type of silver's `configs` ('topic', 'broker', or 'cluster'), and its name ('' for 'cluster')."""
 
 
-def set_desired_configs(out: str, cluster_id: str, wanted: Mapping[Resource, Mapping[str, str]]) -> int:
+def set_desired_configs(out: str, cluster_id: str, desired: Mapping[Resource, Mapping[str, str]]) -> int:
     """Replace the desired configs of a cluster, and return how many have changed.
 
     The next build of gold that has new polls compares them.
@@ -241,7 +242,7 @@ def set_desired_configs(out: str, cluster_id: str, wanted: Mapping[Resource, Map
     Args:
         out: the folder or URI of the pipeline.
         cluster_id: the cluster; '' for a cluster without an id.
-        wanted: the desired values by resource and config. Resources that are not in it are not compared.
+        desired: the desired values by resource and config. Resources that are not in it are not compared.
 
     Raises:
         NotAStore: `out` is a file.
@@ -249,17 +250,17 @@ def set_desired_configs(out: str, cluster_id: str, wanted: Mapping[Resource, Map
     """
     store = Store(out)
     store.create({DESIRED.folder: DESIRED.layout})
-    return store.transact(lambda record: _replace(store, record, cluster_id, wanted))
+    return store.transact(lambda record: _replace(store, record, cluster_id, desired))
 
 
-def _replace(store: Store, record: Record, cluster_id: str, wanted: Mapping[Resource, Mapping[str, str]]) -> int:
+def _replace(store: Store, record: Record, cluster_id: str, desired: Mapping[Resource, Mapping[str, str]]) -> int:
     import pyarrow as pa
 
     snapshot = Snapshot(store.location, record.number, record.progress.versions)
     stored = snapshot.dataset(DESIRED.folder)
     rows: list[dict[str, Any]] = [] if stored is None else stored.to_table(columns=DESIRED.names).to_pylist()
     now = datetime.now(UTC)
-    new = {(*resource, key): value for resource, values in wanted.items() for key, value in values.items()}
+    new = {(*resource, key): value for resource, values in desired.items() for key, value in values.items()}
     changed = 0
     for row in rows:
         if row["cluster_id"] == cluster_id and row["valid_to"] is None:

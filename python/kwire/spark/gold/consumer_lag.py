@@ -141,21 +141,21 @@ class _Fold:
 
     def _of_partition(self, events: list[Event]) -> list[dict[str, Any]]:
         lag = PartitionLag()
-        found: list[dict[str, Any]] = []
-        kept: list[Event] | None = None
+        rows: list[dict[str, Any]] = []
+        kept_events: list[Event] | None = None
         for event in events:
-            if kept is None and self.as_of is not None and event.at >= self.as_of:
-                kept = lag.kept_events()
-            found += [_row(each) for each in lag.apply(event) if self.start is None or each.at >= self.start]
+            if kept_events is None and self.as_of is not None and event.at >= self.as_of:
+                kept_events = lag.kept_events()
+            rows += [_row(each) for each in lag.apply(event) if self.start is None or each.at >= self.start]
         if self.as_of is not None:
-            found += [_kept_row(event) for event in (lag.kept_events() if kept is None else kept)]
-        return found
+            rows += [_kept_row(event) for event in (lag.kept_events() if kept_events is None else kept_events)]
+        return rows
 
 
-def _row(found: Any) -> dict[str, Any]:
-    row: dict[str, Any] = found._asdict()
+def _row(sample: Any) -> dict[str, Any]:
+    row: dict[str, Any] = sample._asdict()
     row["at_us"] = row.pop("at")
-    if isinstance(found, LagSample):
+    if isinstance(sample, LagSample):
         return {"output": _SAMPLE, "offset": row.pop("committed_offset"), **row}
     return {"output": _STALL, "broker_id": row.pop("reported_by"), **row}
 
@@ -188,14 +188,16 @@ def _stall_signals(stalls: DataFrame, groups: DataFrame) -> DataFrame:
     states = groups.where("change = 'set'").select(
         "cluster_id", "group", "state", f.unix_micros("at").alias("state_since")
     )
-    known = f.col("state_since") <= f.col("at_us")
+    is_current = f.col("state_since") <= f.col("at_us")
     key = ["cluster_id", "at_us", "group", "stalled", "broker_id"]
+    # The state of the group at the time of the stall: the newest one that was reported by then.
     by_partition = stalls.join(f.broadcast(states), ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
     stalled = by_partition.agg(
-        f.max_by(f.when(known, f.col("state")), f.when(known, f.col("state_since"))).alias("state"),
+        f.max_by(f.when(is_current, f.col("state")), f.when(is_current, f.col("state_since"))).alias("state"),
         f.max("not_before").alias("not_before"),
         f.max("has_committed").alias("has_committed"),
     )
+    # A group without members that was never seen to commit was abandoned before polling began: it has not stalled.
     abandoned = f.coalesce(f.col("state").isin(*WITHOUT_MEMBERS), f.lit(False)) & ~f.col("has_committed")
     summed = (
         stalled.where(~abandoned)

@@ -71,15 +71,15 @@ def incidents(signals: DataFrame) -> DataFrame:
     return signals.groupBy("cluster_id").applyInArrow(_diagnose, TABLE.ddl)
 
 
-def _diagnose(seen: pa.Table) -> pa.Table:
+def _diagnose(signals: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for name in ("at", "not_before"):
-        micros = pc.cast(pc.cast(seen.column(name), pa.timestamp("us", "UTC")), pa.int64())
-        seen = seen.set_column(seen.schema.get_field_index(name), name, micros)
-    cluster_id = seen.column("cluster_id")[0].as_py()
-    found = diagnose(
+        micros = pc.cast(pc.cast(signals.column(name), pa.timestamp("us", "UTC")), pa.int64())
+        signals = signals.set_column(signals.schema.get_field_index(name), name, micros)
+    cluster_id = signals.column("cluster_id")[0].as_py()
+    diagnosed = diagnose(
         Signal(
             kind=SignalKind(row["kind"]),
             at=row["at"],
@@ -93,11 +93,11 @@ def _diagnose(seen: pa.Table) -> pa.Table:
             topics=tuple(row["topics"] or ()),
             detail=dict(row["detail"] or ()),
         )
-        for row in seen.select(
-            [name for name in seen.column_names if name not in {"cluster_id", "date", "hour"}]
+        for row in signals.select(
+            [name for name in signals.column_names if name not in {"cluster_id", "date", "hour"}]
         ).to_pylist()
     )
-    return pa.Table.from_pylist([_row(incident, cluster_id) for incident in found], schema=TABLE.arrow)
+    return pa.Table.from_pylist([_row(incident, cluster_id) for incident in diagnosed], schema=TABLE.arrow)
 
 
 def _row(incident: Incident, cluster_id: str) -> dict[str, Any]:

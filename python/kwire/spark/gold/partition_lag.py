@@ -116,23 +116,29 @@ class PartitionLag:
                 yield Stall(event.at, group, not_before, True, position.before is not None, event.broker_id)
 
     def _apply_commit(self, group: str, event: Event) -> Iterator[LagSample | Stall]:
-        known = self._positions.get(group)
-        if known is not None and known.commit.offset == event.offset:  # reported by a new coordinator
-            known.commit = known.commit._replace(broker_id=event.broker_id)
+        position_before = self._positions.get(group)
+        if (
+            position_before is not None and position_before.commit.offset == event.offset
+        ):  # reported by a new coordinator
+            position_before.commit = position_before.commit._replace(broker_id=event.broker_id)
             return
-        position = self._positions[group] = _Position(event, None if known is None else known.commit)
-        if known is not None and known.stalled:
-            yield Stall(event.at, group, known.commit.at, False, True, event.broker_id)
+        position = self._positions[group] = _Position(
+            event, None if position_before is None else position_before.commit
+        )
+        if position_before is not None and position_before.stalled:
+            yield Stall(event.at, group, position_before.commit.at, False, True, event.broker_id)
         if self._ends:
             yield self._sample(group, position, event)
 
     def _remove_group(self, group: str, event: Event) -> Iterator[Stall]:
-        known = self._positions.get(group)
-        if known is None or known.commit.broker_id != event.broker_id:  # the group has another coordinator
+        position_before = self._positions.get(group)
+        if (
+            position_before is None or position_before.commit.broker_id != event.broker_id
+        ):  # the group has another coordinator
             return
         del self._positions[group]
-        if known.stalled:
-            yield Stall(event.at, group, known.commit.at, False, True, event.broker_id)
+        if position_before.stalled:
+            yield Stall(event.at, group, position_before.commit.at, False, True, event.broker_id)
 
     def _stalled_since(self, position: _Position) -> int | None:
         """Return `Stall.not_before` if the group has stalled; else None."""

@@ -144,6 +144,7 @@ def _signal(
 
 def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
     """Return appeared and vanished partitions by topic, with their time in microseconds as column `us`."""
+    # 1. A partition appears or vanishes if it was absent or of another topic before.
     changed = agreed.where(~f.col("carried") & ~f.coalesce(same_topic, f.lit(False)))
     appeared = changed.where("present").select(
         "cluster_id",
@@ -171,6 +172,7 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
         f.lit(-1).alias("change"),
         _hour_of_agreement(),
     )
+    # 2. One signal for all partitions of a topic that one broker reported first at one time.
     summed = (
         appeared.unionByName(vanished)
         .groupBy("cluster_id", "kind", "reported_by", "first_reported_at", "topic", "id", FILED_AT)
@@ -182,6 +184,8 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
             f.sum("change").alias("change"),
         )
     )
+    # 3. The number of partitions before the signal distinguishes a new topic from added partitions: the number before
+    #    the window (`older`), and the earlier signals of the window.
     of_topic = Window.partitionBy("cluster_id", "topic", "id").orderBy(
         FILED_AT, "first_reported_at", "kind", "reported_by"
     )
@@ -211,6 +215,7 @@ def _topic_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
 
 def _partition_signals(agreed: DataFrame, same_topic: Expression) -> DataFrame:
     """Return the other changes of partitions, summed up, with their time in microseconds as column `us`."""
+    # One row for each fact about one partition, then one signal for equal facts of one broker and time.
     facts = agreed.where(~f.col("carried")).select(
         "cluster_id",
         "reported_by",

@@ -153,10 +153,10 @@ def changed_topics(configs: DataFrame) -> DataFrame:
 
 
 def _input(rows: DataFrame) -> DataFrame:
-    known = set(rows.columns)
+    present_columns = set(rows.columns)
     return rows.select(
         *(
-            f.col(name).cast(type) if name in known else f.lit(None).cast(type).alias(name)
+            f.col(name).cast(type) if name in present_columns else f.lit(None).cast(type).alias(name)
             for name, type in INPUT.items()
         )
     )
@@ -181,8 +181,8 @@ def is_same_topic() -> Expression:
 def to_keep(folded: DataFrame, as_of: int) -> DataFrame:
     """Return the rows that later windows need (`INPUT`), from the result of a `fold` that kept the state at `as_of`."""
     role, since, until = f.col("role"), f.col("since"), f.col("until")
-    held = (role != int(Role.AGREED)) | ((since < as_of) & (until.isNull() | (until >= as_of)))
-    rows = folded.where(held).withColumnRenamed("since", "at")
+    is_needed = (role != int(Role.AGREED)) | ((since < as_of) & (until.isNull() | (until >= as_of)))
+    rows = folded.where(is_needed).withColumnRenamed("since", "at")
     rows = rows.withColumn("reports", f.filter("reports", lambda report: report["at"] < as_of))
     return rows.withColumn("role", f.when(role == int(Role.UNCHANGED), int(Role.AGREED)).otherwise(role)).select(*INPUT)
 
@@ -190,5 +190,5 @@ def to_keep(folded: DataFrame, as_of: int) -> DataFrame:
 def last_reports(observations: DataFrame) -> DataFrame:
     """Return each broker's last report about each partition."""
     last = f.max_by(f.struct(*observations.columns), f.struct("at", "present"))
-    kept = observations.groupBy("cluster_id", "broker_id", "topic", "partition").agg(last.alias("last"))
-    return kept.select("last.*")
+    last_rows = observations.groupBy("cluster_id", "broker_id", "topic", "partition").agg(last.alias("last"))
+    return last_rows.select("last.*")

@@ -96,8 +96,8 @@ class GoldView:
         """Read columns of a small table in the driver, from the day of `since` on and rows without an end."""
         folder = self.snapshot.location.child(table.folder).files()
         schema = pa.schema([table.arrow.field(name) for name in columns])
-        found = (file for file in self.files(table.folder) if days.is_between(file.partition["date"], since, None))
-        rows = (pq.read_table(file.path, columns=list(columns), filesystem=folder, partitioning=None) for file in found)
+        files = (file for file in self.files(table.folder) if days.is_between(file.partition["date"], since, None))
+        rows = (pq.read_table(file.path, columns=list(columns), filesystem=folder, partitioning=None) for file in files)
         return pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in rows)])
 
     def states(self) -> list[datetime]:
@@ -133,18 +133,18 @@ class GoldView:
     def first_states(self, hours: Iterable[datetime], as_of: datetime) -> dict[int, list[str]]:
         """Return the files of the first state of a day by bucket."""
         stamp = self._hours_of_day(hours, as_of)[0].strftime(STAMP)
-        found: dict[int, list[str]] = {}
+        paths: dict[int, list[str]] = {}
         for file in self.files(PARTITION_STATES):
             if file.partition[AS_OF] == stamp:
-                found.setdefault(int(file.partition[BUCKET]), []).append(f"{PARTITION_STATES}/{file.path}")
-        return found
+                paths.setdefault(int(file.partition[BUCKET]), []).append(f"{PARTITION_STATES}/{file.path}")
+        return paths
 
     @staticmethod
     def _hours_of_day(hours: Iterable[datetime], as_of: datetime) -> list[datetime]:
         return sorted(hour for hour in hours if hour.date() == as_of.date() and hour <= as_of)
 
-    def _read(self, table: str, schema: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
-        files = filter(wanted, self.files(table))
+    def _read(self, table: str, schema: str, selects: Callable[[DataFile], bool]) -> DataFrame:
+        files = filter(selects, self.files(table))
         return read_files(self.spark, self.snapshot.location, table, files, schema)
 
 
@@ -243,8 +243,8 @@ class GoldBuild(GoldView):
         rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
         rows = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id") if complete else rows.coalesce(1)
         task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
-        kept = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
-        self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: kept, rows.mapInArrow(task.run, MANIFEST)))
+        others = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
+        self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
 
     def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
         """Write a part of the state at the beginning of an hour."""
@@ -253,9 +253,9 @@ class GoldBuild(GoldView):
         stored = _arrow_schema(rows.withColumn(AS_OF, f.lit(stamp)).schema)
         self._store.create({folder: Layout(stored, (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,))
-        kept = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
+        others = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
         manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
-        self._planned.append(_PlannedTable(folder, lambda _: kept, manifest))
+        self._planned.append(_PlannedTable(folder, lambda _: others, manifest))
 
     def keep_until_written(self, rows: DataFrame) -> None:
         """Unpersist rows after the next `write`."""
@@ -288,9 +288,9 @@ class GoldBuild(GoldView):
         change = Change("gold", self.snapshot.number, gold=gold)
         for table, files in self._current.items():
             before = self.snapshot.files(table)
-            known, now = {file.path for file in before}, {file.path for file in files}
-            change.added[table] = [file for file in files if file.path not in known]
-            change.removed[table] = [file for file in before if file.path not in now]
+            paths_before, paths_after = {file.path for file in before}, {file.path for file in files}
+            change.added[table] = [file for file in files if file.path not in paths_before]
+            change.removed[table] = [file for file in before if file.path not in paths_after]
             change.rows[table.removeprefix("gold/")] = sum(file.rows for file in change.added[table])
         self._store.commit(change)
 

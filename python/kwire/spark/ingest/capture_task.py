@@ -50,32 +50,32 @@ class CaptureTask(NamedTuple):
                     yield manifest(self._ingest(folder, row, fingerprint))
 
     def _ingest(self, folder: str, row: int, fingerprint: str) -> list[ManifestEntry]:
-        found = visible_segments(folder)
-        first = row if matches(found, fingerprint) else 0
-        wanted = [segment for segment, stop in zip(found, _stops(found), strict=True) if stop > first]
+        listed = visible_segments(folder)
+        first = row if matches(listed, fingerprint) else 0
+        new_segments = [segment for segment, stop in zip(listed, _stops(listed), strict=True) if stop > first]
         damaged: dict[Segment, str] = {}
         try:
-            if not self._any_late(wanted, first):
+            if not self._any_late(new_segments, first):
                 entries, stop = self.task.ingest_segments(folder, first)
-                newest = fingerprint_of(wanted) or fingerprint
+                newest = fingerprint_of(new_segments) or fingerprint
                 return [*entries, CaptureProgress(folder, first, stop, newest, in_place=True)]
         except FileNotFoundError:
             raise
         except (UnreadableCapture, OSError, pa.ArrowException):
-            damaged = {segment: reason for segment in wanted if (reason := damage(segment))}
+            damaged = {segment: reason for segment in new_segments if (reason := damage(segment))}
             if not damaged:
                 raise
         stop = first
-        if wanted:
-            last = wanted[-1]
+        if new_segments:
+            last = new_segments[-1]
             stop = last.first_row + (0 if last in damaged else sum(batch.num_rows for batch in own_rows(last)))
-        newest = fingerprint_of([segment for segment in wanted if segment not in damaged]) or fingerprint
+        newest = fingerprint_of([segment for segment in new_segments if segment not in damaged]) or fingerprint
         bad = [DamagedSegment(segment.first_row, f"{segment.path}: {reason}") for segment, reason in damaged.items()]
         return [CaptureProgress(folder, first, max(stop, first), newest, in_place=False, damaged=bad)]
 
-    def _any_late(self, wanted: list[Segment], first: int) -> bool:
+    def _any_late(self, new_segments: list[Segment], first: int) -> bool:
         """Return whether any row is not newer than what its broker reported last."""
-        for segment in wanted:
+        for segment in new_segments:
             number = segment.first_row
             for batch in own_rows(segment):
                 new = batch.slice(max(first - number, 0))
@@ -89,8 +89,8 @@ class CaptureTask(NamedTuple):
 
     def _last_reported(self, cluster_id: str | None, broker_id: int, endpoint: str, poller_id: str | None) -> int:
         cluster = cluster_id or self.task.clusters.get(f"{broker_id}/{endpoint}", "")
-        known = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint, poller_id))
-        return -(2**63) if known is None else int(known["last"])
+        progress = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint, poller_id))
+        return -(2**63) if progress is None else int(progress["last"])
 
 
 def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> list[tuple[Any, ...]]:
@@ -101,8 +101,8 @@ def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> li
     bad = set(damaged)
     parts: list[tuple[Any, ...]] = []
     lost: tuple[int, int] | tuple[None, None] = None, None
-    found = segments(folder)
-    for segment, end in zip(found, _stops(found), strict=True):
+    listed = segments(folder)
+    for segment, end in zip(listed, _stops(listed), strict=True):
         if segment.first_row >= stop or end <= start:
             continue
         if segment.first_row in bad:
@@ -151,6 +151,6 @@ def _recovered(carried: pa.RecordBatch, lost_from: int, lost_to: int) -> Iterato
         yield rows.set_column(SCHEMA.get_field_index("kind"), SCHEMA.field("kind"), kinds)
 
 
-def _stops(found: tuple[Segment, ...]) -> list[int]:
+def _stops(listed: tuple[Segment, ...]) -> list[int]:
     """Return the number of the row after each segment; the last segment is unbounded."""
-    return [segment.first_row for segment in found[1:]] + [1 << 62] * bool(found)
+    return [segment.first_row for segment in listed[1:]] + [1 << 62] * bool(listed)

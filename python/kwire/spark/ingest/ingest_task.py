@@ -130,8 +130,8 @@ class _Files:
 
     def __exit__(self, failed: object, *_: object) -> None:
         files: tuple[SilverFiles | BronzeFiles | None, ...] = (self._silver, self._late, self._bronze)
-        for each in files:
-            written = [] if each is None else list(each.close())
+        for group in files:
+            written = [] if group is None else list(group.close())
             if failed is None:
                 self.entries += written
         if self._untimed:
@@ -147,19 +147,19 @@ class _Files:
         last = NEVER
         reporter: _ReporterIngest | None = None
         before: list[Row] = []
-        for given, known_cluster in _with_cluster(chain([first], rows), cluster):
+        for recorded, known_cluster in _with_cluster(chain([first], rows), cluster):
             key = reporter_key(known_cluster, broker_id, endpoint, poller_id)
             if reporter is None or reporter.key != key:
                 if reporter is not None:
                     self._end(reporter)
                 reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
                 last = task.reporters.get(key, {}).get("last", NEVER)
-            row = given._replace(cluster_id=given.cluster_id or known_cluster)
+            row = recorded._replace(cluster_id=recorded.cluster_id or known_cluster)
             at = microseconds(row.polled_at)
             if row.kind == "carried":
                 if not reporter.has_response(row):
                     reporter.apply(row)
-            elif not given.cluster_id and given.frame is None and at <= last_unattributed:
+            elif not recorded.cluster_id and recorded.frame is None and at <= last_unattributed:
                 self._late.add(row._replace(cluster_id=""))
             elif at <= last:
                 self._late.add(row)
@@ -173,9 +173,9 @@ class _Files:
         """Ingest the rows of a capture from a number on, and return the number of the next row."""
         reporters: dict[str, _ReporterIngest] = {}
         number = first
-        found = segments(folder)
-        for place, segment in enumerate(found):
-            if place + 1 < len(found) and found[place + 1].first_row <= first:
+        listed = segments(folder)
+        for place, segment in enumerate(listed):
+            if place + 1 < len(listed) and listed[place + 1].first_row <= first:
                 continue
             number = segment.first_row
             rows = []
@@ -204,7 +204,7 @@ class _Files:
         Nothing is written unless a late row is new.
         """
         reporters: dict[str, _ReporterIngest] = {}
-        held: list[tuple[Row, bool]] = []
+        waiting: list[tuple[Row, bool]] = []
         before: list[Row] = []
         any_new = False
         for row, late in marked:  # of two rows at one time the known one comes first
@@ -213,11 +213,11 @@ class _Files:
                 continue
             before.append(row)
             any_new = any_new or late
-            held.append((row, late))
+            waiting.append((row, late))
             if any_new:
-                for each in held:
-                    self._apply_again(task, reporters, *each)
-                held.clear()
+                for marked_row in waiting:
+                    self._apply_again(task, reporters, *marked_row)
+                waiting.clear()
         for reporter in reporters.values():
             self._end(reporter)
 
@@ -268,19 +268,19 @@ class _Files:
 class _ReporterIngest:
     """The ingest of one broker: its state, and the states at the beginning of days."""
 
-    def __init__(self, key: str, known: dict[str, Any], output: _Files) -> None:
+    def __init__(self, key: str, progress: dict[str, Any], output: _Files) -> None:
         self.key = key
         self._output = output
         self._builder = StateBuilder()
-        self._state: str = known.get("state", "")
+        self._state: str = progress.get("state", "")
         self._state_is_current = True
         self._initial_requests: set[Any] = set()
         if self._state:
             rows = output.read_state(self._state)
             self._builder.seed(rows)
             self._initial_requests = {row.request_key for row in rows}
-        self._days: dict[str, str] = dict(known.get("days", {}))
-        self._last: int = known.get("last", NEVER)
+        self._days: dict[str, str] = dict(progress.get("days", {}))
+        self._last: int = progress.get("last", NEVER)
         self._cluster = ("", "")
         self._responded = False
         self._failed_polls = 0
@@ -310,11 +310,11 @@ class _ReporterIngest:
             self._apply_ordered(ordered)
 
     def _apply_ordered(self, ordered: OrderedPoll) -> None:
-        kept = self._apply(ordered.row)
+        applied = self._apply(ordered.row)
         if ordered.to_bronze:
             recorded = ordered.recorded
             self._output.add_to_bronze(
-                kept._replace(polled_at=recorded.polled_at, clock_step_us=recorded.clock_step_us)
+                applied._replace(polled_at=recorded.polled_at, clock_step_us=recorded.clock_step_us)
             )
 
     def _apply(self, row: Row) -> Row:
@@ -325,18 +325,18 @@ class _ReporterIngest:
             if date not in self._days and at > self._last:
                 self._days[date] = self._current_state()
             self._last = max(self._last, at)
-        kept = self._builder.apply(row)
+        applied = self._builder.apply(row)
         self._state_is_current = False
         if row.kind == "error":
             self._failed_polls += 1
         elif row.kind != "carried":
             self._responded, self._failed_polls = True, 0
         self.applied += 1
-        if kept.cluster_id:
-            self._cluster = f"{row.broker_id}/{row.endpoint}", kept.cluster_id
+        if applied.cluster_id:
+            self._cluster = f"{row.broker_id}/{row.endpoint}", applied.cluster_id
         if self.applied % BATCH_ROWS == 0:
             self._output.write_silver(self._builder)
-        return kept
+        return applied
 
     def end(self) -> ReporterProgress:
         """Write the remaining rows and the state."""

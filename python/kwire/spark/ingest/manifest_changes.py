@@ -49,8 +49,8 @@ def oldest(*times: int | None) -> int | None:
 def to_report(entries: Iterable[ManifestEntry]) -> IngestReport:
     """Return the report that a manifest describes."""
     report = IngestReport(row_counts(entries))
-    for each in of_type(entries, ReporterProgress):
-        report.add_polls(each.key, ReporterPolls(each.responded, each.failed_polls))
+    for reporter in of_type(entries, ReporterProgress):
+        report.add_polls(reporter.key, ReporterPolls(reporter.responded, reporter.failed_polls))
     return report
 
 

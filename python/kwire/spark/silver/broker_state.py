@@ -120,18 +120,18 @@ class BrokerState:
         topic_id = reported.topic_id or known_id
         if topic_id is not None:
             self._topic_ids[name] = topic_id
-        known = None if before is None else _topic_columns(topic_fields(before), known_id)
+        previous = None if before is None else _topic_columns(topic_fields(before), known_id)
         fields = _topic_columns(reported, topic_id)
         if recreated:
             self._remove_resource(at, ("topic", name))
             for _, state in self._inputs:
                 state.remove_topic(at, name)
-        changed = known != fields
+        changed = previous != fields
         if changed:
             self._add("topics", at, name, "set", *fields)
         for index, old, new in partition_changes(before, after, recreated=recreated):
             if new is None:
-                topic_id = known[0] if known is not None else None
+                topic_id = previous[0] if previous is not None else None
                 self._add("partitions", at, name, topic_id, index, "gone", *(old or ()))
             elif old != new:
                 self._add("partitions", at, name, fields[0], index, "set", *new)
@@ -155,9 +155,9 @@ class BrokerState:
             state.remove_topic(at, name)
 
     def _apply_lags(self, at: int, name: str, before: Any, after: Any) -> None:
-        known = {} if before is None else partitions_by_index(before)
+        previous = {} if before is None else partitions_by_index(before)
         for index, partition in partitions_by_index(after).items():
-            if known.get(index) is not partition:
+            if previous.get(index) is not partition:
                 for replica in partition.replicas_lag:
                     self.apply_lag(at, name, index, replica.replica_id, replica.lag)
 
@@ -215,29 +215,29 @@ class BrokerState:
             return
         key = topic, partition, replica
         minute = at - at % _MINUTE
-        known = self._lags.get(key)
-        if known is None:
+        previous = self._lags.get(key)
+        if previous is None:
             self._lags[key] = [minute, at, lag, lag, lag, 1]
-        elif known[0] == minute:
-            changed = int(known[5] or lag != known[4])
-            self._lags[key] = [minute, known[1], min(known[2], lag), max(known[3], lag), lag, changed]
+        elif previous[0] == minute:
+            changed = int(previous[5] or lag != previous[4])
+            self._lags[key] = [minute, previous[1], min(previous[2], lag), max(previous[3], lag), lag, changed]
         else:
-            self._add_minute(key, known)
-            self._lags[key] = [minute, at, lag, lag, lag, int(lag != known[4])]
+            self._add_minute(key, previous)
+            self._lags[key] = [minute, at, lag, lag, lag, int(lag != previous[4])]
 
     def add_current_minutes(self) -> None:
         """Add rows for the lag of the current minutes."""
-        for key, known in self._lags.items():
-            self._add_minute(key, known)
-            known[5] = 0
+        for key, previous in self._lags.items():
+            self._add_minute(key, previous)
+            previous[5] = 0
 
     def drop_samples(self) -> None:
         """Add no rows for the samples so far."""
-        for known in self._lags.values():
-            known[5] = 0
+        for previous in self._lags.values():
+            previous[5] = 0
 
-    def _add_minute(self, key: tuple[str, int, int], known: list[int]) -> None:
-        minute, at, least, most, last, changed = known
+    def _add_minute(self, key: tuple[str, int, int], previous: list[int]) -> None:
+        minute, at, least, most, last, changed = previous
         if changed:
             self._add("lag", at, *key, minute, least, most, last)
 

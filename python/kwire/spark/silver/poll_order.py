@@ -123,8 +123,8 @@ class PollOrder:
                 yield self._timed(first)
             if not self._numbered_waiting():
                 waiting, self._waiting = self._waiting, []
-                for each in waiting:
-                    yield self._timed(each)
+                for waiting_poll in waiting:
+                    yield self._timed(waiting_poll)
 
     def finish(self) -> Iterator[OrderedPoll]:
         """Yield the remaining rows."""
@@ -146,11 +146,11 @@ class PollOrder:
 
     def _start_holding(self) -> None:
         """Hold the rows that wait. The last one is a poll from before the step, and one from after it precedes it."""
-        held, self._waiting = self._waiting, []
-        id = _known_id(held[-1])
-        self._step_id = next(_known_id(poll) for poll in held if _is_numbered(poll) and _known_id(poll) > id)
-        self._held, self._held_bytes = held, sum(len(poll.row.frame or b"") for poll in held)
-        self._before = [poll for poll in held if _is_numbered(poll) and not self._is_after(poll)]
+        polls, self._waiting = self._waiting, []
+        id = _known_id(polls[-1])
+        self._step_id = next(_known_id(poll) for poll in polls if _is_numbered(poll) and _known_id(poll) > id)
+        self._held, self._held_bytes = polls, sum(len(poll.row.frame or b"") for poll in polls)
+        self._before = [poll for poll in polls if _is_numbered(poll) and not self._is_after(poll)]
 
     def _hold(self, poll: OrderedPoll, id: int | None) -> Iterator[OrderedPoll]:
         self._held.append(poll)
@@ -181,11 +181,11 @@ class PollOrder:
     def _release(self) -> Iterator[OrderedPoll]:
         """Yield the rows before the step, then those after it."""
         start = self._before[-1].row.polled_at + self._interval()
-        held, self._held = self._held, []
-        for poll in held:
+        polls, self._held = self._held, []
+        for poll in polls:
             if not self._is_after(poll):
                 yield self._timed(poll)
-        after = [poll for poll in held if self._is_after(poll)]
+        after = [poll for poll in polls if self._is_after(poll)]
         first = after[0].row.polled_at
         self._slew = _Slew(first, start)
         step = (first - start) // timedelta(microseconds=1)
@@ -196,8 +196,8 @@ class PollOrder:
                 self._last = [poll]
 
     def _give_up(self) -> Iterator[OrderedPoll]:
-        held, self._held, self._is_given_up = self._held, [], True
-        for poll in held:
+        polls, self._held, self._is_given_up = self._held, [], True
+        for poll in polls:
             yield self._timed(poll)
 
     def _is_after(self, poll: OrderedPoll) -> bool:

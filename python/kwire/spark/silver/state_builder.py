@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 METADATA, API_VERSIONS, DESCRIBE_CONFIGS, DESCRIBE_LOG_DIRS, DESCRIBE_CLUSTER = 3, 18, 32, 35, 60
-CURRENT_CONFIGS = "settings in force"
+CARRIED_CONFIGS = "carried-over configs"
 """The `error` of the row of a state that has a broker's current configs. States on disk have it."""
 CONFIG_REQUESTS = 16
 """Maximum number of different DescribeConfigs requests cached for a broker. Chosen, not measured."""
@@ -107,7 +107,7 @@ class StateBuilder:
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in SILVER_SCHEMAS}
         self._states: dict[tuple[str, int, str, str | None], BrokerState] = {}
         self._last: dict[RequestKey, _LastResponse] = {}
-        self._in_force: dict[tuple[str, int, str, str | None, object], Message] = {}
+        self._effective_configs: dict[tuple[str, int, str, str | None, object], Message] = {}
         self._empty_responses: dict[tuple[str, int, str, str | None, int], _EmptyResponses] = {}
         self._input_requests: dict[tuple[str, int, str, str | None, int], dict[RequestKey, None]] = {}
         self._clusters: dict[tuple[int, str], str] = {}
@@ -123,7 +123,7 @@ class StateBuilder:
     def seed(self, rows: Iterable[Row]) -> None:
         """Start from the state that the rows of another builder's `state` describe."""
         for row in rows:
-            if row.error == CURRENT_CONFIGS:
+            if row.error == CARRIED_CONFIGS:
                 state = self._state(row)
                 for result in self._decode(row).results:
                     state.apply_configs(0, resource_of(result), config_fields(result))
@@ -133,21 +133,21 @@ class StateBuilder:
                 self.apply(row._replace(kind=RowKind.CARRIED))
         for state in self._states.values():
             state.drop_samples()
-        for kept in self.rows.values():
-            kept.clear()
+        for rows_of_table in self.rows.values():
+            rows_of_table.clear()
 
     def state(self) -> list[Row]:
         """Return what another builder needs to continue from here, as rows of kind 'carried' in order of time.
 
         These are the last response to each request; the responses, and the failed polls between them, that show which
         empty responses are plausible; and for each broker one made-up response with its current configs
-        (`CURRENT_CONFIGS`), which come from many responses.
+        (`CARRIED_CONFIGS`), which come from many responses.
         """
         rows = {id(row): row for each in self._empty_responses.values() for row in each.rows()}
-        seen = {(row.request_key, row.polled_at) for row in rows.values()}
+        full_rows = {(row.request_key, row.polled_at) for row in rows.values()}
         responses = [
             *rows.values(),
-            *(last.row for last in self._last.values() if (last.row.request_key, last.row.polled_at) not in seen),
+            *(last.row for last in self._last.values() if (last.row.request_key, last.row.polled_at) not in full_rows),
         ]
         carried = [row._replace(kind=RowKind.CARRIED) for row in responses]
         carried += [_configs_row(state, carried) for state in self._states.values() if state.configs]
@@ -164,6 +164,7 @@ class StateBuilder:
     def apply(self, row: Row) -> Row:
         """Apply a row of bronze and return it with its cluster and kind, as it is to be stored."""
         row = _with_kind(row)
+        # 1. A failed poll has no response. It ends a series of empty responses (`plausibility`).
         if row.kind == RowKind.ERROR:
             row = row._replace(cluster_id=self._cluster(row, None))
             responses = self._empty_responses.get((*reporter_of(row), row.api_key))
@@ -171,6 +172,7 @@ class StateBuilder:
                 responses.end_series(row)
             self._add_poll(row, error=row.error)
             return row
+        # 2. An unchanged response has no bytes: the last full one counts again.
         if row.kind == RowKind.SAME:
             row = row._replace(cluster_id=self._cluster(row, None))
             last = self._last.get(row.request_key)
@@ -179,6 +181,7 @@ class StateBuilder:
                 return row
             self._apply_response(row, last.row, last.message)
             return row
+        # 3. Any other response is decoded; if that fails, it becomes a row of `bad_frames` with its surroundings.
         payload = row.frame or b""
         try:
             message = self._decode(row)
@@ -228,7 +231,7 @@ class StateBuilder:
         topics: tuple[Any, ...] | None = message.topics if row.api_key == METADATA else None
         changed: int | None = None if topics is None else 0
         suspect = self._is_suspect(row, full_row, message)
-        if not suspect and not self._is_in_force(row, message):
+        if not suspect and not self._is_effective(row, message):
             changed = self._apply_to_state(state, at, row, message)
         if full_row is row:
             self._remember(state, row, message)
@@ -260,12 +263,12 @@ class StateBuilder:
 
     def _forget_input_requests(self, row: Row) -> None:
         """Bound the memory: a request for the offsets of all groups differs after each new group."""
-        known = self._input_requests.setdefault((*reporter_of(row), row.api_key), {})
-        known.pop(row.request_key, None)
-        known[row.request_key] = None
-        while len(known) > INPUT_REQUESTS:
-            oldest = next(iter(known))
-            del known[oldest]
+        requests = self._input_requests.setdefault((*reporter_of(row), row.api_key), {})
+        requests.pop(row.request_key, None)
+        requests[row.request_key] = None
+        while len(requests) > INPUT_REQUESTS:
+            oldest = next(iter(requests))
+            del requests[oldest]
             self._last.pop(oldest, None)
 
     def _seed_config_request(self, row: Row) -> None:
@@ -273,7 +276,7 @@ class StateBuilder:
         message = self._decode(row)
         key = row.request_key
         self._last[key] = _LastResponse(row, message)
-        self._in_force[*reporter_of(row), key] = message
+        self._effective_configs[*reporter_of(row), key] = message
         self._state(row).requested_resources[key] = {resource_of(result) for result in message.results}
 
     def _forget_config_requests(self, state: BrokerState) -> None:
@@ -283,14 +286,14 @@ class StateBuilder:
             oldest = next(iter(requested))
             del requested[oldest]
             self._last.pop(oldest, None)
-            self._in_force.pop((*state.reporter, oldest), None)
+            self._effective_configs.pop((*state.reporter, oldest), None)
 
-    def _is_in_force(self, row: Row, message: Message) -> bool:
+    def _is_effective(self, row: Row, message: Message) -> bool:
         """Return whether the broker's state is this very message already."""
         place = (*reporter_of(row), row.api_key if row.api_key != DESCRIBE_CONFIGS else row.request_key)
-        in_force = self._in_force.get(place)
-        self._in_force[place] = message
-        return in_force is message
+        effective = self._effective_configs.get(place)
+        self._effective_configs[place] = message
+        return effective is message
 
     def _apply_to_state(self, state: BrokerState, at: int, row: Row, message: Any) -> int | None:
         match row.api_key:
@@ -325,13 +328,13 @@ class StateBuilder:
 
     def _cluster(self, row: Row, message: Message | None) -> str:
         """Return the cluster id of the row, of the response, or of the last response of that broker."""
-        known = (
+        cluster_id = (
             row.cluster_id or getattr(message, "cluster_id", None) or self._clusters.get((row.broker_id, row.endpoint))
         )
-        if not known:
+        if not cluster_id:
             return ""
-        self._clusters[row.broker_id, row.endpoint] = known
-        return known
+        self._clusters[row.broker_id, row.endpoint] = cluster_id
+        return cluster_id
 
     # Polls
 
@@ -400,7 +403,11 @@ def silver_rows(rows: Iterable[Row], before: Iterable[Row] = ()) -> dict[str, li
 
 
 def _configs_row(state: BrokerState, rows: list[Row]) -> Row:
-    """Return the current configs of a broker as one response, newer than the other rows of the broker."""
+    """Return the current configs of a broker as one response, newer than the other rows of the broker.
+
+    A broker's configs come from many responses, each about some resources. One made-up response keeps the state small
+    and lets the next builder apply it like any other.
+    """
     from kwire.messages.kafka.describe_configs import (
         DescribeConfigsResourceResult,
         DescribeConfigsResponse,
@@ -431,7 +438,7 @@ def _configs_row(state: BrokerState, rows: list[Row]) -> Row:
         kind=RowKind.CARRIED,
         frame=bytes(5) + body,
         request=None,
-        error=CURRENT_CONFIGS,
+        error=CARRIED_CONFIGS,
         clock_step_us=None,
     )
 

@@ -26,8 +26,8 @@ class MissingPollTime(KwireError, ValueError):
         self.rows = rows
 
     def __str__(self) -> str:
-        found = "the frames have no column polled_at" if self.rows is None else f"polled_at is null in {self.rows} rows"
-        return f"{found}: silver needs the time of each frame; fill it in, or drop these rows"
+        fault = "the frames have no column polled_at" if self.rows is None else f"polled_at is null in {self.rows} rows"
+        return f"{fault}: silver needs the time of each frame; fill it in, or drop these rows"
 
 
 COLUMNS = {

@@ -35,7 +35,7 @@ ALL_ROWS = RowSelection()
 class CapturePartition(InputPartition):
     """The rows of one segment from `start` to before `stop`.
 
-    With `first`, the rows in force at `start` come before them. `columns` is None for all.
+    With `first`, the rows effective at `start` come before them. `columns` is None for all.
     """
 
     def __init__(
@@ -172,12 +172,12 @@ def plan_partitions(
 ) -> list[CapturePartition]:
     """Return the partitions with the selected rows from `start` to before `stop`.
 
-    With `begins`, no rows before `start` were read, so the rows in force come first.
+    With `begins`, no rows before `start` were read, so the effective rows come first.
     """
     partitions: list[CapturePartition] = []
-    found = segments(folder)
-    for place, segment in enumerate(found):
-        end = found[place + 1].first_row if place + 1 < len(found) else UNBOUNDED
+    listed = segments(folder)
+    for place, segment in enumerate(listed):
+        end = listed[place + 1].first_row if place + 1 < len(listed) else UNBOUNDED
         if segment.first_row < stop and end > start and selection.includes(segment):
             first = not partitions and begins
             partitions.append(
@@ -195,10 +195,10 @@ def plan_partitions(
 
 def rows_in_capture(folder: str) -> int:
     """Return the number of rows in a capture, which is the number of the next one."""
-    found = segments(folder)
-    if not found:
+    listed = segments(folder)
+    if not listed:
         return 0
-    last = found[-1]
+    last = listed[-1]
     own = sum(batch.num_rows - count_carried(batch) for batch in _batches(folder, last.first_row))
     return int(last.first_row + own)
 
@@ -221,27 +221,27 @@ def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
 def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
     selection = part.selection
     number = part.first_row
-    in_force: dict[RequestKey, pa.RecordBatch] = {}
+    effective: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):
         carried = count_carried(batch)
         own = batch.slice(carried)
         skipped = min(max(part.start - number, 0), own.num_rows)
         if part.first:
-            _update_in_force(in_force, selection.of_brokers(batch.slice(0, carried + skipped)))
+            _update_effective(effective, selection.of_brokers(batch.slice(0, carried + skipped)))
         here = selection.of_brokers(own.slice(skipped, max(part.stop - max(part.start, number), 0)))
         number += own.num_rows
         if part.first:
-            _update_in_force(in_force, selection.before(here))
+            _update_effective(effective, selection.before(here))
         here = selection.within(here)
         if here.num_rows:
-            yield from in_force.values()
-            in_force.clear()
+            yield from effective.values()
+            effective.clear()
             yield here
         if number >= part.stop:
             return
 
 
-def _update_in_force(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
+def _update_effective(effective: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:
     """Add the full responses among the rows as carried ones; they replace older responses to the same request."""
     names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "poller_id", "request")
     keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
@@ -250,7 +250,7 @@ def _update_in_force(in_force: dict[RequestKey, pa.RecordBatch], rows: pa.Record
     for place, (key, kind) in enumerate(zip(keys, rows.column(place_of_kind).to_pylist(), strict=True)):
         if kind in ("full", "carried"):
             carried = pa.array(["carried"], field.type)
-            in_force[key] = rows.slice(place, 1).set_column(place_of_kind, field, carried)
+            effective[key] = rows.slice(place, 1).set_column(place_of_kind, field, carried)
 
 
 def count_carried(batch: pa.RecordBatch) -> int:

@@ -47,19 +47,19 @@ def visible_segments(folder: str) -> tuple[Segment, ...]:
         raise not_visible(folder) from None
 
 
-def fingerprint_of(found: Sequence[Segment]) -> str:
+def fingerprint_of(listed: Sequence[Segment]) -> str:
     """Return the fingerprint from the last of these segments with a row that is not carried; empty without any."""
-    for segment in reversed(found):
+    for segment in reversed(listed):
         for batch in own_rows(segment):
             if batch.num_rows:
                 return f"{segment.first_row} {batch.column('polled_at').cast(pa.int64())[0].as_py()}"
     return ""
 
 
-def matches(found: Sequence[Segment], fingerprint: str) -> bool:
+def matches(listed: Sequence[Segment], fingerprint: str) -> bool:
     """Return whether these are segments of the capture with that fingerprint."""
     number = fingerprint.partition(" ")[0]
-    for segment in found:
+    for segment in listed:
         if str(segment.first_row) == number:
             try:
                 return fingerprint_of([segment]) == fingerprint

@@ -8,7 +8,7 @@ The rows have the columns of bronze (docs/pipeline.md). The options are:
 - `path`: the folder of the capture, or its URI in an object store or HDFS;
 - `fromRow`: number of the first row [default: 0];
 - `toRow`: number of the row to stop before; not for streams;
-- `since`, `until`: times in ISO 8601; rows in force at `since` come first, as 'carried' rows;
+- `since`, `until`: times in ISO 8601; effective rows at `since` come first, as 'carried' rows;
 - `clusters`, `brokers`: ids, separated by commas;
 - `filterPushdown`: `true` to apply the filters of a query to `polled_at`, `cluster_id`, and `broker_id` here as well
   (Spark 4.1 and later, with `spark.sql.python.filterPushdown.enabled`);
@@ -25,7 +25,7 @@ The rows have the columns of bronze (docs/pipeline.md). The options are:
 Spark writes options to plans and event logs, so it refuses Kafka's own settings as options: put them into the file.
 
 An offset of a stream is the number of a row in the capture, which never changes, so a stream that restarts from its
-checkpoint loses and repeats nothing. A partition is a segment. The rows that were in force where a read or a stream
+checkpoint loses and repeats nothing. A partition is a segment. The rows that were effective where a read or a stream
 begins come first, as 'carried' rows, since 'same' rows may refer to them; carried rows of later segments are left out.
 
 Spark finds the format by itself where the wheel is installed (package `pyspark_kwire`); `register` adds it explicitly.

@@ -52,22 +52,22 @@ class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailab
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         self.poll()
-        found = segments(self._folder)
+        listed = segments(self._folder)
         first = self.first_row(start)
         target = rows_in_capture(self._folder) if self._target is None else self._target
         if isinstance(limit, ReadAllAvailable):
             stop = target
         else:
-            stop = max(first, min(_stop(found, first, target, limit), target))
-        read = [segment for segment in found if segment.first_row < stop]
+            stop = max(first, min(_stop(listed, first, target, limit), target))
+        read = [segment for segment in listed if segment.first_row < stop]
         return {"row": stop, "fingerprint": fingerprint_of(read) or start["fingerprint"]}
 
 
-def _stop(found: Sequence[Segment], first: int, target: int, limit: ReadLimit) -> int:
+def _stop(listed: Sequence[Segment], first: int, target: int, limit: ReadLimit) -> int:
     """Return the row at which a batch that begins with `first` ends."""
     files = size = 0
     stop = first
-    for segment, following in zip(found, [*found[1:], None], strict=True):
+    for segment, following in zip(listed, [*listed[1:], None], strict=True):
         end = target if following is None else following.first_row
         if end <= first:
             continue

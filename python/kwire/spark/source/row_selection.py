@@ -63,13 +63,13 @@ class RowSelection(NamedTuple):
         Rows that a filter excludes may remain: Spark applies all filters again.
         """
         selection = self
-        for each in filters:
-            selection = selection._with(each)
+        for condition in filters:
+            selection = selection._with(condition)
         return selection
 
-    def _with(self, each: Filter) -> RowSelection:
-        name, column = type(each).__name__, ".".join(getattr(each, "attribute", ()))
-        values = frozenset(_filter_values(each))
+    def _with(self, condition: Filter) -> RowSelection:
+        name, column = type(condition).__name__, ".".join(getattr(condition, "attribute", ()))
+        values = frozenset(_filter_values(condition))
         if column == "polled_at" and len(values) == 1:
             [time] = values
             return self._with_time(name, time)
@@ -91,8 +91,8 @@ class RowSelection(NamedTuple):
         return self
 
 
-def _filter_values(each: Filter) -> Iterator[Any]:
-    value = getattr(each, "value", None)
+def _filter_values(condition: Filter) -> Iterator[Any]:
+    value = getattr(condition, "value", None)
     if isinstance(value, (list, tuple)):
         yield from value
     else:

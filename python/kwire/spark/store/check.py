@@ -89,6 +89,8 @@ def repair(store: Store, *, execute: bool) -> list[Finding]:
     newest = _newest(store)
     if newest.number == 0:
         raise CannotRepair(store.out)
+    # 1. The target: the files of each table at the newest readable commit, without missing ones. A table of gold
+    #    depends on the others, so if one file of gold is missing, all of gold is dropped.
     steps: list[Finding] = []
     change = Change("repair", newest.number)
     numbers = [newest.number, *store.record_numbers()]
@@ -97,6 +99,7 @@ def repair(store: Store, *, execute: bool) -> list[Finding]:
     missing = {name: [file for file in files if _faults(store, name)(file)] for name, files in targets.items()}
     derived = [name for name in targets if name.startswith("gold/") and name != f"gold/{DESIRED_CONFIGS}"]
     drops_gold = any(missing[name] for name in derived)
+    # 2. The difference between each table and its target. A later commit may have reached only some of the tables.
     for name, files in targets.items():
         table = store.open_table(name)
         numbers.append(table.transaction_version(delta_table.APPLICATION) or 0)
@@ -113,6 +116,7 @@ def repair(store: Store, *, execute: bool) -> list[Finding]:
             del target[file.path]
         change.added[name] = [target[path] for path in target.keys() - current.keys()]
         change.removed[name] = [current[path] for path in current.keys() - target.keys()]
+    # 3. One commit with a number that no table and no record has, so that it is applied to all of them.
     progress = replace(newest.progress, versions=versions)
     if drops_gold:
         progress.gold = {}

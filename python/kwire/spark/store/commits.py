@@ -85,13 +85,13 @@ def layouts() -> dict[str, Layout]:
             "record": pa.string(),
         }
     )
-    found = {
+    tables = {
         INGESTS: Layout(ingests),
         "bronze": Layout(SCHEMA.append(date), ("date",)),
     }
     for name, table in SILVER_SCHEMAS.items():
-        found[f"silver/{name}"] = Layout(table.arrow.append(date), ("date",))
-    return found
+        tables[f"silver/{name}"] = Layout(table.arrow.append(date), ("date",))
+    return tables
 
 
 class Store:
@@ -132,13 +132,13 @@ class Store:
         Raises:
             ValueError: the commit is not known.
         """
-        wanted = number is not None or at is not None
-        rows = self._rows_of(self.open_table(INGESTS), -1 if wanted else None)
+        is_older = number is not None or at is not None
+        rows = self._rows_of(self.open_table(INGESTS), -1 if is_older else None)
         if number is not None:
             rows = list(dropwhile(lambda row: row["number"] != number, rows))
         if at is not None:
             rows = list(dropwhile(lambda row: row["committed_at"] > at, rows))
-        if wanted and not rows:
+        if is_older and not rows:
             raise ValueError(
                 f"{self.out} has no commit {number}" if at is None else f"{self.out} has no commit at {at}"
             )
@@ -174,8 +174,8 @@ class Store:
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
         """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
         rows = self._rows_of(self.open_table(INGESTS), since)
-        found = (row["oldest"] for row in rows if since < row["number"] <= until)
-        return min((at for at in found if at is not None), default=None)
+        times = (row["oldest"] for row in rows if since < row["number"] <= until)
+        return min((at for at in times if at is not None), default=None)
 
     def has_replaced_rows(self, since: int, until: int) -> bool:
         """Return whether commits after `since` up to `until` replaced rows of silver, as late frames do."""
@@ -397,12 +397,12 @@ class Store:
         """Return the files below folders, with the times of their last changes."""
         from pyarrow.fs import FileSelector, FileType
 
-        found = [
+        infos = [
             info
             for folder in folders
             for info in self.files.get_file_info(FileSelector(folder, allow_not_found=True, recursive=True))
         ]
-        return [(info.path, info.mtime) for info in found if info.type == FileType.File]
+        return [(info.path, info.mtime) for info in infos if info.type == FileType.File]
 
     def used_files(self) -> set[str]:
         """Return the records that are kept, and the states that they refer to."""

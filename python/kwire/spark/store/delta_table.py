@@ -78,14 +78,14 @@ def _missing_columns(uri: str, table: DeltaTable, layout: Layout) -> list[Field]
     Raises:
         IncompatibleTable: a column has another type, or the partition columns differ.
     """
-    stored, wanted = table.schema(), Schema.from_arrow(layout.schema)
+    stored, expected = table.schema(), Schema.from_arrow(layout.schema)
     if list(layout.partition_by) != list(table.metadata().partition_columns):
         raise IncompatibleTable(uri, f"expected partition columns {', '.join(layout.partition_by)}")
     types = {field.name: field.type for field in stored.fields}
-    for field in wanted.fields:
+    for field in expected.fields:
         if field.name in types and types[field.name] != field.type:
             raise IncompatibleTable(uri, f"column {field.name} is {types[field.name]}, expected {field.type}")
-    return [field for field in wanted.fields if field.name not in types]
+    return [field for field in expected.fields if field.name not in types]
 
 
 @plain_errors()

@@ -128,8 +128,8 @@ def _expire(store: Store, record: Record, first: str) -> int:
     change.removed = expired_files({table: snapshot.files(table) for table in snapshot.versions}, incidents, first)
     resumed = _resumed(incidents, first)
     if resumed is not None:
-        kept = {stamp: since for stamp, since in incidents.items() if stamp >= resumed[:10]}
-        change.gold = record.progress.gold | {"incidents": kept}
+        kept_incidents = {stamp: since for stamp, since in incidents.items() if stamp >= resumed[:10]}
+        change.gold = record.progress.gold | {"incidents": kept_incidents}
     store.commit(change)
     return sum(map(len, change.removed.values()))
 

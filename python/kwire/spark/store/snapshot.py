@@ -52,8 +52,8 @@ class Snapshot:
         """Return the files of a table, which is named by its folder; none if the table does not exist yet."""
         if table not in self._files:
             version = self.versions.get(table)
-            found = None if version is None else open_table(self.location.child(table).native, version)
-            self._files[table] = [] if found is None else files_of(found)
+            opened = None if version is None else open_table(self.location.child(table).native, version)
+            self._files[table] = [] if opened is None else files_of(opened)
         return self._files[table]
 
     def paths(self, table: str) -> list[str]:
@@ -65,25 +65,28 @@ class Snapshot:
         spark: SparkSession,
         table: str,
         schema: str,
-        wanted: Callable[[DataFile], bool] = lambda _: True,
+        selects: Callable[[DataFile], bool] = lambda _: True,
     ) -> DataFrame:
-        """Read the files of a table that are `wanted` [default: all]. `schema` is DDL with the partition columns."""
-        return read_files(spark, self.location, table, filter(wanted, self.files(table)), schema)
+        """Read the files of a table for which `selects` is true [default: all].
+
+        `schema` is DDL with the partition columns.
+        """
+        return read_files(spark, self.location, table, filter(selects, self.files(table)), schema)
 
     def dataset(self, table: str) -> pyarrow.dataset.Dataset | None:
         """Return a table as a dataset of Arrow; None if the table does not exist yet."""
         version = self.versions.get(table)
-        found = None if version is None else open_table(self.location.child(table).native, version)
-        if found is None:
+        opened = None if version is None else open_table(self.location.child(table).native, version)
+        if opened is None:
             return None
         import pyarrow.dataset as ds
 
-        schema = self._schema(found)
-        partition = [schema.field(name) for name in found.metadata().partition_columns]
+        schema = self._schema(opened)
+        partition = [schema.field(name) for name in opened.metadata().partition_columns]
         import pyarrow as pa
 
         return ds.dataset(
-            [f"{table}/{file.path}" for file in files_of(found)],
+            [f"{table}/{file.path}" for file in files_of(opened)],
             schema=schema,
             format="parquet",
             filesystem=self._file_system,

@@ -31,9 +31,9 @@ _SHORTEST_SETTLE = 3_000_000
 _ORDER = {kind: place for place, kind in enumerate(SignalKind)}
 
 
-def diagnose(seen: Iterable[Signal]) -> list[Incident]:
+def diagnose(unordered: Iterable[Signal]) -> list[Incident]:
     """Return the incidents of a cluster by time, from its signals in any order."""
-    signals = _in_order(seen)
+    signals = _in_order(unordered)
     unreachable = reachability.find(signals)
     outages = reachability.without_effects(broker_outages.find(signals), unreachable, signals.settle)
     reassignments = movements.reassignments(signals)
@@ -43,7 +43,7 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
         incident.caused_by = _outage_of(int(incident.attributes["from"]), incident, outages, signals.settle)
     for incident in config_changes:
         incident.caused_by = _throttled_move(incident, reassignments, signals.settle)
-    found = [
+    incidents = [
         *unreachable,
         *outages,
         *reassignments,
@@ -58,16 +58,17 @@ def diagnose(seen: Iterable[Signal]) -> list[Incident]:
         *movements.lagging_replicas(signals, [*unreachable, *outages, *reassignments]),
     ]
     return sorted(
-        found, key=lambda incident: (incident.began_at, incident.first_sign_at, incident.kind, incident.broker_id or -1)
+        incidents,
+        key=lambda incident: (incident.began_at, incident.first_sign_at, incident.kind, incident.broker_id or -1),
     )
 
 
-def _in_order(seen: Iterable[Signal]) -> Signals:
+def _in_order(unordered: Iterable[Signal]) -> Signals:
     def key(signal: Signal) -> tuple[object, ...]:
         who = (signal.reported_by, signal.broker_id, signal.other_broker_id)
         return (signal.at, _ORDER[signal.kind], *who, signal.topic or "", sorted(signal.detail.items()))
 
-    ordered = sorted(seen, key=key)
+    ordered = sorted(unordered, key=key)
     hourly = [signal.detail for signal in ordered if signal.kind == SignalKind.POLL_INTERVAL]
     intervals = [int(detail["interval_us"]) for detail in hourly if "interval_us" in detail]
     return Signals(

@@ -118,28 +118,28 @@ def find(signals: Signals) -> list[Incident]:
     failed_polls = find_failed_polls(signals)
     failed_polls.pop(NO_BROKER, None)  # an endpoint that has never responded: `reachability` looks at it
     unlisted = _unlisted_spans(signals, failed_polls)
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     for broker_id in sorted(failed_polls.keys() | unlisted.keys()):
         outages = _outages(failed_polls.get(broker_id, []), unlisted.get(broker_id, []), signals.settle)
-        found += _BrokerHistory(broker_id, signals).incidents(outages)
-    return sorted(found, key=lambda incident: (incident.began_at, incident.first_sign_at))
+        incidents += _BrokerHistory(broker_id, signals).incidents(outages)
+    return sorted(incidents, key=lambda incident: (incident.began_at, incident.first_sign_at))
 
 
 def find_failed_polls(signals: Signals) -> dict[int, list[FailedPolls]]:
     """Return the failed polls of each broker, grouped by the responses between them."""
-    found: dict[int, list[FailedPolls]] = {}
+    spans_by_broker: dict[int, list[FailedPolls]] = {}
     for signal in signals.of(SignalKind.POLL_FAILED, SignalKind.POLL_RECOVERED):
-        known = found.setdefault(signal.broker_id, [])
-        now = known[-1] if known and known[-1].recovered_at is None else None
+        spans = spans_by_broker.setdefault(signal.broker_id, [])
+        now = spans[-1] if spans and spans[-1].recovered_at is None else None
         if signal.kind == SignalKind.POLL_RECOVERED:
             if now is not None:
                 now.recovered_at, now.last_failure = signal.at, signal.not_before
         elif now is None:
-            known.append(FailedPolls(signal.not_before, signal.at, kinds=[signal.detail["failure"]]))
+            spans.append(FailedPolls(signal.not_before, signal.at, kinds=[signal.detail["failure"]]))
         else:
             now.failures += 1
             now.kinds.append(signal.detail["failure"])
-    return found
+    return spans_by_broker
 
 
 def _unlisted_spans(signals: Signals, failed_polls: dict[int, list[FailedPolls]]) -> dict[int, list[UnlistedSpan]]:
@@ -158,12 +158,12 @@ def _unlisted_spans(signals: Signals, failed_polls: dict[int, list[FailedPolls]]
         responding = {each for each in reporters if not _fails(failed_polls.get(each, []), signal.at)}
         against = [vote for reporter, vote in votes.items() if reporter in responding]
         unlisted = bool(against) and 2 * len(against) >= len(responding)
-        known = spans.setdefault(signal.broker_id, [])
-        lasting = bool(known) and known[-1].last is None
+        own_spans = spans.setdefault(signal.broker_id, [])
+        lasting = bool(own_spans) and own_spans[-1].last is None
         if unlisted and not lasting:
-            known.append(UnlistedSpan(min(against, key=lambda vote: vote.at)))
+            own_spans.append(UnlistedSpan(min(against, key=lambda vote: vote.at)))
         elif lasting and not unlisted:
-            known[-1] = UnlistedSpan(known[-1].first, signal)
+            own_spans[-1] = UnlistedSpan(own_spans[-1].first, signal)
     return spans
 
 
@@ -206,17 +206,17 @@ class _BrokerHistory:
 
     def incidents(self, outages: list[Outage]) -> list[Incident]:
         """Return an incident for each outage and one for each return."""
-        found: list[Incident] = []
+        incidents: list[Incident] = []
         outages = [outage for outage in outages if self._is_confirmed(outage)]
         previous_return = 0
         for outage, following in pairwise([*outages, None]):
             assert outage is not None
             incident = self._outage_incident(outage, previous_return, following)
-            found.append(incident)
+            incidents.append(incident)
             if outage.first_return is not None:
-                found.append(self._return_incident(outage, incident, following))
+                incidents.append(self._return_incident(outage, incident, following))
             previous_return = outage.returned_at or previous_return
-        return found
+        return incidents
 
     def _is_confirmed(self, outage: Outage) -> bool:
         """Return whether an outage has more evidence than a single failed poll."""

@@ -31,7 +31,7 @@ _CAUSES = {
 
 def config_changes(signals: Signals) -> list[Incident]:
     """Return changes of configs by time, one for what was first reported together."""
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     latest: dict[tuple[str, str], Incident] = {}
     for signal in signals.of(SignalKind.CONFIG_CHANGED):
         scope = signal.detail["scope"]
@@ -46,13 +46,13 @@ def config_changes(signals: Signals) -> list[Incident]:
             if scope == "broker":
                 incident.broker_id = int(signal.detail["resource"])
             latest[group] = incident
-            found.append(incident)
+            incidents.append(incident)
         incident.ended_at = signal.at
         if scope == "topic":
             incident.topics.add(signal.detail["resource"])
         name = f"{signal.detail['resource']}: {key}" if scope == "topic" else key
         incident.attributes[name] = f"{_shown(signal, 'old_value')} -> {_shown(signal, 'value')}"
-    return found
+    return incidents
 
 
 def _shown(signal: Signal, side: str) -> str:
@@ -61,14 +61,14 @@ def _shown(signal: Signal, side: str) -> str:
 
 def controller_moves(signals: Signals) -> list[Incident]:
     """Return changes of the controller by time."""
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     controller: int | None = None
     for signal in signals.of(SignalKind.CONTROLLER_CHANGED):
         new, old = signal.broker_id, signal.other_broker_id
         if controller is None:
             controller = old
-        if found and signal.at - found[-1].first_sign_at <= signals.settle:
-            found[-1].ended_at = max(found[-1].ended_at or 0, signal.at)
+        if incidents and signal.at - incidents[-1].first_sign_at <= signals.settle:
+            incidents[-1].ended_at = max(incidents[-1].ended_at or 0, signal.at)
         # A broker that was paused changes from an older controller to the current one: this is not a new change.
         if new == controller:
             continue
@@ -80,5 +80,5 @@ def controller_moves(signals: Signals) -> list[Incident]:
         incident.add_sign(Sign.CONTROLLER, signal.at)
         incident.attributes |= {"from": str(controller), "to": str(new)}
         controller = new
-        found.append(incident)
-    return found
+        incidents.append(incident)
+    return incidents

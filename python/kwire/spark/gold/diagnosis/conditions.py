@@ -22,7 +22,7 @@ _STALL_CAUSES = {
 
 def stalled_groups(signals: Signals) -> list[Incident]:
     """Return stalls by time: one for a group, from the first stalled partition until none is."""
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     open_incidents: dict[str, Incident] = {}
     stalled: dict[str, set[int]] = {}
     for signal in signals.of(SignalKind.GROUP_STALLED, SignalKind.GROUP_CONTINUED):
@@ -34,7 +34,7 @@ def stalled_groups(signals: Signals) -> list[Incident]:
                 incident = Incident(IncidentKind.GROUP_STALLED, cause, signal.earliest, signal.at, Sign.COMMITS)
                 incident.subject = incident.attributes["group"] = group
                 open_incidents[group] = incident
-                found.append(incident)
+                incidents.append(incident)
             incident.add_sign(Sign.COMMITS, signal.at)
             incident.topics.update(signal.topics)
             incident.partitions.add(signal)
@@ -44,7 +44,7 @@ def stalled_groups(signals: Signals) -> list[Incident]:
             if not stalled[group]:
                 incident.ended_at = signal.at
                 del open_incidents[group]
-    return found
+    return incidents
 
 
 _DEVIATION = "configs differ from the desired ones"
@@ -52,7 +52,7 @@ _DEVIATION = "configs differ from the desired ones"
 
 def deviating_configs(signals: Signals) -> list[Incident]:
     """Return deviations, one for a resource, from the first config that deviates until none does."""
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     open_incidents: dict[str, Incident] = {}
     deviating: dict[str, set[str]] = {}
     for signal in signals.of(SignalKind.CONFIG_CONFORMS, SignalKind.CONFIG_DEVIATED):
@@ -67,7 +67,7 @@ def deviating_configs(signals: Signals) -> list[Incident]:
                 if kind == "topic":
                     incident.topics.add(name)
                 open_incidents[resource] = incident
-                found.append(incident)
+                incidents.append(incident)
             deviating.setdefault(resource, set()).add(key)
             value, desired = (signal.detail.get(each, "(unset)") for each in ("value", "desired_value"))
             incident.attributes[key] = f"{value}, desired {desired}"
@@ -76,7 +76,7 @@ def deviating_configs(signals: Signals) -> list[Incident]:
             if not deviating[resource]:
                 incident.ended_at = signal.at
                 del open_incidents[resource]
-    return found
+    return incidents
 
 
 class _Rule(NamedTuple):
@@ -110,7 +110,7 @@ def faulty_log_dirs(signals: Signals) -> list[Incident]:
 
 
 def _log_dir_incidents(signals: Signals, rule: _Rule) -> list[Incident]:
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     open_incidents: dict[tuple[int, str], Incident] = {}
     for signal in signals.of(rule.begins, rule.ends):
         key = signal.broker_id, signal.detail["log_dir"]
@@ -123,5 +123,5 @@ def _log_dir_incidents(signals: Signals, rule: _Rule) -> list[Incident]:
             incident.add_sign(Sign.LOG_DIR, signal.at)
             incident.attributes.update(signal.detail)
             open_incidents[key] = incident
-            found.append(incident)
-    return found
+            incidents.append(incident)
+    return incidents

@@ -27,9 +27,9 @@ _UNEXPLAINED = "leaders moved without a visible cause; a broker may have been do
 
 def reassignments(signals: Signals) -> list[Incident]:
     """Return reassignments by time."""
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     now: Incident | None = None
-    moving = 0
+    moving = 0  # partitions with replicas that are not in sync yet: the reassignment lasts until there are none
     for signal in signals.of(
         SignalKind.REPLICAS_CHANGED,
         SignalKind.ADDING_REPLICAS,
@@ -44,6 +44,8 @@ def reassignments(signals: Signals) -> list[Incident]:
             if now is not None:
                 now.ended_at = None if moving else signal.at
             continue
+        # Changes that follow within the settling time belong to the same reassignment. A leader that moves without
+        # changed replicas before it is not one.
         late = now is None or (now.ended_at is not None and signal.at - now.ended_at > signals.settle)
         if late and signal.kind == SignalKind.LEADER_REASSIGNED:
             continue
@@ -51,7 +53,7 @@ def reassignments(signals: Signals) -> list[Incident]:
             now = Incident(
                 IncidentKind.REASSIGNMENT, "replica lists were changed", signal.earliest, signal.at, Sign.REPLICAS
             )
-            found.append(now)
+            incidents.append(now)
         now.ended_at = None if moving else signal.at
         now.topics.update(signal.topics)
         if signal.kind == SignalKind.LEADER_REASSIGNED:
@@ -61,7 +63,7 @@ def reassignments(signals: Signals) -> list[Incident]:
             now.add_sign(Sign.REPLICAS, signal.at)
             if signal.detail.get("step") == "start":
                 now.partitions.add(signal)
-    return found
+    return incidents
 
 
 def elections(signals: Signals, reassigned: Iterable[Incident]) -> list[Incident]:
@@ -93,7 +95,7 @@ def lagging_replicas(signals: Signals, explained: Iterable[Incident]) -> list[In
     others = list(explained)
     now: dict[int, Incident] = {}
     level: dict[int, int] = {}
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     for signal in signals.of(SignalKind.ISR_LEFT, SignalKind.BACK_IN_SYNC):
         broker_id = signal.broker_id
         incident = now.get(broker_id)
@@ -116,14 +118,16 @@ def lagging_replicas(signals: Signals, explained: Iterable[Incident]) -> list[In
                 )
                 incident.add_sign(Sign.ISR_SHRINK, signal.at)
                 level[broker_id] = 0
-                found.append(incident)
+                incidents.append(incident)
             level[broker_id] += signal.partitions
             incident.partitions.add(signal)
             incident.under_replicated.add(signal)
             incident.topics.update(signal.topics)
     # Lag that ends within the settling time is a side effect of something else.
     return [
-        incident for incident in found if (incident.ended_at or signals.end) - incident.first_sign_at > signals.settle
+        incident
+        for incident in incidents
+        if (incident.ended_at or signals.end) - incident.first_sign_at > signals.settle
     ]
 
 
@@ -142,12 +146,12 @@ def _explained(signal: Signal, incidents: list[Incident], settle: int, brokers: 
 
 def _bursts(signals: list[Signal], settle: int, kind: IncidentKind, cause: str) -> list[Incident]:
     """Return one incident for each group of leader moves that follow one another within the settling time."""
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     for signal in signals:
-        incident = found[-1] if found else None
+        incident = incidents[-1] if incidents else None
         if incident is None or signal.at - (incident.ended_at or 0) > settle:
             incident = Incident(kind, cause, signal.earliest, signal.at, Sign.LEADERS_MOVED)
-            found.append(incident)
+            incidents.append(incident)
         incident.add_sign(Sign.LEADERS_MOVED, signal.at)
         incident.ended_at = signal.at
         incident.partitions.add(signal)
@@ -155,4 +159,4 @@ def _bursts(signals: list[Signal], settle: int, kind: IncidentKind, cause: str) 
         incident.topics.update(signal.topics)
         name = f"moved_{signal.broker_id}_to_{signal.other_broker_id}"
         incident.attributes[name] = str(int(incident.attributes.get(name, "0")) + signal.partitions)
-    return found
+    return incidents

@@ -39,16 +39,16 @@ def find(signals: Signals) -> list[Incident]:
         responses.pop(NO_BROKER, None)
         if len(responses.keys() | failed_polls.keys()) < 2:
             return []
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     for start in sorted({polls.first_failure for spans in failed_polls.values() for polls in spans}):
-        if found and (found[-1].ended_at is None or start <= found[-1].ended_at):
+        if incidents and (incidents[-1].ended_at is None or start <= incidents[-1].ended_at):
             continue
         failing = {broker: polls for broker, spans in failed_polls.items() for polls in spans if polls.covers(start)}
         if not any(_responds(times, start) for broker, times in responses.items() if broker not in failing):
             incident = _incident(start, failing)
             if incident is not None:
-                found.append(incident)
-    return found
+                incidents.append(incident)
+    return incidents
 
 
 def _responds(times: list[int], at: int) -> bool:
@@ -79,17 +79,17 @@ def without_effects(outages: Iterable[Incident], unreachable: list[Incident], se
 
     A broker that is away longer than the cluster keeps its outage, which the total outage has caused.
     """
-    kept: list[Incident] = []
+    independent: list[Incident] = []
     for incident in outages:
         total = next((each for each in unreachable if _is_part(incident, each, settle)), None)
         if total is None:
-            kept.append(incident)
+            independent.append(incident)
         elif incident.first_sign != Sign.RESPONDS and not _ends_with(incident, total, settle):
             # Nothing was observed that could distinguish a kill from a shutdown.
             incident.kind, incident.cause = IncidentKind.BROKER_LOST, _AWAY_LONGER
             incident.caused_by = total
-            kept.append(incident)
-    return kept
+            independent.append(incident)
+    return independent
 
 
 def _is_part(incident: Incident, total: Incident, settle: int) -> bool:

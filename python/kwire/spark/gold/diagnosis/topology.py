@@ -66,18 +66,18 @@ def _classified(signals: Signals) -> list[tuple[IncidentKind, Signal]]:
             topic_id = current_ids.get(topic, topic_id)
         incarnation = topic, topic_id
         current_ids[topic] = topic_id
-        known = alive.get(incarnation, int(signal.detail.get("before", "0")))
+        partitions_before = alive.get(incarnation, int(signal.detail.get("before", "0")))
         if signal.kind == SignalKind.PARTITIONS_VANISHED:
-            alive[incarnation] = known - signal.partitions
+            alive[incarnation] = partitions_before - signal.partitions
             if alive[incarnation] <= 0 and not _reappears(signal, events[position + 1 :], signals):
                 classified.append((DELETED, signal))
                 del current_ids[topic]
             continue
-        alive[incarnation] = known + signal.partitions
+        alive[incarnation] = partitions_before + signal.partitions
         if "initial" in signal.detail:
             continue
         kind, last = appeared.get(incarnation, (None, 0))
-        if known > 0:
+        if partitions_before > 0:
             if kind is None or signal.at - last > signals.settle:
                 kind = EXPANDED
         elif kind is not None or signal.detail.get("was_topic_id", "") == signal.detail.get("topic_id"):

@@ -1,6 +1,6 @@
 """Groups, their committed offsets, and the ends of logs: ListGroups, OffsetFetch, and ListOffsets.
 
-`kwire.client.group_offsets` polls them. A group is reported by its coordinator, and the end of a log by its leader.
+`kwire.client.polled_inputs` polls them. A group is reported by its coordinator, and the end of a log by its leader.
 When the coordinator or leader moves, the broker before keeps its last report, or reports 'gone' after the new one
 reports 'set': the newest 'set' of any broker counts, until the same broker reports 'gone'.
 """
@@ -104,15 +104,15 @@ class GroupOffsetsState:
             self._replace_offsets(at, group, {})
 
     def _apply_offsets(self, at: int, group: str, topics: Iterable[Any]) -> None:
-        known = self._offsets.get(group, {})
+        previous = self._offsets.get(group, {})
         offsets = {}
         for topic in topics:
-            for each in topic.partitions:
-                key = topic.name, each.partition_index
-                if each.error_code == 0 and each.committed_offset != NO_OFFSET:
-                    offsets[key] = each.committed_offset
-                elif each.error_code != 0 and key in known:
-                    offsets[key] = known[key]
+            for partition in topic.partitions:
+                key = topic.name, partition.partition_index
+                if partition.error_code == 0 and partition.committed_offset != NO_OFFSET:
+                    offsets[key] = partition.committed_offset
+                elif partition.error_code != 0 and key in previous:
+                    offsets[key] = previous[key]
         self._replace_offsets(at, group, offsets)
 
     def _replace_offsets(self, at: int, group: str, offsets: dict[tuple[str, int], int]) -> None:
@@ -127,11 +127,11 @@ class GroupOffsetsState:
 
     def _apply_log_ends(self, at: int, topics: Iterable[Any]) -> None:
         for topic in topics:
-            known = self._log_ends.setdefault(topic.name, {})
+            previous = self._log_ends.setdefault(topic.name, {})
             for each in topic.partitions:
                 end = each.offset
-                if each.error_code == 0 and end >= 0 and known.get(each.partition_index) != end:
-                    known[each.partition_index] = end
+                if each.error_code == 0 and end >= 0 and previous.get(each.partition_index) != end:
+                    previous[each.partition_index] = end
                     self._add(LOG_ENDS.name, at, topic.name, each.partition_index, "set", end)
 
 

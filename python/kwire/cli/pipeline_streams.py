@@ -1,0 +1,154 @@
+"""Streams of `kwire pipeline ingest`: polling, micro-batches, builds of gold, and sinks until the job ends."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.client import ConnectionConfig, PolledRequest
+    from kwire.spark.ingest.ingest_report import IngestReport
+    from kwire.spark.live.live_gold import LiveGold
+    from kwire.spark.pipeline import Pipeline
+    from kwire.spark.sinks.job_metrics import JobMetrics
+    from kwire.spark.source.live_source import BackgroundPolling
+
+POLL_SECONDS = 10.0
+"""Seconds for which a cluster is polled without `--stream` and `--seconds`."""
+
+
+def print_result(what: str, result: object) -> None:
+    """Print a line of progress."""
+    print(f"{what}: {result}", flush=True)
+
+
+class Streaming(NamedTuple):
+    every: float
+    seconds: float | None
+    gold: LiveGold | None
+    metrics: JobMetrics | None
+
+
+class SinkOptions(NamedTuple):
+    """The sinks of incidents: URLs, `module:function`, topics of `kafka`, and the address of the metrics."""
+
+    webhooks: tuple[str, ...]
+    callables: tuple[str, ...]
+    topic: str | None
+    kafka: str | None
+    metrics: str | None
+
+
+def ingest_cluster(
+    tables: Pipeline,
+    bootstrap: str,
+    config: ConnectionConfig | None,
+    interval: float,
+    requests: Sequence[PolledRequest],
+    seconds: float | None,
+    streaming: Streaming | None,
+) -> None:
+    """Poll a cluster and ingest its responses.
+
+    Raises:
+        NoBrokerResponded: every poll failed.
+    """
+    from kwire.spark.source.live_source import capturing
+    from kwire.storage.location import Location
+
+    folder = f"{Location.parse(tables.out).native}/capture"
+    with capturing(bootstrap, folder, interval, config, requests) as polling:
+        if polling.folder != folder:
+            print_result("capture", f"{polling.folder}, uploaded to {folder}")
+        if streaming:
+            if not polling.wait_until_readable(streaming.seconds):
+                polling.stop()
+            stream_captures(tables, [folder], streaming, polling)
+        else:
+            polling.wait(seconds or POLL_SECONDS)
+    if not streaming:
+        print_result("silver", tables.ingest_capture(folder))
+        polling.check_responded()
+
+
+def stream_captures(
+    tables: Pipeline, folders: Sequence[str], streaming: Streaming, polling: BackgroundPolling | None = None
+) -> None:
+    """Ingest captures until interrupted or for some seconds, and then everything that is captured by then."""
+    from kwire.spark.live.capture_streams import CaptureStreams
+
+    # Spark's handler cancels all jobs, so the batch in progress would fail instead of being finished.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def report(added: IngestReport) -> None:
+        if streaming.metrics is not None:
+            streaming.metrics.add_report(added)
+        if streaming.gold is not None:
+            streaming.gold.add_report(added)
+        _print_new(added)
+
+    def check() -> None:
+        if polling is not None:
+            polling.check()
+        if streaming.gold is not None:
+            streaming.gold.build_if_due()
+
+    try:
+        streams = CaptureStreams(tables, folders, streaming.every, report)
+        try:
+            streams.wait(streaming.seconds, check)
+        except KeyboardInterrupt:
+            print_result("stream", "interrupted")
+        if polling is not None:
+            polling.stop()
+        streams.finish()
+        if streaming.gold is not None:
+            streaming.gold.build()
+    finally:
+        if streaming.gold is not None:
+            streaming.gold.close()
+
+
+def start_live_gold(
+    tables: Pipeline, every: float | None, sinks: SinkOptions
+) -> tuple[LiveGold, JobMetrics | None] | tuple[None, None]:
+    """Return what builds gold during a stream and publishes incidents, and the metrics of the job, if wanted."""
+    if every is None:
+        return None, None
+    from kwire.spark.live.live_gold import LiveGold
+    from kwire.spark.sinks import IncidentPublisher, IncidentSink
+    from kwire.spark.sinks.sink import load_callable
+    from kwire.spark.sinks.webhook import WebhookSink
+
+    receivers: list[IncidentSink] = []
+    try:
+        receivers += [WebhookSink(url) for url in sinks.webhooks]
+        receivers += [load_callable(text) for text in sinks.callables]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if sinks.topic and sinks.kafka:
+        from kwire.spark.sinks.kafka_topic import KafkaTopicSink
+
+        receivers.append(KafkaTopicSink(sinks.kafka, sinks.topic))
+    metrics = _serve_metrics(sinks.metrics) if sinks.metrics else None
+    return LiveGold(tables, every, IncidentPublisher(tables, receivers, metrics), metrics), metrics
+
+
+def _serve_metrics(address: str) -> JobMetrics:
+    from kwire.protocol import Endpoint
+    from kwire.spark.sinks.job_metrics import JobMetrics
+
+    endpoint = Endpoint.parse(address)
+    metrics = JobMetrics()
+    port, _ = metrics.serve(endpoint.host, endpoint.port)
+    print_result("metrics", f"http://{endpoint.host}:{port}/metrics")
+    return metrics
+
+
+def _print_new(report: IngestReport) -> None:
+    if report.rows:
+        print_result("silver", report)
