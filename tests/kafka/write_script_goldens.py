@@ -17,6 +17,8 @@ from tests.kafka.script_cases import CASES, Outcome, words, write_files
 FOLDER = Path(__file__).parent.parent / "data" / "scripts"
 OF_CORE = ("kafka-acls", "kafka-configs")
 """Their classes are in `kafka.admin`, all others in `org.apache.kafka.tools`."""
+GROUPS_TIMEOUT_MS = "120000"
+"""Timeout of the only script that waits less than a minute by default, 5 s, which is short for a busy machine."""
 
 
 def main() -> None:
@@ -35,7 +37,8 @@ def _run(cluster: Cluster, case: str, files: Path) -> Outcome:
     assert name in MODULES
     [main, *_] = find_script(name).classes
     assert main.startswith("kafka.admin") == (name in OF_CORE)
-    done = run_kafkas_own(main, *arguments)
+    patience = ("--timeout", GROUPS_TIMEOUT_MS) if name == "kafka-consumer-groups" else ()
+    done = run_kafkas_own(main, *arguments, *patience)
     return Outcome.of(done.returncode, done.stdout, done.stderr)
 
 
