@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kwire
+from kwire import frame, records, reference
 from kwire.declare import Message, Struct, int32
 
 if TYPE_CHECKING:
@@ -23,6 +24,19 @@ class Whole(Message, versions="0-1"):
 
 WHOLE = Whole(number=7)
 READERS: list[Callable[..., object]] = [kwire.decode, kwire.validate]
+READERS_OF_BYTES: dict[str, Callable[[memoryview], object]] = {
+    "decode": lambda data: kwire.decode(Whole, data, version=0),
+    "reference.decode": lambda data: reference.decode(Whole, data, version=0),
+    "validate": lambda data: kwire.validate(Whole, data, version=0),
+    "view": lambda data: kwire.view(Whole, data, version=0),
+    "Decoder.decode": lambda data: kwire.Decoder(Whole, version=0).decode(data),
+    "columns": lambda data: kwire.columns(Whole, [data], version=0, rows=""),
+    "frame.decode_request": frame.decode_request,
+    "records.decode": records.decode,
+    "records.batches": lambda data: list(records.batches(data)),
+    "records.batch_headers": records.batch_headers,
+    "records.columns": lambda data: records.columns([data]),
+}
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -57,3 +71,12 @@ def test_versions_of_other_types_are_rejected(version: Any) -> None:
 def test_undeclared_version_error_names_the_declared_versions() -> None:
     with pytest.raises(kwire.UnsupportedVersion, match="version 2 is not supported: Whole has versions 0-1"):
         kwire.decode(Whole, bytes(4), version=2)
+
+
+def test_released_memoryview_has_the_error_of_cpython() -> None:
+    for name, read in READERS_OF_BYTES.items():
+        with memoryview(bytes(4)) as data:
+            pass
+        with pytest.raises(ValueError, match="operation forbidden on released memoryview object") as raised:
+            read(data)
+        assert type(raised.value) is ValueError, name

@@ -19,11 +19,16 @@ impl<'py> ImmutableBytes<'py> {
         if let Ok(bytes) = data.cast::<PyBytes>() {
             return Ok(Self::whole(bytes.clone()));
         }
-        let Ok(buffer) = PyUntypedBuffer::get(data) else {
-            let found = data.get_type().name()?.to_string();
-            return Err(PyTypeError::new_err(format!(
-                "expected a bytes-like object, found {found}"
-            )));
+        let buffer = match PyUntypedBuffer::get(data) {
+            Ok(buffer) => buffer,
+            // It has been released, which CPython's error says.
+            Err(error) if data.is_instance_of::<PyMemoryView>() => return Err(error),
+            Err(_) => {
+                let found = data.get_type().name()?.to_string();
+                return Err(PyTypeError::new_err(format!(
+                    "expected a bytes-like object, found {found}"
+                )));
+            }
         };
         if let Ok(view) = data.cast::<PyMemoryView>()
             && let Ok(object) = view.getattr("obj")?.cast_into_exact::<PyBytes>()
