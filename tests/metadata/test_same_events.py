@@ -35,7 +35,8 @@ from kwire.metadata.event_stream import EventStream
 from kwire.metadata.events import ConfigChanged, LeaderMoved, TopicAdded, TopicRemoved
 from kwire.metadata.plausibility import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker, TrackedResponse
-from kwire.spark.silver.state_builder import StateBuilder, microseconds, silver_rows
+from kwire.metadata.timestamps import microseconds
+from kwire.spark.silver.state_builder import StateBuilder, silver_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.storage.location import Location
 from tests.metadata.responses import BROKERS, ID, OTHER_ID, metadata, partition, topic

@@ -43,12 +43,11 @@ def write_report(
     Raises:
         kwire.report.history_reader.MissingGold: the folder has no gold layer.
     """
-    from kwire.report.history_reader import micros_of, read_histories
+    from kwire.metadata.timestamps import microseconds
+    from kwire.report.history_reader import read_histories
     from kwire.report.page import render_page
     from kwire.report.summary import summarize
 
-    histories = read_histories(
-        os.fspath(gold), None if since is None else micros_of(since), None if until is None else micros_of(until)
-    )
+    histories = read_histories(os.fspath(gold), microseconds(since), microseconds(until))
     Path(out).write_text(render_page(histories), encoding="utf-8")
     return [(history.cluster_id, summarize(history)) for history in histories]

@@ -7,13 +7,13 @@ changes, not with the number of partitions. Times are microseconds since 1970, U
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.errors import KwireError
+from kwire.metadata.timestamps import microseconds
 from kwire.report.cluster_history import (
     POINTS,
     BrokerHistory,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MissingGold", "read_histories"]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -216,11 +215,14 @@ def _set_last_state(history: ClusterHistory, brokers: dict[int, BrokerHistory], 
     unhealthy = unhealthy.sort_by([("offline", "descending"), ("valid_from", "ascending"), ("topic", "ascending")])
     for row in unhealthy.slice(0, LONGEST_LISTS).to_pylist():
         flag = "offline" if row["offline"] else "under_replicated"
-        history.unhealthy.append((row["topic"], row["partition"], flag, micros_of(row["valid_from"])))
+        history.unhealthy.append((row["topic"], row["partition"], flag, microseconds(row["valid_from"])))
     of_topics = unhealthy.group_by(["topic", "offline"]).aggregate([("partition", "list"), ("valid_from", "min")])
     for row in of_topics.to_pylist():
         flag = "offline" if row["offline"] else "under_replicated"
-        history.unhealthy_topics[row["topic"], flag] = sorted(row["partition_list"]), micros_of(row["valid_from_min"])
+        history.unhealthy_topics[row["topic"], flag] = (
+            sorted(row["partition_list"]),
+            microseconds(row["valid_from_min"]),
+        )
 
 
 def _counts_over_time(history: ClusterHistory, rows: pa.Table) -> list[tuple[int, int]]:
@@ -257,14 +259,14 @@ def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]
 
 def _read_incidents(history: ClusterHistory, snapshot: Snapshot) -> None:
     for row in _rows(history, snapshot, "incidents", "began_at", ends="ended_at"):
-        ended = None if row["ended_at"] is None else micros_of(row["ended_at"])
+        ended = None if row["ended_at"] is None else microseconds(row["ended_at"])
         history.incidents.append(
             ReportedIncident(
                 row["incident_id"],
                 row["kind"],
                 row["cause"],
                 row["broker_id"],
-                micros_of(row["began_at"]),
+                microseconds(row["began_at"]),
                 None if ended is None or ended > history.ended else ended,
                 tuple(row["topics"] or ()),
                 row["topic_count"] or 0,
@@ -324,7 +326,7 @@ def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
     history.config_change_count = len(own)
     history.config_changes = [
         ConfigChange(
-            micros_of(row["at"]), row["resource_type"], row["resource"], row["key"], row["old_value"], row["value"]
+            microseconds(row["at"]), row["resource_type"], row["resource"], row["key"], row["old_value"], row["value"]
         )
         for row in own[-LONGEST_LISTS:]
     ]
@@ -386,8 +388,3 @@ def _timestamp(micros: int) -> pa.Scalar:
 
 def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.cast(column, pa.int64())
-
-
-def micros_of(time: datetime) -> int:
-    """Return microseconds since 1970, exactly: `datetime.timestamp` returns a float."""
-    return (time - EPOCH) // timedelta(microseconds=1)

@@ -20,7 +20,8 @@ from kwire.messages.kafka.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kwire.spark.silver.state_builder import StateBuilder, microseconds, silver_rows
+from kwire.metadata.timestamps import microseconds
+from kwire.spark.silver.state_builder import StateBuilder, silver_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from tests.spark.recorded import RECORDINGS, bronze
 

@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions as f
 
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import (
     broker_disk,
     broker_load,
@@ -244,7 +245,7 @@ def _clocks(
     """Return the clocks of a window: the skew before it, updated by what the changes of the window say about it."""
     build.clocks, build.leaders = Clocks(), None  # skew is measured between uncorrected times of all pollers
     files = build.files("silver/partitions")
-    changes = [file for file in files if start is None or (file.last is not None and file.last >= state.micros(start))]
+    changes = [file for file in files if start is None or (file.last is not None and file.last >= microseconds(start))]
     corrected = skew
     if changes:
         partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
@@ -302,14 +303,14 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
         build.snapshot.location,
         {} if start is None else build.first_states(window.incidents_since, start),
         window.full_rebuild,
-        None if window.as_of is None else state.micros(window.as_of),
+        None if window.as_of is None else microseconds(window.as_of),
         window.is_complete,
     )
     return fold(rows, periods, task)
 
 
 def _has_rows_since(build: GoldBuild, table: str, start: datetime) -> bool:
-    oldest = state.micros(start - build.clocks.bound)
+    oldest = microseconds(start - build.clocks.bound)
     return any(file.last is None or file.last >= oldest for file in build.files(f"silver/{table}"))
 
 

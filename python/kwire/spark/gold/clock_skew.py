@@ -66,6 +66,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pyspark.sql import functions as f
 
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.gold.voting_periods import METADATA
 from kwire.spark.tables import Column
@@ -426,7 +427,7 @@ class Clocks:
         at = f.unix_micros(time)
         corrected = at - f.coalesce("skew", f.lit(0))
         if self.start is not None and self.skew != self.before:
-            edge = f.lit(round(self.start.timestamp() * 1_000_000))
+            edge = f.lit(microseconds(self.start))
             from_edge = at - f.coalesce("skew_before", f.lit(0)) - edge
             squeezed = edge + f.floor(from_edge / SQUEEZE)  # of a row before the edge, at least 1 us before it
             corrected = f.when(from_edge >= 0, f.greatest(corrected, squeezed)).otherwise(f.least(corrected, squeezed))

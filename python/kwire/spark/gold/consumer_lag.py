@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import days
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.partition_lag import Event, LagSample, PartitionLag
@@ -89,16 +90,12 @@ def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datet
     events = _events(commits, "committed_offset").unionByName(_events(ends, "log_end"))
     if start is not None and build.files(f"gold/_{STATE}"):
         events = events.unionByName(build.state(STATE, start))
-    fold = _Fold(_micros(start), _micros(as_of))
+    fold = _Fold(microseconds(start), microseconds(as_of))
 
     def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method
         return fold.run(table)
 
     return events.groupBy("cluster_id", "topic").applyInArrow(run, _FOLDED)
-
-
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else round(time.timestamp() * 1_000_000)
 
 
 def _events(rows: DataFrame, offset: str) -> DataFrame:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import broker_load, config_changes, transitions
 from kwire.spark.gold.clock_skew import PollerClock
 from kwire.spark.gold.view import STAMP
@@ -38,10 +39,6 @@ EACH_HOUR = timedelta(days=2)
 
 def hour_of(time: datetime) -> datetime:
     return time.replace(minute=0, second=0, microsecond=0)
-
-
-def micros(time: datetime) -> int:
-    return round(time.timestamp() * 1_000_000)
 
 
 def to_time(micros: int) -> datetime:
@@ -66,8 +63,8 @@ def keep(
         loads: the steps of loads (`broker_load.STEPS`).
         polls: the config polls.
     """
-    build.keep_partition_states(as_of, transitions.to_keep(partitions, micros(as_of)), complete=complete)
-    build.keep_state("broker_loads", as_of, broker_load.loads_at(loads, micros(as_of)).coalesce(1))
+    build.keep_partition_states(as_of, transitions.to_keep(partitions, microseconds(as_of)), complete=complete)
+    build.keep_state("broker_loads", as_of, broker_load.loads_at(loads, microseconds(as_of)).coalesce(1))
     build.keep_state("config_polls", as_of, config_changes.polls_for_next_window(polls, as_of).coalesce(1))
 
 

@@ -16,7 +16,7 @@ from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA
-from kwire.spark.silver.state_builder import microseconds
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.source.capture_readers import CapturePartition, count_carried, read_partition
 from kwire.spark.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
 from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, ManifestEntry, manifest

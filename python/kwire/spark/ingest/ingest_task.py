@@ -16,10 +16,11 @@ from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows, with_all_columns
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.ingest.row_files import BronzeFiles, SilverFiles
 from kwire.spark.session import require_engine
 from kwire.spark.silver.poll_order import OrderedPoll, PollOrder
-from kwire.spark.silver.state_builder import StateBuilder, microseconds
+from kwire.spark.silver.state_builder import StateBuilder
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.manifest import FileKind, ManifestEntry, ReporterProgress, UntimedRows, date_of, manifest
 from kwire.spark.store.record import STATE, reporter_key

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kwire import Decoder, decode, encode, frame
@@ -22,6 +21,7 @@ from kwire.messages import UnknownMessage, find
 from kwire.metadata.event_stream import reporter_of
 from kwire.metadata.fields import config_fields
 from kwire.metadata.plausibility import EmptyResponseFilter, payload_requests_all_topics
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.silver.broker_state import BrokerState, resource_of, resource_type_code
 from kwire.spark.silver.inputs import INPUTS
 from kwire.spark.silver.tables import SILVER_SCHEMAS
@@ -42,8 +42,6 @@ INPUT_REQUESTS = 16
 """Maximum number of different requests with the API key of an input cached for a broker. Chosen, not measured."""
 CONTEXT_BYTES = 32
 """Number of bytes before and after an error that `bad_frames` has. Chosen: enough to see the field."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class _LastResponse:
@@ -441,11 +439,6 @@ def _configs_row(state: BrokerState, rows: list[Row]) -> Row:
         error=CARRIED_CONFIGS,
         clock_step_us=None,
     )
-
-
-def microseconds(time: datetime) -> int:
-    """Return a time as microseconds since 1970 in UTC."""
-    return (time - _EPOCH) // _MICROSECOND
 
 
 def _with_kind(row: Row) -> Row:

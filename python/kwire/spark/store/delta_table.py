@@ -19,7 +19,7 @@ from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
 from kwire.errors import KwireError
-from kwire.spark.store.file_statistics import micros
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.store.record import DataFile
 from kwire.storage.object_storage import plain_errors
 
@@ -190,8 +190,8 @@ def _data_file(action: dict[str, Any], partition: Iterable[str], time: str | Non
         {name: _text(action[f"partition.{name}"]) for name in partition},
         action["num_records"] or 0,
         action["size_bytes"],
-        micros(action.get(f"min.{time}")),
-        micros(action.get(f"max.{time}")),
+        microseconds(action.get(f"min.{time}")),
+        microseconds(action.get(f"max.{time}")),
     )
 
 

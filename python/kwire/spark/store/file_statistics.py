@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.store.record import DataFile
 
 if TYPE_CHECKING:
@@ -70,12 +71,7 @@ def data_file(
     first, last = next(times, None) or (None, None)
     # deltalake 1.6 decodes escaped characters from U+20000 on to others, so there are no escapes.
     text = json.dumps(statistics, ensure_ascii=False)
-    return DataFile(path, partition, footer.num_rows, size, micros(first), micros(last), text)
-
-
-def micros(at: datetime | None) -> int | None:
-    """Return a time in microseconds since 1970."""
-    return None if at is None else (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return DataFile(path, partition, footer.num_rows, size, microseconds(first), microseconds(last), text)
 
 
 def _unbounded(type: pa.DataType) -> tuple[Any, Any]:
