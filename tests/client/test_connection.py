@@ -353,7 +353,7 @@ async def test_encode_error_leaves_the_connection_open(cluster: FakeCluster) -> 
 
 async def test_path_in_place_of_a_configuration_is_rejected(cluster: FakeCluster) -> None:
     mistake: Any = {"config": "client.properties"}
-    with pytest.raises(TypeError, match=re.escape("must be a ConnectionConfig, not str: use ConnectionConfig.load(")):
+    with pytest.raises(TypeError, match=re.escape("must be a ConnectionConfig, not str: use ClientProperties.load(")):
         await Connection.open(cluster.endpoint(1), **mistake)
     with pytest.raises(TypeError, match="must be a ConnectionConfig, not str"):
         Poller(cluster.bootstrap, **mistake)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import kwire
 from kwire.declare.introspect import describe
-from kwire.declare.secrets import holds_secrets
+from kwire.declare.sensitive_fields import has_sensitive_fields
 from kwire.errors import DecodeError, KwireError, UnsupportedVersion
 from kwire.frame import API_VERSIONS, UNSUPPORTED_VERSION
 from kwire.messages import UnknownMessage, find
@@ -91,7 +91,7 @@ class Frame(NamedTuple):
     @property
     def rest_may_be_secret(self) -> bool:
         """Whether bytes that belong to no field can hold secrets: unless they follow a valid message without any."""
-        return self.error is not None or self.body is None or holds_secrets(self.body.cls)
+        return self.error is not None or self.body is None or has_sensitive_fields(self.body.cls)
 
     @property
     def is_unknown(self) -> bool:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cli.value_labels import value_label, value_text
-from kwire.declare.secrets import holds_secrets, secret_paths
+from kwire.declare.sensitive_fields import has_sensitive_fields, secret_paths
 from kwire.errors import path_text
 from kwire.secret import HIDDEN
 
@@ -100,7 +100,7 @@ def _secret_starts(part: Part, spans: list[Span]) -> set[int]:
     """Return the offsets of the spans that can hold secrets."""
     values = {span.path: span.value for span in spans if span.type not in (*TAG_SPANS, *PRESENCE_SPANS, "tag size")}
     secret = secret_paths(part.cls, values)
-    unknown_tags = holds_secrets(part.cls)
+    unknown_tags = has_sensitive_fields(part.cls)
     return {
         span.start
         for span in spans

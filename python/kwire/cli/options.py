@@ -130,14 +130,13 @@ def load_command_config(
     from kwire.client.security import ClientProperties, SecurityConfigError
 
     try:
-        properties = ClientProperties.load(path, overrides=overrides, password=password)
+        return ClientProperties.load(
+            path, overrides=overrides, password=password, warn=lambda text: print(f"Warning: {text}", file=sys.stderr)
+        )
     except SecurityConfigError as error:
         raise click.BadParameter(str(error), param_hint="--command-config") from None
     except OSError as error:
         raise click.BadParameter(f"cannot read {path}: {error.strerror}", param_hint="--command-config") from None
-    for warning in properties.warnings:
-        print(f"Warning: {warning}", file=sys.stderr)
-    return properties
 
 
 def file_option(*names: str, description: str) -> Callable[[Command], Command]:

@@ -19,6 +19,7 @@ _MODULES = {
     "kwire.client.polled_offsets": ("group_offsets",),
     "kwire.client.polled_requests": ("PolledRequest", "broker_configs", "log_dirs", "topic_configs"),
     "kwire.client.poller": ("Poller",),
+    "kwire.client.security.client_properties": ("ClientProperties",),
     "kwire.metadata.events": ("MetadataEvent",),
     "kwire.protocol.endpoint": ("Endpoint",),
     "kwire.protocol.errors": ("AuthenticationFailed", "ConnectionFault", "TlsHandshakeFailed"),

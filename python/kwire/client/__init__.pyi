@@ -14,6 +14,7 @@ from kwire.client.polled_requests import broker_configs as broker_configs
 from kwire.client.polled_requests import log_dirs as log_dirs
 from kwire.client.polled_requests import topic_configs as topic_configs
 from kwire.client.poller import Poller as Poller
+from kwire.client.security.client_properties import ClientProperties as ClientProperties
 from kwire.metadata.events import MetadataEvent as MetadataEvent
 from kwire.protocol.endpoint import Endpoint as Endpoint
 from kwire.protocol.errors import AuthenticationFailed as AuthenticationFailed

@@ -137,7 +137,7 @@ class Connection:
             client_id: the client id of all requests.
             timeout: seconds to connect, to negotiate, and to wait for each response.
             max_size: the largest response to accept, in bytes.
-            config: TLS and SASL, such as `ConnectionConfig.load("client.properties")`; None for plaintext.
+            config: TLS and SASL, such as `ClientProperties.load("client.properties").connection`; None for plaintext.
 
         Raises:
             ConnectFailed: no connection could be made.

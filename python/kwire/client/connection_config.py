@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from os import PathLike
     from socket import socket
 
     from kwire.client.security.credentials import SaslCredentials
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionConfig", "SecurityProtocol"]
 
 SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-
-log = logging.getLogger("kwire.client")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +47,8 @@ class ConnectionConfig:
             return PLAINTEXT
         if not isinstance(config, ConnectionConfig):
             raise TypeError(
-                f"config must be a ConnectionConfig, not {type(config).__name__}: use ConnectionConfig.load(path)"
+                f"config must be a ConnectionConfig, not {type(config).__name__}: "
+                "use ClientProperties.load(path).connection"
             )
         return config
 
@@ -61,23 +58,6 @@ class ConnectionConfig:
         if self.sasl is None:
             return "PLAINTEXT" if self.tls is None else "SSL"
         return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> ConnectionConfig:
-        """Read the `client.properties` of Kafka's tools. Warnings about its content are logged.
-
-        `ClientProperties.load` also returns the warnings, and what else the file says.
-
-        Raises:
-            SecurityConfigError: the file is invalid or incomplete.
-            OSError: it cannot be read.
-        """
-        from kwire.client.security.client_properties import ClientProperties
-
-        properties = ClientProperties.load(path)
-        for warning in properties.warnings:
-            log.warning("%s", warning)
-        return properties.connection
 
 
 PLAINTEXT = ConnectionConfig()

@@ -112,6 +112,18 @@ def field(
     return Options(default, since, until, tag, ignorable, nullable_since, compact, name, sensitive)
 
 
+class Declared:
+    """A field as written in the class body: its name, its unevaluated annotation, and its options."""
+
+    __slots__ = ("annotation", "name", "options", "scope")
+
+    def __init__(self, name: str, annotation: object, options: Options, scope: dict[str, Any] | None) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.options = options
+        self.scope = scope
+
+
 class Field:
     """A field with its resolved type.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from kwire.declare.field import MISSING, Field, zero, zero_uuid
+from kwire.declare.representation import short_value
 from kwire.declare.wire_types import (
     MAX_STRING_LENGTH,
     ArrayType,
@@ -162,8 +163,6 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
     if default is not MISSING:
         problem = _default_problem(type, default)
         if problem is not None:
-            from kwire.declare.representation import short_value
-
             raise wrong(f"default={short_value(default)}: {problem}")
         if isinstance(default, list):
             default = tuple(default)

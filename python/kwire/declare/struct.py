@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from kwire.declare.field import MISSING, NO_OPTIONS, Options
+from kwire.declare.field import MISSING, NO_OPTIONS, Declared, Options
 from kwire.declare.secrets import is_secret
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
 from kwire.declare.versions import VersionRange
@@ -39,18 +39,6 @@ _HOOKS = frozenset(
     )
 )
 """Attributes for other libraries. `dir()` and `help()` of a class leave them out."""
-
-
-class Declared:
-    """A field as written in the class body: its name, its unevaluated annotation, and its options."""
-
-    __slots__ = ("annotation", "name", "options", "scope")
-
-    def __init__(self, name: str, annotation: object, options: Options, scope: dict[str, Any] | None) -> None:
-        self.name = name
-        self.annotation = annotation
-        self.options = options
-        self.scope = scope
 
 
 class _ClassDocumentation:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from kwire import frame
 from kwire.codec import decode, validate
 from kwire.declare.introspect import describe
-from kwire.declare.secrets import has_sensitive_fields
+from kwire.declare.sensitive_fields import has_sensitive_fields
 from kwire.errors import DecodeError
 from kwire.messages import find
 from kwire.messages.headers import ResponseHeader

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.client.admin import AdminClient
+    from kwire.client.security.client_properties import ClientProperties
     from kwire.cluster.zookeeper import Store
     from kwire.tools.environment import Environment
 
@@ -98,7 +99,7 @@ class ToolRun:
     async def _open_admin(self) -> AdminClient:
         bootstrap, config = self._options.get("bootstrap_server"), self._options.get("command_config")
         if bootstrap is not None:
-            return await self._connect(bootstrap, config)
+            return await self._connect(bootstrap, None if config is None else self._loaded(config))
         if config is not None:
             return await self.connect(config)
         if self._options.get("zookeeper") is not None:
@@ -131,19 +132,21 @@ class ToolRun:
             ToolFailed: the file may not be read.
             SecurityConfigError: the content of the file is invalid.
         """
-        from kwire.client.security.client_properties import ClientProperties
-
-        loaded = ClientProperties.load(self.file(properties))
+        loaded = self._loaded(properties)
         servers = bootstrap or loaded.bootstrap_servers
         if servers is None:
             raise InvalidArgument(f"{properties} has no bootstrap.servers")
-        return await self._connect(servers, properties)
+        return await self._connect(servers, loaded)
 
-    async def _connect(self, bootstrap: str, properties: Path | None) -> AdminClient:
-        from kwire.client.admin import AdminClient
+    def _loaded(self, properties: Path) -> ClientProperties:
         from kwire.client.security.client_properties import ClientProperties
 
-        config = None if properties is None else ClientProperties.load(self.file(properties)).connection
+        return ClientProperties.load(self.file(properties))
+
+    async def _connect(self, bootstrap: str, properties: ClientProperties | None) -> AdminClient:
+        from kwire.client.admin import AdminClient
+
+        config = None if properties is None else properties.connection
         try:
             return await AdminClient.open(bootstrap, client_id="kwire-tools", config=config)
         except ValueError as error:

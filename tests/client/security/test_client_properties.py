@@ -461,7 +461,7 @@ def test_load_logs_warnings_and_no_secrets(tmp_path: Path, caplog: pytest.LogCap
     path.write_text(f"security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN}\nssl.typo=x\n")
     path.chmod(0o600)
 
-    config = ConnectionConfig.load(path)
+    config = ClientProperties.load(path).connection
 
     assert caplog.messages == [f"{path}: ssl.typo: unknown key"]
     assert PASSWORD not in caplog.text + repr(config) + str(config)

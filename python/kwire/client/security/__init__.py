@@ -1,9 +1,9 @@
-"""How to connect to secured brokers: TLS, SASL, and Kafka's own `client.properties`.
+"""Connections to secured brokers: TLS, SASL, and Kafka's own `client.properties`.
 
     from kwire.client import Connection, Poller
-    from kwire.client.security import ConnectionConfig, ScramCredentials, Secret, TlsConfig
+    from kwire.client.security import ClientProperties, ConnectionConfig, ScramCredentials, Secret, TlsConfig
 
-    config = ConnectionConfig.load("client.properties")
+    config = ClientProperties.load("client.properties").connection
     config = ConnectionConfig(
         tls=TlsConfig.from_files(ca="ca.pem"),
         sasl=ScramCredentials("alice", Secret(getpass()), mechanism="SCRAM-SHA-512"),

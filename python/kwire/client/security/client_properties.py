@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import stat
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ from kwire.properties import parse_properties
 from kwire.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     from kwire.client.security.values import PasswordSource
 
 __all__ = ["ClientProperties"]
+
+log = logging.getLogger("kwire.client")
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -55,12 +58,14 @@ class ClientProperties:
         *,
         overrides: Mapping[str, str] | None = None,
         password: PasswordSource | None = None,
+        warn: Callable[[str], object] = log.warning,
     ) -> ClientProperties:
         """Read a file in the encoding and grammar of Java's properties.
 
         Args:
-            overrides: properties in place of those of the file.
+            overrides: properties that replace properties of the file.
             password: returns the password or client secret if `sasl.jaas.config` has none.
+            warn: called with each of `warnings`; logs it by default.
 
         Raises:
             SecurityConfigError: the content is invalid or incomplete.
@@ -70,7 +75,10 @@ class ClientProperties:
         values = {key: Secret(value) for key, value in parse_properties(data.decode("latin-1")).items()}
         warnings = mode_warnings(path) if any(map(is_secret_key, values)) else ()
         values |= {key: Secret(value) for key, value in (overrides or {}).items()}
-        return cls._from_secrets(values, source=os.fspath(path), password=password, warnings=warnings)
+        loaded = cls._from_secrets(values, source=os.fspath(path), password=password, warnings=warnings)
+        for warning in loaded.warnings:
+            warn(warning)
+        return loaded
 
     @classmethod
     def parse(

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.capture import Capture
 from kwire.capture.upload import PeriodicUpload
 from kwire.capture.writer import ROLL_SECONDS
-from kwire.client import ConnectionConfig, Poller
+from kwire.client import Poller
 from kwire.client.loop_thread import LoopThread
 from kwire.client.polled_inputs import polled_requests
+from kwire.client.security.client_properties import ClientProperties
 from kwire.errors import KwireError
 from kwire.storage.location import Location
 from kwire.storage.staging import staging_folder
@@ -27,7 +28,7 @@ from kwire.storage.staging import staging_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kwire.client import PolledRequest
+    from kwire.client import ConnectionConfig, PolledRequest
 
 PART_SECONDS = 60.0
 """Maximum age in seconds of the open part of a capture that is uploaded: readers see a poll after at most this time."""
@@ -58,7 +59,7 @@ class PolledCluster(NamedTuple):
             CaptureInUse: another process writes the capture.
             SecurityConfigError: `command_config` is invalid.
         """
-        config = None if self.command_config is None else ConnectionConfig.load(self.command_config)
+        config = None if self.command_config is None else ClientProperties.load(self.command_config).connection
         return BackgroundPolling(self.bootstrap, folder, self.interval, config, polled_requests(self.inputs))
 
 
