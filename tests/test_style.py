@@ -1,10 +1,12 @@
 """Text is plain English: phrases that the style guide rules out are not used (CONTRIBUTING.md, "Text and names").
 
-A regular expression finds only some of them. An exception needs a reason in `ALLOWED`.
+A regular expression finds only some of them, and the syntax tree docstrings that ask. An exception needs a reason in
+`ALLOWED`.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import subprocess
@@ -35,6 +37,10 @@ PHRASES = {
     "ours": r"\bours\b",
     "'What is X, is Y'": r"(?:^|\. )What [^.,]{3,60}, (?:is|are)\b",
     "the first first": r"\bthe (\w+) \1\b(?<!that that)",
+    "headless relative": r"\b(?:[Tt]hose|[Tt]he ones?) (?:that|which|who)\b|\bthat of\b(?! which)",
+    "of which": r"\b[Oo]f (?:which|whom)\b",
+    "may not": r"\b[Mm]ay (?:or may )?not\b",
+    "so many": r"\b[Ss]o (?:many|few)\b",
     "British spelling": r"\b(?:colour|behaviour|honour|favour|neighbour|spelt|catalogue)\w*",
 }
 
@@ -107,3 +113,49 @@ def test_each_suppression_has_a_reason() -> None:
         or line.endswith(("# see above", "# as above"))
     ]
     assert found == []
+
+
+QUESTION = re.compile(
+    r"(?:(?:Up to|By|After|At|From|For|In|Of|On|To|With) (?:how|what|which|whom)"
+    r"|How|What|When|Where|Whether|Which|Who|Whose|Why)\b"
+)
+DOCSTRING_QUESTION = re.compile(rf'"""\s*{QUESTION.pattern}')
+PARAMETER_QUESTION = re.compile(
+    r"^\s+`?\w+`?: (?:how|what|when|where|whether|which|who|whose|why|up to (?:how|which))\b", re.MULTILINE
+)
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield line, name, and text of each docstring: of the module, classes, functions, constants, and attributes."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        owner = getattr(node, "name", path.stem)
+        for before, statement in zip([None, *node.body], node.body, strict=False):
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str() as text)):
+                    yield statement.lineno, owner if before is None else ast.unparse(before).partition("=")[0], text
+
+
+def questions(path: Path) -> Iterator[str]:
+    """Yield where a docstring, or the description of a parameter or an attribute, begins with a question word."""
+    source = path.read_text(encoding="utf-8")
+    if not (DOCSTRING_QUESTION.search(source) or PARAMETER_QUESTION.search(source)):
+        return  # parsing all files takes seconds
+    for number, name, text in docstrings(path):
+        if QUESTION.match(text.strip()):
+            yield f"{path.relative_to(ROOT)}:{number}: {name.strip()}: {text.strip().splitlines()[0]}"
+        for offset, line in enumerate(text.split("\n")):
+            if PARAMETER_QUESTION.match(line):
+                yield f"{path.relative_to(ROOT)}:{number + offset}: {name.strip()}: {line.strip()}"
+
+
+def test_docstrings_do_not_ask() -> None:
+    """A constant is a thing with its unit, a class a noun phrase; a function says what it does."""
+    asking = [
+        question
+        for path in documents()
+        if path.suffix in {".py", ".pyi"} and not is_allowed(path, "docstring that asks")
+        for question in questions(path)
+    ]
+    assert asking == []

@@ -27,7 +27,7 @@ class ChildProcess:
     Args:
         arguments: the command line.
         output: the file to which its output is appended, or a descriptor that receives its output.
-        environment: its environment; that of this process by default.
+        environment: its environment; by default, the environment of this process.
         descriptors: descriptors of open files that it inherits.
     """
 

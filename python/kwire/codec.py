@@ -94,9 +94,9 @@ def _compile(cls: type[Message], version: int) -> Any:
         cls.__kwire_plans__ = plans
     elif version in plans:
         return plans[version]
-    made = _engine_plan(cls, version) if _ENGINE_AVAILABLE else _ReferencePlan(cls, version)
-    plans[version] = made
-    return made
+    plan = _engine_plan(cls, version) if _ENGINE_AVAILABLE else _ReferencePlan(cls, version)
+    plans[version] = plan
+    return plan
 
 
 def _engine_plan(cls: type[Message], version: int) -> Plan:

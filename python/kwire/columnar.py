@@ -75,8 +75,8 @@ class NoSuchRows(KwireError, ValueError):
     def __str__(self) -> str:
         if not self.paths:
             return f"{self.message} has no array of structs for rows: pass rows='' for one row per message"
-        known = ", ".join(repr(path) for path in ("", *self.paths))
-        return f"{self.message} has no array {self.rows!r} for rows: expected one of {known}"
+        paths = ", ".join(repr(path) for path in ("", *self.paths))
+        return f"{self.message} has no array {self.rows!r} for rows: expected one of {paths}"
 
 
 class BatchTooLarge(KwireError, ValueError):
@@ -127,7 +127,7 @@ def columns(
         frames: the bodies, as bytes-like objects or None, or as a binary Arrow array, which is not copied.
         version: the version of all bodies.
         rows: the array of structs that becomes the rows, as field names separated by dots.
-        header: whether each frame starts with the header of that version, which is skipped. Offsets include it.
+        header: true if each frame starts with the header of that version, which is skipped. Offsets include it.
         max_bytes: the largest size of all columns in bytes, including what they share [default: 8 GiB].
 
     Raises:
@@ -164,17 +164,17 @@ def _compiled(cls: type[Message], version: int, rows: str, *, header: bool) -> C
     if not isinstance(rows, str):
         raise TypeError(f"rows: expected a str of names separated by dots, found {rows!r}")
     key = (cls, version, rows, header)
-    found = _cache.get(key)
-    if found is None:
+    compiled = _cache.get(key)
+    if compiled is None:
         compile_columns = _columns_class()
         text, defaults = _shape(cls)
-        found = compile_columns(
+        compiled = compile_columns(
             plan_source(cls, version).text, _header_plan(cls, version) if header else None, text, defaults, rows
         )
         if len(_cache) >= _CACHE_SIZE:
             _cache.clear()
-        _cache[key] = found
-    return found
+        _cache[key] = compiled
+    return compiled
 
 
 def _columns_class() -> type[Columns]:

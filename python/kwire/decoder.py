@@ -58,10 +58,10 @@ class ArrayChanges(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The changes of a message since the last one; true if there are any.
+    """The changes of a message since the previous message; true if there are any.
 
     `first` is true for the first message. `fields` has the names of the changed top-level fields in declaration order,
-    with `unknown_tags` last. `arrays` has the changes of those that are arrays of structs.
+    with `unknown_tags` last. `arrays` has the changes of arrays of structs.
     """
 
     first: bool
@@ -122,7 +122,7 @@ class Decoder(Generic[M]):
         return self._changed
 
     def reset(self) -> None:
-        """Forget the last message: the next one is a first message."""
+        """Forget the previous message: the next message counts as the first."""
         self._memory.reset()
         self._before = self._last = self._changed = None
 
@@ -132,12 +132,12 @@ class Decoder(Generic[M]):
             return Changes(first=False, fields=(), arrays={})
         if before is None:
             return compare(None, last)
-        found = self._memory.changes()
-        if found is None:
+        engine_changes = self._memory.changes()
+        if engine_changes is None:
             return compare(before, last)
         # The engine compares bytes, and equal values can have different bytes, such as a length with a longer varint.
         # It does not report which tagged fields differ.
-        names, arrays, message_with_other_tags = found
+        names, arrays, message_with_other_tags = engine_changes
         declared = fields(self._cls)
         candidates = [
             f for f in declared if f.name in names or (message_with_other_tags is not None and f.tag is not None)
@@ -171,8 +171,8 @@ def _compare(
             continue
         names.append(field.name)
         if _is_array_of_structs(field.type):
-            known = by_bytes.get(field.name) if by_bytes else None
-            arrays[field.name] = _differing(known, old or (), new or ())
+            equal = by_bytes.get(field.name) if by_bytes else None
+            arrays[field.name] = _differing(equal, old or (), new or ())
     if after.unknown_tags != (NO_TAGS if before is None else before.unknown_tags):
         names.append(UNKNOWN_TAGS)
     return Changes(before is None, tuple(names), arrays)
@@ -190,12 +190,12 @@ def _differing(by_bytes: ArrayChanges | None, before: tuple[Struct, ...], after:
 
 def by_key(elements: Iterable[Struct]) -> dict[object, Any]:
     """Return elements by the key of their class; without a key or with a duplicate key, by position."""
-    found: dict[object, Any] = {}
+    keyed: dict[object, Any] = {}
     for position, element in enumerate(elements):
         names = key(type(element))
         value = tuple(getattr(element, name) for name in names) if names else position
-        found[(value, position) if value in found else value] = element
-    return found
+        keyed[(value, position) if value in keyed else value] = element
+    return keyed
 
 
 def _key_of(element: Struct) -> tuple[Any, ...]:
@@ -205,29 +205,29 @@ def _key_of(element: Struct) -> tuple[Any, ...]:
 def _compare_arrays(before: tuple[Struct, ...], after: tuple[Struct, ...]) -> ArrayChanges:
     """Return the changes of an array. Elements with the same key are paired as the engine pairs them.
 
-    The next element is expected behind the last one that was found. If another one is there, the first element with the
-    same key is taken, unless it is paired already. Elements without a key are paired by position.
+    The next element is expected behind the previous match. If its key differs, the first unpaired element with the same
+    key is taken. Elements without a key are paired by position.
     """
     first_of_key: dict[tuple[Any, ...], int] = {}
     keys = [_key_of(element) for element in before]
-    for position, each in enumerate(keys):
-        first_of_key.setdefault(each, position)
+    for position, element_key in enumerate(keys):
+        first_of_key.setdefault(element_key, position)
     free = [True] * len(before)
     added, changed, order = [], [], []
     expected = 0
     for element in after:
-        wanted = _key_of(element)
-        found: int | None = expected
-        if not (expected < len(before) and free[expected] and keys[expected] == wanted):
-            found = first_of_key.get(wanted) if wanted else None
-        if found is None or not free[found]:
+        element_key = _key_of(element)
+        match: int | None = expected
+        if not (expected < len(before) and free[expected] and keys[expected] == element_key):
+            match = first_of_key.get(element_key) if element_key else None
+        if match is None or not free[match]:
             added.append(element)
             continue
-        free[found] = False
-        expected = found + 1
-        order.append(found)
-        if before[found] != element:
-            changed.append((before[found], element))
+        free[match] = False
+        expected = match + 1
+        order.append(match)
+        if before[match] != element:
+            changed.append((before[match], element))
     return ArrayChanges(
         added=tuple(added),
         removed=tuple([element for element, unpaired in zip(before, free, strict=True) if unpaired]),

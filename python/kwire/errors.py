@@ -151,7 +151,7 @@ class RecordsDecodeError(DecodeError):
         kind: one of `RECORDS_DECODE_KINDS`.
         offset: the offset of the invalid value in the input, or in the decompressed records of its batch.
         path: field names and indexes, from `batches` to the invalid value.
-        decompressed: whether `offset` counts from the start of the decompressed records.
+        decompressed: true if `offset` counts from the start of the decompressed records.
         wanted: as in DecodeError; for `limit_exceeded`, the limit in bytes.
         left: as in DecodeError.
     """

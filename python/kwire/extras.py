@@ -22,7 +22,7 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
     except PackageNotFoundError:  # a source tree that is not installed
         return None
     for requirement in requirements:
-        found = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
-        if found is not None and found[1].lower() == distribution:
-            return f"this needs {module}: pip install 'kwire[{found[2]}]'"
+        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
+        if match is not None and match[1].lower() == distribution:
+            return f"this needs {module}: pip install 'kwire[{match[2]}]'"
     return None

@@ -1,8 +1,8 @@
 """Exclusive ownership of a folder through a lock file.
 
 The operating system releases the lock when its owner ends, so there are no stale locks. The file stays and holds the
-process id of its last owner and a number that the owner saved for the next one. A program that inherits the descriptor
-shares the ownership until it ends.
+process id of its last owner and a number that this owner saved for its successor. A program that inherits the
+descriptor shares the ownership until it ends.
 """
 
 from __future__ import annotations

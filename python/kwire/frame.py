@@ -75,8 +75,8 @@ class InvalidFrameSize(KwireError, ValueError):
 
     def __str__(self) -> str:
         protocol = other_protocol(self.size)
-        found = f", looks like {protocol}" if protocol else ""
-        return f"frame of {self.size} bytes{found}, but between 0 and {self.max_size} are allowed"
+        likeness = f", looks like {protocol}" if protocol else ""
+        return f"frame of {self.size} bytes{likeness}, but between 0 and {self.max_size} are allowed"
 
 
 _HTTP_STARTS = (b"HTTP", b"GET ", b"HEAD", b"POST", b"PUT ", b"PATC", b"DELE", b"OPTI", b"CONN", b"TRAC", b"PRI ")
@@ -268,9 +268,9 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
 
 def _request_class(dialect: str, api_key: int, version: int) -> type[Message] | None:
     """Return the request of an API, the class that has the version if there is one; None for an unknown API."""
-    for each in (version, None):
+    for candidate in (version, None):
         try:
-            return find(dialect, api_key=api_key, version=each, kind="request")
+            return find(dialect, api_key=api_key, version=candidate, kind="request")
         except UnknownMessage:
             pass
     return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["GuessLimit"]
 
 NAMES = 10_000
-"""The number of names that are remembered; the one that failed least recently is forgotten first."""
+"""Maximum number of names; above it, the name with the oldest failure is forgotten."""
 
 
 class GuessLimit:
@@ -41,7 +41,7 @@ class GuessLimit:
         self._turn_seconds = turn_seconds
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._forgotten_at: OrderedDict[str, float] = OrderedDict()
-        """When all wrong secrets of a name are forgotten."""
+        """Time of the clock at which all wrong secrets of a name are forgotten."""
 
     def wait(self, name: str) -> int:
         """Return the seconds until the secrets of a name are checked again; 0 if they are checked now."""

@@ -151,9 +151,11 @@ def _read_struct(document: Any, declared: Any, version: int, path: Path) -> Any:
         if not isinstance(name, str):
             raise EncodeError("wrong_type", path, f"expected names as keys, found {name!r}")
         if name not in present:
-            known = any(f.json_name == name for f in fields(declared))
+            is_declared = any(f.json_name == name for f in fields(declared))
             reason = (
-                f"version {version} does not have this field" if known else f"{declared.__name__} has no such field"
+                f"version {version} does not have this field"
+                if is_declared
+                else f"{declared.__name__} has no such field"
             )
             raise EncodeError("not_in_version", (*path, name), reason)
     values: dict[str, Any] = {}
@@ -268,6 +270,6 @@ def _wrong_type(value: object, wire: WireType, path: Path) -> EncodeError:
             expected = "bytes"
         case _:
             expected = repr(wire)
-    found = "unset" if value is _UNSET else type(value).__name__
+    actual = "unset" if value is _UNSET else type(value).__name__
     kind: EncodeKind = "null_not_allowed" if value is None else "wrong_type"
-    return EncodeError(kind, path, f"expected {expected}, found {found}")
+    return EncodeError(kind, path, f"expected {expected}, found {actual}")

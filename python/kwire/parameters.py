@@ -36,7 +36,7 @@ MAP_ENTRY = re.compile(r"([^=\[]+\[.*?\])\s*(=)(.*)", re.DOTALL)
 
 
 class Danger(IntEnum):
-    """What an operation does to a cluster. Verbs that change something have a dry run; those that destroy ask first."""
+    """Effect of an operation on a cluster. Changing operations have a dry run; destructive ones ask first."""
 
     READS = 0
     CHANGES = 1
@@ -44,7 +44,7 @@ class Danger(IntEnum):
 
 
 class Address(str):
-    """An address to connect to, other than that of the cluster on which the operation works.
+    """An address to connect to, apart from the cluster on which the operation works.
 
     A node runs an operation with such a value only for users who may alter the cluster.
     """
@@ -66,10 +66,10 @@ class Argument(NamedTuple):
     """The help of a positional parameter.
 
     Attributes:
-        help: what the argument is, as a sentence.
+        help: description of the argument, as a sentence.
         metavar: its placeholder; by default, the name of the parameter in upper case.
         completes: the kind of names that complete it, such as `topics`.
-        document: whether it is a text file that the operation reads. Over HTTP, its value is the text.
+        document: true if it is a text file that the operation reads. Over HTTP, its value is the text.
     """
 
     help: str
@@ -83,7 +83,7 @@ class Option(NamedTuple):
 
     Attributes:
         short: a short form, such as `-p`.
-        also: other names, such as those that Kafka's tool has: `--zkconnect`.
+        also: other names, such as `--zkconnect` of Kafka's tool.
         excludes: values of an enumeration that make no sense here.
     """
 
@@ -107,7 +107,7 @@ class Parameter(NamedTuple):
     Attributes:
         name: its name in Python.
         type: the type of one value.
-        many: whether it takes several values.
+        many: true if it takes several values.
         declared: its Argument or Option.
         default: its default; `inspect.Parameter.empty` if it is required.
     """
@@ -120,7 +120,7 @@ class Parameter(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """Whether a value must be given."""
+        """True if a value must be given."""
         return self.default is inspect.Parameter.empty
 
     @property
@@ -136,7 +136,7 @@ class Parameter(NamedTuple):
 
     @property
     def flag(self) -> bool:
-        """Whether it is an option without a value."""
+        """True for an option without a value."""
         return self.type is bool
 
 
@@ -148,7 +148,7 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
         TypeError: a parameter has neither Argument nor Option.
     """
     hints = get_type_hints(function, include_extras=True)
-    found = []
+    parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "run":
             continue
@@ -156,16 +156,16 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
             raise TypeError(f"{function.__module__}: parameter {name} has neither Argument nor Option")
         kind, declared = get_args(hints[name])[:2]
         many = get_origin(kind) is list
-        found.append(
+        parameters.append(
             Parameter(name, _without_none(get_args(kind)[0] if many else kind), many, declared, parameter.default)
         )
-    return tuple(found)
+    return tuple(parameters)
 
 
 def _without_none(kind: Any) -> Any:
     """Return the type of a value that is given: `int` for `int | None`."""
-    given = [each for each in get_args(kind) if each is not type(None)]
-    return given[0] if len(given) == 1 and type(None) in get_args(kind) else kind
+    members = [each for each in get_args(kind) if each is not type(None)]
+    return members[0] if len(members) == 1 and type(None) in get_args(kind) else kind
 
 
 def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:

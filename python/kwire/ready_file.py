@@ -1,7 +1,7 @@
 """Ready files: JSON files that a server writes once it is ready, for example with its addresses.
 
-Readers never see a partial file or that of an earlier run. A file with the key `pid` belongs to that process as long as
-it runs.
+Readers never see a partial file, or the file of an earlier run. A file with the key `pid` belongs to that process as
+long as it runs.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def from_text(text: str) -> UUID:
     Like Kafka, it ignores the last four bits of the last character, which do not belong to the uuid.
 
     Raises:
-        ValueError: the text is not an id. The sentence is that of Kafka, which the scripts print.
+        ValueError: the text is not an id. The text equals Kafka's, and scripts print it.
     """
     if len(text) > MAX_LENGTH:
         raise ValueError(f"Input string with prefix `{text[:MAX_LENGTH]}` is too long to be decoded as a base64 UUID")

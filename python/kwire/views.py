@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kwire.declare.field import Field
 
     class Index(Protocol):
-        """A checked body and the offsets of its parts: that of the engine, or `DecodedMessage`.
+        """A checked body and the offsets of its parts: the engine's, or `DecodedMessage`.
 
         Fields are identified by their position in the version: plain fields in order, then tagged ones by tag.
         """
@@ -54,7 +54,7 @@ M = TypeVar("M", bound="Message")
 S = TypeVar("S", bound="Struct")
 
 LARGEST_BLOCK = 512
-"""The largest number of elements that an iteration decodes at once. The first block has one, the next one two."""
+"""Maximum number of elements that an iteration decodes at once. Blocks double from 1 up to it."""
 
 
 def view(cls: type[M], data: BytesLike, *, version: int) -> M:
@@ -95,8 +95,8 @@ def find(elements: Sequence[S], /, **values: object) -> S | None:
         return cast("S | None", elements.find(**values))
     if not elements:
         return None
-    wanted = checked(type(elements[0]), values)
-    return next((element for element in elements if has(element, wanted)), None)
+    key = checked(type(elements[0]), values)
+    return next((element for element in elements if has(element, key)), None)
 
 
 class View(LazyMessage):
@@ -164,11 +164,11 @@ class View(LazyMessage):
         return bool(self.__kwire_message__() == other)
 
     def __hash__(self) -> int:
-        known = self._view_hash
-        if known is None:
-            known = hash(self.__kwire_message__())
-            object.__setattr__(self, "_view_hash", known)
-        return known
+        cached = self._view_hash
+        if cached is None:
+            cached = hash(self.__kwire_message__())
+            object.__setattr__(self, "_view_hash", cached)
+        return cached
 
     def __replace__(self, /, **changes: Any) -> Any:
         return self.__kwire_message__().__replace__(**changes)
@@ -196,14 +196,14 @@ class ArrayView(LazyArray, Sequence[S], Generic[S]):
 
     def find(self, **values: object) -> S | None:
         """Return the first element with the given values in its fields, or None. See `kwire.find`."""
-        wanted = checked(self._cls, values)
-        parts = contents(wanted)
+        key = checked(self._cls, values)
+        parts = contents(key)
         if parts is None:
             return None
-        found = False if parts is False else self._index.find(self._position, tuple(values), parts)
-        if found is False:
-            return next((element for element in self if has(element, wanted)), None)
-        return None if found is None else self[found]
+        match = False if parts is False else self._index.find(self._position, tuple(values), parts)
+        if match is False:
+            return next((element for element in self if has(element, key)), None)
+        return None if match is None else self[match]
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -222,8 +222,8 @@ class ArrayView(LazyArray, Sequence[S], Generic[S]):
         if element is None:
             position = index.__index__() % len(self._elements)
             element = self._elements[position] = self._index.element(self._position, position)
-        found: S = element
-        return found
+        view: S = element
+        return view
 
     def __iter__(self) -> Iterator[S]:
         block = 1
@@ -282,11 +282,11 @@ class ArrayView(LazyArray, Sequence[S], Generic[S]):
 
 
 _SLOTS = ("_view_index", "_view_opener", "_view_hash")
-"""The slots of a view besides those of its fields. No field begins with an underscore."""
+"""The slots of a view in addition to its fields' slots. No field begins with an underscore."""
 
 
 class Opener:
-    """What the views of one version of a message have in common: their class, and how to read each field."""
+    """The shared part of all views of one version of a message: their class, and a reader for each field."""
 
     _set_index: Remember
     _set_opener: Remember
@@ -313,22 +313,22 @@ class Opener:
 
     def open(self, data: BytesLike) -> Any:
         index = self._make_index(data)
-        made = object.__new__(self._view_class)
-        self._set_index(made, index)
-        self._set_opener(made, self)
-        self._set_hash(made, None)
-        return made
+        opened = object.__new__(self._view_class)
+        self._set_index(opened, index)
+        self._set_opener(opened, self)
+        self._set_hash(opened, None)
+        return opened
 
 
 def _opener(cls: Any, version: int) -> Opener:
     """Return the opener of the views of a class and version, made on first use. Raises what `check_version` raises."""
     if type(version) is int:
         try:
-            known: Opener = cls.__dict__["__kwire_openers__"][version]
+            cached: Opener = cls.__dict__["__kwire_openers__"][version]
         except (KeyError, AttributeError):
             pass  # the first view, or not a message
         else:
-            return known
+            return cached
     check_version(cls, version)
     if issubclass(cls, View):
         cls = cast("Any", cls).__kwire_viewed__
@@ -343,8 +343,8 @@ def _opener(cls: Any, version: int) -> Opener:
 
 def _view_class(cls: Any) -> Any:
     """Return the class of the views of a message class, made on first use."""
-    made = cls.__dict__.get("__kwire_view_class__")
-    if made is None:
+    view_class = cls.__dict__.get("__kwire_view_class__")
+    if view_class is None:
         namespace: dict[str, Any] = {
             "__doc__": f"A view of a `{cls.__name__}`.",
             "__module__": cls.__module__,
@@ -354,9 +354,9 @@ def _view_class(cls: Any) -> Any:
         }
         # The fields of the message have precedence over the attributes of `View`.
         namespace |= {f.name: getattr(cls, f.name) for f in fields(cls) if hasattr(View, f.name)}
-        made = cls.__kwire_view_class__ = type(cls)(f"{cls.__name__}View", (View, cls), namespace)
-        made.__kwire_plans__ = _PlansOfViews()
-    return made
+        view_class = cls.__kwire_view_class__ = type(cls)(f"{cls.__name__}View", (View, cls), namespace)
+        view_class.__kwire_plans__ = _PlansOfViews()
+    return view_class
 
 
 class _PlansOfViews(dict[int, "_PlanOfViews"]):
@@ -403,8 +403,8 @@ def _field_reader(position: int) -> Read:
 
 def _tagged_reader(position: int, default: object) -> Read:
     def read(index: Index) -> object:
-        found = index.tagged(position)
-        return default if found is None else found[0]
+        value = index.tagged(position)
+        return default if value is None else value[0]
 
     return read
 
@@ -463,8 +463,8 @@ class DecodedMessage:
         return self.field(position)[element]
 
     def elements(self, position: int, start: int, stop: int) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.field(position)[start:stop]
-        return found
+        block: tuple[Any, ...] = self.field(position)[start:stop]
+        return block
 
     def find(self, *_: object) -> Literal[False]:
         """Return False: values are compared as objects."""

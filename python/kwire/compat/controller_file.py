@@ -37,7 +37,7 @@ def read_controller(path: Path) -> Controller:
     """Read the properties file of a controller, and the `meta.properties` in its metadata directory.
 
     Raises:
-        ScriptFailed: a file cannot be read or lacks something. The sentences are those of Kafka's script.
+        ScriptFailed: a file cannot be read or lacks something. The texts equal those of Kafka's script.
     """
     properties = _read(path)
     id = properties.get("node.id")

@@ -24,7 +24,7 @@ PAUSE = 0.1
 
 
 class Replica(NamedTuple):
-    """A replica of a partition. The order is that of Kafka's output."""
+    """A replica of a partition. Replicas sort as in Kafka's output."""
 
     broker: int
     topic: str
@@ -34,17 +34,17 @@ class Replica(NamedTuple):
         return f"{self.topic}-{self.partition}-{self.broker}"
 
 
-async def start_moves(run: ScriptRun, admin: AdminClient, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
+async def start_moves(run: ScriptRun, admin: AdminClient, paths: Mapping[Replica, str], timeout_ms: int) -> None:
     """Move replicas to log directories. A broker that has not created a replica yet is asked again.
 
     Args:
         wanted: the path of the log directory of each replica.
-        timeout_ms: how long to wait until the moves have started.
+        timeout_ms: timeout in milliseconds until the moves have started.
 
     Raises:
         ScriptFailed: a broker refused a move, or the time was over.
     """
-    pending = dict(wanted)
+    pending = dict(paths)
     deadline = time.monotonic() + timeout_ms / 1000
     while pending:
         for replica in await _start(admin, pending):
@@ -89,28 +89,28 @@ class _Place(NamedTuple):
     future: str | None = None
 
 
-async def _places(admin: AdminClient, wanted: Mapping[Replica, str]) -> dict[Replica, _Place]:
+async def _places(admin: AdminClient, paths: Mapping[Replica, str]) -> dict[Replica, _Place]:
     live = {broker.id for broker in (await admin.describe_cluster()).brokers}
-    brokers = sorted({replica.broker for replica in wanted} & live)
-    found: dict[Replica, _Place] = {}
+    brokers = sorted({replica.broker for replica in paths} & live)
+    places: dict[Replica, _Place] = {}
     for log_dir in await admin.describe_log_dirs(brokers) if brokers else ():
-        for each in log_dir.replicas:
-            replica = Replica(log_dir.broker, each.topic, each.partition)
-            place = found.get(replica, _Place())
-            found[replica] = place._replace(**{"future" if each.is_future else "current": log_dir.path})
-    return {replica: found.get(replica, _Place()) for replica in wanted}
+        for entry in log_dir.replicas:
+            replica = Replica(log_dir.broker, entry.topic, entry.partition)
+            place = places.get(replica, _Place())
+            places[replica] = place._replace(**{"future" if entry.is_future else "current": log_dir.path})
+    return {replica: places.get(replica, _Place()) for replica in paths}
 
 
-async def active_moves(admin: AdminClient, wanted: Mapping[Replica, str]) -> dict[Replica, str]:
+async def active_moves(admin: AdminClient, paths: Mapping[Replica, str]) -> dict[Replica, str]:
     """Return the current log directory of the replicas that are moving."""
-    places = await _places(admin, wanted)
+    places = await _places(admin, paths)
     return {replica: each.current for replica, each in places.items() if each.future and each.current}
 
 
-async def print_states(run: ScriptRun, admin: AdminClient, wanted: Mapping[Replica, str]) -> bool:
+async def print_states(run: ScriptRun, admin: AdminClient, paths: Mapping[Replica, str]) -> bool:
     """Print the state of moves, and return whether one is in progress."""
-    places = await _places(admin, wanted)
-    lines = [_state(replica, places[replica], target) for replica, target in sorted(wanted.items())]
+    places = await _places(admin, paths)
+    lines = [_state(replica, places[replica], target) for replica, target in sorted(paths.items())]
     run.print("\n".join(lines))
     return any(place.future is not None for place in places.values())
 

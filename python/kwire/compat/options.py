@@ -28,10 +28,10 @@ class ScriptOption:
 
     Attributes:
         name: its name without dashes.
-        help: what it is for.
+        help: its purpose, for the help text.
         value: the placeholder of its value; None for a flag.
         kind: the type of the value in Kafka's help: `String`, `Integer`, or `Long`.
-        optional: whether the value may be missing.
+        optional: true if the value may be missing.
         short: its name after one dash; empty without one.
     """
 
@@ -136,11 +136,11 @@ def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> Values:
 
 def _find(options: Sequence[ScriptOption], name: str) -> ScriptOption:
     exact = [option for option in options if name and name in (option.name, option.short)]
-    found = exact or [option for option in options if name and option.name.startswith(name)]
-    if len(found) != 1:
-        hint = f" ({', '.join(option.name for option in found)})" if found else ""
+    matches = exact or [option for option in options if name and option.name.startswith(name)]
+    if len(matches) != 1:
+        hint = f" ({', '.join(option.name for option in matches)})" if matches else ""
         raise UsageError(f"{name} is not a recognized option{hint}")
-    return found[0]
+    return matches[0]
 
 
 def format_help(options: Sequence[ScriptOption]) -> str:

@@ -25,7 +25,7 @@ MODULES = {
     "kafka-reassign-partitions": "reassign_partitions",
     "kafka-topics": "topics",
 }
-"""The module of each script, of which only one is imported in a run."""
+"""Module of each script. A run imports only its own."""
 RUN_CLASS = "kafka-run-class"
 SCRIPTS = (*MODULES, RUN_CLASS)
 """The names of all scripts, without `.sh`."""
@@ -64,15 +64,15 @@ def run_class(arguments: Sequence[str]) -> int:
             return script.run(rest)
     from kwire.tools import find_tools
 
-    known = sorted(each for tool in find_tools().tools.values() for each in tool.replaces)
-    if name in known:
+    classes = sorted(each for tool in find_tools().tools.values() for each in tool.replaces)
+    if name in classes:
         from kwire.compat.script import run_tool
 
         [tool] = [each for each, found in find_tools().tools.items() if name in found.replaces][:1]
         return run_tool(tool, rest)
     from kwire.verbs import similar
 
-    suggested = similar(name, tuple(known))
+    suggested = similar(name, tuple(classes))
     hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
     print(f"Error: kwire has nothing in place of the class {name}{hint}", file=sys.stderr)
     return 1

@@ -43,7 +43,7 @@ class ScriptFailed(Exception):
     """A script could not do its work. The text is what Kafka's script prints.
 
     Attributes:
-        on_stdout: whether the text goes to stdout, where some of Kafka's scripts print their errors.
+        on_stdout: true if the text goes to stdout, where some of Kafka's scripts print their errors.
     """
 
     def __init__(self, text: str, *, on_stdout: bool = False) -> None:
@@ -108,9 +108,9 @@ class Script:
         name: its name without `.sh`.
         classes: the classes of Kafka behind it, for `kafka-run-class`.
         options: its options.
-        function: what it does. It raises UsageError and ScriptFailed.
-        failure: what precedes the text of an error of the cluster; `{arguments}` stands for the arguments.
-        fails_on_stdout: whether such an error goes to stdout.
+        function: runs the script; raises UsageError and ScriptFailed.
+        failure: text before an error of the cluster; `{arguments}` stands for the arguments.
+        fails_on_stdout: true if such an error goes to stdout.
         tool: the tool that takes its place with `--zookeeper`; None if the script never had that option.
     """
 

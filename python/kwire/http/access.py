@@ -1,8 +1,8 @@
-"""Who may use the server, and from where.
+"""Access control of the HTTP server: tokens, client certificates, and origins.
 
 - A request carries a token in the header Authorization, never in its address. Each token has a name and a role.
 - A client certificate is an alternative. Browsers present it on their own, so requests from other origins are refused.
-- Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages must not:
+- Without tokens, the server listens on loopback only, and every program of the machine may use it. Web pages cannot:
   a request must name a loopback address in the header Host (DNS rebinding), and must not come from another origin.
 - A right token is always accepted: many clients share the address of a proxy. An address that sends too many wrong
   tokens is answered 429 instead of 401 (`GuessLimit`).
@@ -83,7 +83,7 @@ class InvalidTokens(KwireError, ValueError):
 
 
 class Role(StrEnum):
-    """What a token permits."""
+    """Permissions of a token."""
 
     NONE = "none"
     READ = "read"
@@ -107,7 +107,7 @@ class Token:
 
     Attributes:
         name: the principal that the token stands for.
-        role: what it permits.
+        role: the permissions of the token.
         digest: the SHA-256 of its text.
     """
 
@@ -118,11 +118,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class CertificateRole:
-    """What a client certificate of a file permits.
+    """A client certificate of the file of tokens, with its role.
 
     Attributes:
         name: the subject of the certificate, such as `CN=alice,O=example`, which is the principal.
-        role: what it permits.
+        role: the permissions of the certificate.
     """
 
     name: str
@@ -248,7 +248,7 @@ class AccessControl:
     Args:
         app: the application.
         tokens: the tokens and certificates; without any, the server must listen on loopback only.
-        anonymous: what requests without a token may do if there are no tokens.
+        anonymous: role of requests without a token if there are no tokens.
         public: paths that need no token, since they contain nothing about a cluster.
     """
 
@@ -260,14 +260,14 @@ class AccessControl:
         public: Iterable[str] = (),
     ) -> None:
         self._app = app
-        known = tuple(tokens)
-        self._is_open = not known
-        self._tokens = tuple(each for each in known if isinstance(each, Token))
-        self._certificates = frozenset(each.name for each in known if isinstance(each, CertificateRole))
+        rules = tuple(tokens)
+        self._is_open = not rules
+        self._tokens = tuple(each for each in rules if isinstance(each, Token))
+        self._certificates = frozenset(each.name for each in rules if isinstance(each, CertificateRole))
         self._public = frozenset(public)
         self._guesses = GuessLimit()
         self._authorizer = AclAuthorizer()
-        roles = [(f"User:{token.name}", token.role) for token in known] or [(ANONYMOUS, anonymous)]
+        roles = [(f"User:{token.name}", token.role) for token in rules] or [(ANONYMOUS, anonymous)]
         entries = [
             AclEntry(principal, "Allow", OPERATIONS[role].value, "*") for principal, role in roles if role in OPERATIONS
         ]

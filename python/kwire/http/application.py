@@ -1,7 +1,7 @@
 """The routes of the server.
 
 Verbs that read are `GET /api/v1/NOUN/VERB` with parameters in the query. Verbs that change something are `POST` with a
-JSON object, which also has `dry_run`; those that destroy something require `confirm`. See `openapi` for the document.
+JSON object, which also has `dry_run`; verbs that destroy something require `confirm`. See `openapi` for the document.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def application(
         cluster: the cluster.
         feed: its changes. The caller closes it.
         tokens: the tokens and certificates; without any, the server must listen on loopback only.
-        anonymous: what requests without a token may do if there are no tokens.
+        anonymous: role of requests without a token if there are no tokens.
     """
     access = ClusterAccess(cluster)
     document = json.dumps(openapi_document(needs_token=bool(tokens))).encode()
@@ -169,7 +169,7 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
         else:
             values = await _json_object(request)
             options = _options(verb, values)
-        with arguments(verb, values) as given:
+        with arguments(verb, values) as checked:
             await access.check(verb, dry_run=options.get("dry_run", False))
             admin = await access.admin()
             run = Run(
@@ -181,7 +181,7 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
                 here=False,
                 files=files,
             )
-            rows = await with_suggestions(admin, verb(run, **given))
+            rows = await with_suggestions(admin, verb(run, **checked))
         response = rows_response(rows, warnings, files.texts)
         outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
     except Unhealthy as answer:
@@ -252,15 +252,15 @@ def _options(verb: Verb[Any], values: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _confirm(given: bool | str, typed_name: str | None, question: str) -> None:
+def _confirm(confirmation: bool | str, typed_name: str | None, question: str) -> None:
     """Check the confirmation of a request.
 
     Raises:
         NotConfirmed: the request does not have it.
     """
-    wanted: bool | str = True if typed_name is None else typed_name
-    if given is not wanted and given != wanted:
-        raise NotConfirmed(f"{question} Confirm with {json.dumps({'confirm': wanted})}")
+    expected: bool | str = True if typed_name is None else typed_name
+    if confirmation is not expected and confirmation != expected:
+        raise NotConfirmed(f"{question} Confirm with {json.dumps({'confirm': expected})}")
 
 
 def _audit(verb: Verb[Any], request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:

@@ -46,7 +46,7 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def offered(verb: Verb[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that requests can have: all but those that name a file to write."""
+    """Return the parameters of requests: all except names of files to write."""
     return tuple(each for each in verb.parameters() if each not in written(verb))
 
 
@@ -76,18 +76,18 @@ def from_query(verb: Verb[Any], items: Sequence[tuple[str, str]]) -> dict[str, A
     Raises:
         InvalidArgument: a parameter is unknown, repeated without being a list, or not a value of its type.
     """
-    known = {each.name: each for each in offered(verb)}
-    found: dict[str, Any] = {}
+    parameters = {each.name: each for each in offered(verb)}
+    values: dict[str, Any] = {}
     for name, text in items:
-        parameter = known.get(name)
+        parameter = parameters.get(name)
         value = text if parameter is None else _json_value(parameter, text)
         if parameter is not None and parameter.many:
-            found.setdefault(name, []).append(value)
-        elif name in found:
+            values.setdefault(name, []).append(value)
+        elif name in values:
             raise InvalidArgument(f"{name} is given twice")
         else:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 @contextmanager
@@ -132,11 +132,11 @@ def _argument(parameter: Parameter, value: Any, folder: Path) -> Any:
 def _one(parameter: Parameter, value: Any, folder: Path) -> Any:
     """Return a value of the parameter's type from one JSON value."""
     kind = parameter.type
-    wanted: Any = kind if kind in (bool, int, float) else str
+    target: Any = kind if kind in (bool, int, float) else str
     if kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not wanted:
-        raise InvalidArgument(f"{parameter.name}: expected {_article(wanted)}, got {_type_name(value)}")
+    if type(value) is not target:
+        raise InvalidArgument(f"{parameter.name}: expected {_article(target)}, got {_type_name(value)}")
     if kind is Secret:
         return Secret(value)
     if kind is Path:

@@ -1,4 +1,4 @@
-"""What changes in a cluster, as server-sent events.
+"""Changes of a cluster as server-sent events.
 
 A poller asks every broker. Each of them reports a change itself, so an event names the broker that reported it. A
 broker that does not respond is an event as well: `broker-unreachable`, and `broker-reachable` once it responds.

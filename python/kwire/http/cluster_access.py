@@ -30,7 +30,7 @@ class ServedCluster:
         client_id: the client id of all requests.
         timeout: seconds for each request.
         cluster_id: the id that it must have before anything is changed; None for any.
-        read_only: whether changes are refused.
+        read_only: true if changes are refused.
         typed_name: the text that confirms a destruction, in place of `true`; None for `true`.
     """
 
@@ -89,6 +89,6 @@ class ClusterAccess:
         if self.cluster.read_only:
             raise InvalidArgument("the cluster is read-only in the configuration of the server")
         if self.cluster.cluster_id is not None:
-            found = (await admin.describe_cluster()).cluster_id
-            if found != self.cluster.cluster_id:
-                raise InvalidArgument(f"the cluster is {found}, and the server expects {self.cluster.cluster_id}")
+            cluster_id = (await admin.describe_cluster()).cluster_id
+            if cluster_id != self.cluster.cluster_id:
+                raise InvalidArgument(f"the cluster is {cluster_id}, and the server expects {self.cluster.cluster_id}")

@@ -34,7 +34,7 @@ ERROR = {
 COMMON_ERRORS = {
     "401": "The token is missing or unknown.",
     "403": "The role of the token, or Kafka's permissions, do not allow it.",
-    "405": "The path does not have the method: `Allow` has those that exist.",
+    "405": "The path does not have the method: `Allow` lists its methods.",
     "421": "The header Host does not name a loopback address, and the server has no tokens.",
     "429": "Too many wrong tokens came from the address of the client: `Retry-After` has the seconds to wait.",
     "500": "The server has a bug; its log has a traceback.",
@@ -56,8 +56,8 @@ BODY_ERRORS = {
 @cache
 def served_verbs() -> tuple[Verb[Any], ...]:
     """Return the verbs."""
-    found = (find_verb(noun, name) for noun in nouns() for name in verbs(noun))
-    return tuple(verb for verb in found if verb is not None)
+    every_verb = (find_verb(noun, name) for noun in nouns() for name in verbs(noun))
+    return tuple(verb for verb in every_verb if verb is not None)
 
 
 def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _events() -> dict[str, Any]:
     return {
         "operationId": "events",
         "summary": "Stream what changes in the cluster, as server-sent events.",
-        "description": "The name of an event is that of a metadata event, such as `leader-moved`, or "
+        "description": "The name of an event is the name of a metadata event, such as `leader-moved`, or "
         "`broker-unreachable`, `broker-reachable`, `state` at the start, and `lost` for a reader that is too slow.",
         "parameters": [
             {

@@ -58,7 +58,7 @@ def rows_response(
         rows: the rows and failures.
         warnings: sentences beside the result.
         files: the texts of files that the command would have written, by parameter.
-        summary: what a check has found.
+        summary: the findings of a check.
         status: the status instead.
     """
     failures = [row for row in rows if isinstance(row, Failure)]

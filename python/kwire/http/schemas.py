@@ -41,7 +41,7 @@ class Components:
         self._classes: dict[str, type] = {}
 
     def schema(self, kind: Any) -> dict[str, Any]:
-        """Return the schema of a type; that of a dataclass is a reference.
+        """Return the schema of a type; for a dataclass, a reference to it.
 
         Raises:
             TypeError: rows cannot have values of this type.

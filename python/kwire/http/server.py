@@ -41,17 +41,17 @@ class UnsafeAddress(KwireError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """How the server listens.
+    """Address, access, and limits of the server.
 
     Attributes:
         listen: its address; port 0 is a free one.
         tokens: who may use it. Required unless the address is loopback.
-        anonymous: what requests without a token may do if there are no tokens.
+        anonymous: role of requests without a token if there are no tokens.
         certificate: PEM file with the certificate chain; None for HTTP without TLS.
         key: PEM file with its private key; None if `certificate` contains it.
         client_authority: PEM file with the authority of client certificates; None to accept tokens only.
         interval: seconds between two polls of a broker while a client reads the changes.
-        ready_file: where `url` and `pid` are written as JSON once the server listens.
+        ready_file: file that receives `url` and `pid` as JSON once the server listens.
     """
 
     listen: Endpoint
@@ -96,7 +96,7 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
 
     Args:
         cluster: the cluster.
-        options: how to listen.
+        options: address, access, and limits.
         started: called with the URL once the server listens.
 
     Raises:

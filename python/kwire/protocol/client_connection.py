@@ -77,7 +77,7 @@ class SentRequest(NamedTuple, Generic[R]):
 
     @property
     def may_have_secrets(self) -> bool:
-        """Whether the request may carry a secret, such as a password or the value of a config."""
+        """True if the request may carry a secret, such as a password or the value of a config."""
         return has_sensitive_fields(type(self.request))
 
     def __repr__(self) -> str:
@@ -217,7 +217,7 @@ class ClientConnection:
         return sent
 
     def encode(self, message: Request[R], *, version: int | None = None) -> SentRequest[R]:
-        """Encode a request that is sent later. Call `expect` when it is sent. Errors are those of `request`."""
+        """Encode a request that is sent later. Call `expect` when it is sent. Raises the errors of `request`."""
         cls = type(message)
         if version is None:
             version = self.version_of(cls)
@@ -238,7 +238,7 @@ class ClientConnection:
         """Match a payload to the oldest request in flight. The body is not decoded.
 
         Raises:
-            WrongCorrelation: the correlation id is not that of the oldest request.
+            WrongCorrelation: the correlation id differs from the oldest request's.
             InvalidResponse: the response header is malformed.
         """
         sent = self._in_flight[0] if self._in_flight else None

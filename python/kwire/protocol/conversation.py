@@ -56,7 +56,7 @@ otherwise."""
 PRODUCE = 0
 SASL_HANDSHAKE = 17
 TOKENS = {"PLAIN": 1, "OAUTHBEARER": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2}
-"""How many tokens the client sends in a successful authentication (RFC 4616, 7628, and 5802)."""
+"""Number of tokens that the client sends in a successful authentication (RFC 4616, 7628, and 5802)."""
 
 
 class NoMessage(KwireError, ValueError):
@@ -84,7 +84,7 @@ class Exchange(NamedTuple):
             was exceeded before a response; `unrequested` for a response without a captured request.
         dialect: the dialect of the messages.
         api_key: the API key; None if it is not known.
-        version: the version of the request; None if it is not known. See `decode_response` for that of the response.
+        version: the version of the request; None if it is not known. `decode_response` knows the response's.
         correlation_id: the correlation id; None for tokens and for frames that are too short for one.
         client_id: the client id of the request; None if it has none or the header is malformed.
         request: the payload of the request, starting at the API key; None if it was not captured.
@@ -195,14 +195,14 @@ class Conversation:
 
     Args:
         endpoint: the broker, for errors.
-        dialect: the dialect; None for the one that ApiVersions reports, and `kafka` until then.
+        dialect: the dialect; None for the dialect in ApiVersions, and `kafka` before its response.
         max_size: the largest payload in bytes. A larger size ends its direction, because it is not a frame.
         max_pending: the number of requests that may wait for a response.
         max_pending_bytes: the bytes of these requests.
 
     Attributes:
         endpoint: the broker.
-        negotiated: what the broker reported in its last successful ApiVersions response; None until then.
+        negotiated: the last successful ApiVersions response; None before it.
         client_error: the invalid frame size that ended the direction from the client, such as the start of HTTP or
             TLS; None while it is valid. Later bytes of the direction are ignored.
         server_error: the same for the direction from the broker.

@@ -16,7 +16,7 @@ bytes cannot be attributed to a request.
     ├── NegotiationFailed    the broker did not return its API versions
     └── NoCommonVersion      broker and client have no common version; the connection stays usable
 
-ConnectionError and TimeoutError are OSErrors, so that programs can handle these errors like those of asyncio.
+ConnectionError and TimeoutError are OSErrors, so programs can handle these errors like asyncio's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ConnectionFault(KwireError):
 
     Attributes:
         endpoint: the broker.
-        retriable: whether another attempt may succeed, perhaps at another broker. Others fail until someone changes a
+        retriable: true if another attempt may succeed, perhaps at another broker. Others fail until someone changes a
             configuration.
     """
 
@@ -135,8 +135,8 @@ class ConnectionClosed(ConnectionFault, ConnectionError):
 
     Attributes:
         received: bytes of the incomplete response that arrived, including the size prefix.
-        cause: what ended the connection, such as `Connection reset by peer`; None if the broker closed it.
-        hint: what usually causes this; None if unknown.
+        cause: the reason of the end, such as `Connection reset by peer`; None if the broker closed it.
+        hint: the usual cause; None if unknown.
     """
 
     def __init__(self, endpoint: Endpoint, received: int, cause: str | None = None, hint: str | None = None) -> None:
@@ -167,8 +167,8 @@ class Timeout(ConnectionFault, TimeoutError):
         self.received = received
 
     def reason(self) -> str:
-        found = f"only {self.received} bytes of the response" if self.received else "no response"
-        return f"{found} to {self.request} within {self.timeout:g} s"
+        received = f"only {self.received} bytes of the response" if self.received else "no response"
+        return f"{received} to {self.request} within {self.timeout:g} s"
 
 
 class WrongCorrelation(ConnectionFault):
@@ -205,10 +205,10 @@ class OversizedFrame(ConnectionFault):
 
     def reason(self) -> str:
         protocol = other_protocol(self.size)
-        found = f", looks like {protocol}" if protocol else ""
+        received = f", looks like {protocol}" if protocol else ""
         if protocol == "TLS":
-            found += " (set security.protocol to SSL or SASL_SSL)"
-        return f"frame of {self.size} bytes{found}, but between 4 and {self.max_size} are allowed"
+            received += " (set security.protocol to SSL or SASL_SSL)"
+        return f"frame of {self.size} bytes{received}, but between 4 and {self.max_size} are allowed"
 
 
 class InvalidResponse(ConnectionFault):

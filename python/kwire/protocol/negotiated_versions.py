@@ -27,14 +27,14 @@ METADATA_VERSION = "metadata.version"
 
 
 class NegotiatedVersions:
-    """What a broker reports about itself in its ApiVersions response.
+    """The content of a broker's ApiVersions response.
 
     Attributes:
         endpoint: the broker.
         response: the whole response.
         versions: the lowest and highest version of each API key that the broker serves.
         dialect: `kafka` or `kip4`.
-        kraft: whether the broker belongs to a KRaft cluster.
+        kraft: true if the broker belongs to a KRaft cluster.
     """
 
     __slots__ = ("dialect", "endpoint", "kraft", "response", "versions")

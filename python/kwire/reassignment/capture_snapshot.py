@@ -22,7 +22,7 @@ __all__ = ["snapshot_of_capture"]
 def snapshot_of_capture(folder: Path) -> ClusterSnapshot:
     """Return the cluster as the newest plausible Metadata response of a capture reports it.
 
-    Sizes are those of the newest DescribeLogDirs response of each broker; without any, they are unknown.
+    Sizes come from the newest DescribeLogDirs response of each broker; without any, they are unknown.
 
     Raises:
         CaptureError: the folder is not a capture, or cannot be read.
@@ -40,9 +40,9 @@ def snapshot_of_capture(folder: Path) -> ClusterSnapshot:
         if row.api_key == DescribeLogDirsResponse.api_key:
             log_dirs[row.broker_id] = row
         elif row.api_key == MetadataResponse.api_key and (newest is None or row.frame is not newest.frame):
-            found = _decoded(row)
-            if found.brokers and found.topics:  # a broker that has just started reports none for a moment
-                metadata, newest = found, row
+            response = _decoded(row)
+            if response.brokers and response.topics:  # a broker that has just started reports none for a moment
+                metadata, newest = response, row
     if metadata is None:
         raise InvalidSnapshot(f"{folder} has no Metadata response of Kafka with brokers and topics")
     return _snapshot(metadata, _sizes(log_dirs.values()))
@@ -53,15 +53,15 @@ def _decoded(row: Row) -> MetadataResponse:
 
 
 def _sizes(rows: Iterable[Row]) -> dict[PartitionKey, int]:
-    """Return the size of each partition: that of its largest replica."""
+    """Return the size of each partition in bytes, taken from its largest replica."""
     sizes: dict[PartitionKey, int] = {}
     for row in rows:
         response = decode_response(row.frame or b"", DescribeLogDirsResponse, version=row.api_version or 0).message
         for result in response.results:
             for topic in result.topics:
-                for each in topic.partitions:
-                    key = PartitionKey(topic.name, each.partition_index)
-                    sizes[key] = max(sizes.get(key, 0), each.partition_size)
+                for partition in topic.partitions:
+                    key = PartitionKey(topic.name, partition.partition_index)
+                    sizes[key] = max(sizes.get(key, 0), partition.partition_size)
     return sizes
 
 

@@ -1,4 +1,4 @@
-"""The result of planning: what moves, how loads change, and how close the plan is to the optimum."""
+"""The result of planning: moves, loads before and after, and the distance to the optimum."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Move(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """How close a plan is to the optimum.
+    """The distance of a plan to the optimum.
 
     Attributes:
-        measure: what is compared: `replicas` or `bytes`.
-        moved: how much the plan moves.
-        bound: no plan that fulfills the same goals moves less.
-        balanced: whether every broker is within the bounds of the goal.
+        measure: the unit of `moved` and `bound`: `replicas` or `bytes`.
+        moved: the amount that the plan copies.
+        bound: a lower bound of `moved` for all plans with the same goals.
+        balanced: true if every broker is within the bounds of the goal.
     """
 
     measure: str
@@ -72,12 +72,12 @@ class Proof(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """What is moved over the bound; 1.0 for an optimal plan."""
+        """The amount moved divided by the bound; 1.0 for an optimal plan."""
         return self.moved / self.bound if self.bound else 1.0 if not self.moved else float("inf")
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the plan moves no more than the bound."""
+        """True if the plan moves no more than the bound."""
         return self.moved <= self.bound
 
 
@@ -115,8 +115,8 @@ class Plan:
     Attributes:
         snapshot: the cluster that it was made for.
         moves: the partitions that change, in order of topic and index.
-        proof: how close it is to the optimum; None for a plan that was read from a file.
-        notes: sentences about what the goals could not reach.
+        proof: its distance to the optimum; None for a plan that was read from a file.
+        notes: sentences about goals that were not reached.
     """
 
     snapshot: ClusterSnapshot
@@ -126,12 +126,12 @@ class Plan:
 
     @property
     def data(self) -> int:
-        """Bytes that are copied; those of partitions of unknown size are missing."""
+        """Bytes that are copied, without partitions of unknown size."""
         return sum(move.data for move in self.moves)
 
     @property
     def replicas_added(self) -> int:
-        """How many replicas are copied."""
+        """Number of replicas that are copied."""
         return sum(len(move.added) for move in self.moves)
 
     @property
@@ -161,11 +161,11 @@ class Plan:
         replicas: Counter[int] = Counter()
         leaders: Counter[int] = Counter()
         sizes: Counter[int] = Counter()
-        for each in self.snapshot.partitions:
-            replicas.update(each.replicas)
-            leaders[each.replicas[0]] += 1
-            for broker in each.replicas:
-                sizes[broker] += each.size or 0
+        for partition in self.snapshot.partitions:
+            replicas.update(partition.replicas)
+            leaders[partition.replicas[0]] += 1
+            for broker in partition.replicas:
+                sizes[broker] += partition.size or 0
         replicas_after, leaders_after, sizes_after = replicas.copy(), leaders.copy(), sizes.copy()
         incoming: Counter[int] = Counter()
         for move in self.moves:
@@ -196,10 +196,10 @@ class Plan:
 
 def moves_of(snapshot: ClusterSnapshot, targets: Mapping[PartitionKey, tuple[int, ...]]) -> tuple[Move, ...]:
     """Return the moves to reach targets; partitions that have them already, or do not exist, are left out."""
-    found = ((key, snapshot.by_key.get(key), after) for key, after in sorted(targets.items()))
+    states = ((key, snapshot.by_key.get(key), after) for key, after in sorted(targets.items()))
     return tuple(
         Move(key, state.replicas, after, state.size, state.leader)
-        for key, state, after in found
+        for key, state, after in states
         if state is not None and state.replicas != after
     )
 

@@ -1,4 +1,4 @@
-"""What a plan is to achieve: goals, and what must stay as it is."""
+"""Goals and constraints of a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Balance", "PlanRequest"]
 
 
 class Balance(StrEnum):
-    """What is distributed evenly over brokers."""
+    """Quantity that is distributed evenly over brokers."""
 
     COUNT = "count"
     SIZE = "size"
@@ -30,15 +30,15 @@ class PlanRequest:
     """Goals and constraints.
 
     Attributes:
-        balance: weights of what is balanced, above 0; without any, only what must move is moved. The heavier of
-            count and size decides where replicas are; the other one is improved as far as the first one allows.
+        balance: weights of the balanced quantities, above 0; without any, only forced moves are made. The heavier of
+            count and size decides the brokers of replicas; the lighter is improved as far as the heavier allows.
         drain: brokers that are to have no replicas.
-        replication_factor: the new replication factor of the topics in scope; None keeps that of each partition.
+        replication_factor: the new replication factor of the topics in scope; None keeps each partition's.
         topics: patterns of the topics in scope, such as `orders-*`; all topics if there are none.
         exclude: patterns of topics that stay as they are, also on brokers that are drained.
-        tolerance: how far the bytes of a broker may be from their target if sizes are balanced, as a fraction.
+        tolerance: maximum deviation of a broker's bytes from its target if sizes are balanced, as a fraction.
         disk_limit: the share of its disk that a broker may use after the plan.
-        rack_aware: whether racks matter. A broker without a rack is a rack of its own.
+        rack_aware: true if racks matter. A broker without a rack is a rack of its own.
     """
 
     balance: Mapping[Balance, float] = field(default_factory=dict)
@@ -52,8 +52,8 @@ class PlanRequest:
 
     def in_scope(self, topic: str) -> bool:
         """Return whether partitions of a topic may move."""
-        wanted = not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
-        return wanted and not any(fnmatchcase(topic, pattern) for pattern in self.exclude)
+        included = not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
+        return included and not any(fnmatchcase(topic, pattern) for pattern in self.exclude)
 
     def check(self, snapshot: ClusterSnapshot) -> None:
         """Check the request against a cluster.
@@ -61,10 +61,10 @@ class PlanRequest:
         Raises:
             InvalidRequest: a broker or topic does not exist, or a number is out of range.
         """
-        known = {each.id for each in snapshot.brokers}
-        if unknown := sorted(self.drain - known):
+        broker_ids = {broker.id for broker in snapshot.brokers}
+        if unknown := sorted(self.drain - broker_ids):
             raise InvalidRequest(
-                f"broker {', '.join(map(str, unknown))} does not exist: the cluster has {_listed(sorted(known))}"
+                f"broker {', '.join(map(str, unknown))} does not exist: the cluster has {_listed(sorted(broker_ids))}"
             )
         names = {each.topic for each in snapshot.partitions}
         for pattern in (*self.topics, *self.exclude):

@@ -1,8 +1,8 @@
-"""The course of a plan: how long it takes, and the load of brokers meanwhile.
+"""The course of a plan: its duration, and the load of brokers meanwhile.
 
 The model is a fluid one: a move copies from the leader to each added replica, and a broker divides its bandwidth, or
-its throttle, evenly among the moves that it sends, and among those that it receives. A batch starts when the one before
-is complete. Real brokers redistribute what a move does not use, so they are a little faster.
+its throttle, evenly among the moves that it sends, and among the moves that it receives. A batch starts when its
+predecessor is complete. Real brokers redistribute bandwidth that a move does not use, so they are a little faster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["BrokerCourse", "Course", "simulate"]
 
 @dataclass(frozen=True, slots=True)
 class BrokerCourse:
-    """What a broker does during a plan.
+    """The load of a broker during a plan.
 
     Attributes:
         broker: its id.
@@ -46,9 +46,9 @@ class Course:
     """The course of a plan.
 
     Attributes:
-        seconds: how long it takes.
-        batch_seconds: how long each batch takes.
-        brokers: what brokers do, in ascending order of id; brokers without moves are left out.
+        seconds: duration of the plan.
+        batch_seconds: duration of each batch in seconds.
+        brokers: loads in ascending order of broker id; brokers without moves are left out.
     """
 
     seconds: float
@@ -93,7 +93,7 @@ class _Totals:
         self.stored, self.peak_extra = np.zeros(brokers), np.zeros(brokers)
 
     def store(self, batch: Sequence[Move], position: Mapping[int, int]) -> None:
-        """Count the bytes of new replicas before those of old ones are deleted."""
+        """Count the bytes of new replicas while the old replicas still exist."""
         for move in batch:
             for broker in move.added:
                 self.stored[position[broker]] += move.size or 0

@@ -34,7 +34,7 @@ class BrokerState(NamedTuple):
     Attributes:
         id: the broker id.
         rack: its rack; None if it has none.
-        is_live: whether it is running.
+        is_live: true if it is running.
         disk_bytes: bytes of the volumes of its log directories; None if unknown.
         free_bytes: bytes that are left on them; None if unknown.
     """
@@ -92,7 +92,7 @@ class ClusterSnapshot:
 
     @property
     def has_sizes(self) -> bool:
-        """Whether the size of every partition is known."""
+        """True if the size of every partition is known."""
         return bool(self.partitions) and all(each.size is not None for each in self.partitions)
 
     def to_json(self) -> str:

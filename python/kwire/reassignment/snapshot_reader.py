@@ -32,7 +32,7 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
     cluster = await admin.describe_cluster()
     topics = [each for each in (await admin.describe_topics()).values() if isinstance(each, TopicDescription)]
     log_dirs = await admin.describe_log_dirs() if sizes and admin.dialect == "kafka" else []
-    known = replica_sizes(log_dirs)
+    partition_sizes = replica_sizes(log_dirs)
     disks = _disks(log_dirs)
     live = {each.id: each for each in cluster.brokers}
     used = {broker for topic in topics for each in topic.partitions for broker in each.replicas}
@@ -50,7 +50,7 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
             topic.name,
             each.partition,
             each.replicas,
-            known.get(PartitionKey(topic.name, each.partition)),
+            partition_sizes.get(PartitionKey(topic.name, each.partition)),
             each.leader,
             each.isr,
         )
@@ -61,21 +61,21 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
 
 
 def replica_sizes(log_dirs: Iterable[LogDir]) -> dict[PartitionKey, int]:
-    """Return the size of each partition: that of its largest replica."""
+    """Return the size of each partition in bytes, taken from its largest replica."""
     sizes: dict[PartitionKey, int] = {}
     for log_dir in log_dirs:
-        for each in log_dir.replicas:
-            key = PartitionKey(each.topic, each.partition)
-            sizes[key] = max(sizes.get(key, 0), each.size)
+        for replica in log_dir.replicas:
+            key = PartitionKey(replica.topic, replica.partition)
+            sizes[key] = max(sizes.get(key, 0), replica.size)
     return sizes
 
 
 def _disks(log_dirs: Iterable[LogDir]) -> dict[int, tuple[int, int]]:
     """Return total and free bytes by broker. Directories with equal numbers are on one volume."""
     volumes: dict[int, set[tuple[int, int]]] = defaultdict(set)
-    for each in log_dirs:
-        if each.total is not None and each.usable is not None:
-            volumes[each.broker].add((each.total, each.usable))
+    for log_dir in log_dirs:
+        if log_dir.total is not None and log_dir.usable is not None:
+            volumes[log_dir.broker].add((log_dir.total, log_dir.usable))
     return {
         broker: (sum(total for total, _ in each), sum(usable for _, usable in each)) for broker, each in volumes.items()
     }

@@ -58,14 +58,14 @@ def _table(loads: Sequence[BrokerLoad]) -> Iterator[str]:
     titles = ["BROKER", "RACK", "REPLICAS", "AFTER", "LEADERS", "AFTER"]
     titles += ["BYTES", "AFTER", "INCOMING"] if sized else []
     rows = [titles]
-    for each in loads:
+    for load in loads:
         row = [
-            str(each.broker),
-            each.rack or "-",
-            *map(str, (each.replicas, each.replicas_after, each.leaders, each.leaders_after)),
+            str(load.broker),
+            load.rack or "-",
+            *map(str, (load.replicas, load.replicas_after, load.leaders, load.leaders_after)),
         ]
         if sized:
-            row += [size_text(value or 0) for value in (each.size, each.size_after, each.incoming)]
+            row += [size_text(value or 0) for value in (load.size, load.size_after, load.incoming)]
         rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -83,6 +83,6 @@ def _picture(loads: Sequence[BrokerLoad]) -> Iterator[str]:
         return
     width = max(len(str(each.broker)) for each in loads)
     yield f"{'bytes' if sized else 'replicas'} of each broker: = stays, - leaves, + arrives"
-    for each, (before, after) in zip(loads, pairs, strict=True):
+    for load, (before, after) in zip(loads, pairs, strict=True):
         both, longer = (round(value / highest * PICTURE_WIDTH) for value in (min(before, after), max(before, after)))
-        yield f"{each.broker:>{width}} |{'=' * both}{('+' if after > before else '-') * (longer - both)}"
+        yield f"{load.broker:>{width}} |{'=' * both}{('+' if after > before else '-') * (longer - both)}"

@@ -1,7 +1,7 @@
-"""The configs that bound the speed of a reassignment (KIP-73), and what they must be afterwards.
+"""Replication quotas of a reassignment (KIP-73), and the values to restore.
 
-A broker has a rate for what it sends and one for what it receives. A topic lists the replicas that the rates apply to:
-`partition:broker`, or `*` for all of them. Brokers apply them only to replicas that are not in sync.
+A broker has one rate for data that it sends and one for data that it receives. A topic lists the throttled replicas as
+`partition:broker`, or `*` for all of them. Brokers throttle only replicas that are not in sync.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["EVERY_REPLICA", "RATES", "REPLICAS", "ThrottledReplicas", "throttled_brokers", "throttled_replicas"]
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""Configs of a broker, in bytes a second."""
+"""Configs of a broker, in bytes a second: for leaders, which send, and followers, which receive."""
 REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-"""Configs of a topic."""
+"""Configs of a topic: throttled replicas on the sending and the receiving side."""
 EVERY_REPLICA = "*"
 
 
@@ -30,12 +30,12 @@ class ThrottledReplicas(NamedTuple):
     followers: str
 
     def combined(self, previous: Mapping[str, str | None]) -> dict[str, str]:
-        """Return the values to set, which include those that were set before."""
+        """Return the values to set, which include the previous values."""
         return {name: _union(previous.get(name), value) for name, value in zip(REPLICAS, self, strict=True) if value}
 
 
 def throttled_replicas(moves: Iterable[Move]) -> dict[str, ThrottledReplicas]:
-    """Return by topic the replicas to throttle: those that may send, and those that receive."""
+    """Return by topic the replicas to throttle: all old replicas may send, and the added replicas receive."""
     senders: dict[str, list[str]] = defaultdict(list)
     receivers: dict[str, list[str]] = defaultdict(list)
     for move in moves:

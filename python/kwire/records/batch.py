@@ -31,7 +31,7 @@ class Compression(IntEnum):
 
 
 class Attribute(IntEnum):
-    """The bits of a batch's attributes above those of the compression."""
+    """The bits of a batch's attributes above the bits of the compression."""
 
     LOG_APPEND_TIME = 0x08
     """The broker set the timestamps. In magic 1 and 2 (KIP-32, Kafka 0.10)."""
@@ -58,7 +58,7 @@ class Record(Struct):
     offset: int64
     """The offset in the partition. Producers count from 0 in each batch."""
     timestamp: int64
-    """When the record was created or appended, in milliseconds since the epoch; -1 without a timestamp."""
+    """Time of creation or append, in milliseconds since the epoch; -1 without a timestamp."""
     key: nullable[bytes]
     """The key; None for null."""
     value: nullable[bytes]
@@ -93,17 +93,17 @@ class _Attributes(Struct):
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
+        """True if the batch is part of a transaction."""
         return self.magic == 2 and bool(self.attributes & Attribute.TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds control records (`kwire.records.control_record`) instead of data."""
+        """True if the batch holds control records (`kwire.records.control_record`) instead of data."""
         return self.magic == 2 and bool(self.attributes & Attribute.CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When compaction may remove the tombstones of the batch, in milliseconds since the epoch; None if not set."""
+        """Earliest removal of tombstones by compaction, in milliseconds since the epoch; None if not set."""
         if self.magic == 2 and self.attributes & Attribute.DELETE_HORIZON:
             return self.base_timestamp
         return None
@@ -132,7 +132,7 @@ class RecordBatch(_Attributes):
     last_offset_delta: int32
     """The offset of the last record, relative to the base offset."""
     base_timestamp: int64
-    """The timestamp to which those of the records are relative, or the delete horizon; -1 in magic 0 and 1."""
+    """Base of the records' timestamps, or the delete horizon, in milliseconds; -1 in magic 0 and 1."""
     max_timestamp: int64
     """The largest timestamp of the records, or the append time; -1 in magic 0."""
     producer_id: int64 = -1
@@ -153,7 +153,7 @@ class RecordBatch(_Attributes):
 
 
 class BatchHeader(_Attributes):
-    """What precedes the records of a batch, and where the batch is."""
+    """The header of a batch and its position."""
 
     position: int64
     """The offset of the batch in the bytes."""
@@ -172,7 +172,7 @@ class BatchHeader(_Attributes):
     last_offset_delta: int32
     """The offset of the last record, relative to the base offset; 0 in magic 0 and 1."""
     base_timestamp: int64
-    """The timestamp to which those of the records are relative, or the delete horizon; -1 in magic 0 and 1."""
+    """Base of the records' timestamps, or the delete horizon, in milliseconds; -1 in magic 0 and 1."""
     max_timestamp: int64
     """The largest timestamp of the records, or the append time; -1 in magic 0."""
     producer_id: int64

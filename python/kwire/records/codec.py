@@ -51,8 +51,8 @@ def decode(
     Raises:
         RecordsDecodeError: the bytes are not valid batches, or exceed a limit.
     """
-    made, unread = engine().decode(data, check_crc, _limit("max_size", max_size), _limit("max_ratio", max_ratio))
-    return MemoryRecords(batches=made, unread=unread)
+    decoded, unread = engine().decode(data, check_crc, _limit("max_size", max_size), _limit("max_ratio", max_ratio))
+    return MemoryRecords(batches=decoded, unread=unread)
 
 
 def batches(
@@ -64,7 +64,7 @@ def batches(
 ) -> Iterator[RecordBatch]:
     """Decode batches one at a time, when the iterator reaches them. Batches before an invalid one are returned.
 
-    The arguments are those of `decode`, but `max_size` is for each batch.
+    Takes the arguments of `decode`; `max_size` limits each batch.
 
     Raises:
         RecordsDecodeError: the next batch is invalid, or exceeds a limit.
@@ -72,8 +72,8 @@ def batches(
     limits = _limit("max_size", max_size), _limit("max_ratio", max_ratio)
     data = bytes(data) if isinstance(data, bytearray) else data
     position = index = 0
-    while (found := engine().decode_one(data, position, index, check_crc, *limits)) is not None:
-        batch, position = found
+    while (decoded := engine().decode_one(data, position, index, check_crc, *limits)) is not None:
+        batch, position = decoded
         index += 1
         yield batch
 
@@ -84,8 +84,8 @@ def batch_headers(data: BytesLike, *, check_crc: bool = True) -> tuple[BatchHead
     Raises:
         RecordsDecodeError: a length, a magic, or a checksum is invalid.
     """
-    found, _ = engine().headers(data, check_crc)
-    return tuple([BatchHeader(**dict(zip(_HEADER_NAMES, values, strict=True))) for values in found])
+    headers, _ = engine().headers(data, check_crc)
+    return tuple([BatchHeader(**dict(zip(_HEADER_NAMES, values, strict=True))) for values in headers])
 
 
 _HEADER_NAMES = tuple(BatchHeader.__kwire_names__)  # type: ignore[attr-defined]  # type checkers see `_typing.Struct`
@@ -120,15 +120,15 @@ def encode(
         compression: none, gzip, snappy, lz4, or zstd.
         level: the level of gzip (0 to 9) or zstd (-131072 to 22); by default 6 and 3.
         base_offset: by default the offset of the first record.
-        last_offset_delta: by default that of the last record.
+        last_offset_delta: by default, the delta of the last record.
         log_append_time: the append time in milliseconds since the epoch, which consumers see instead of the timestamps.
         delete_horizon_ms: the delete horizon in milliseconds since the epoch.
         partition_leader_epoch: the epoch of the leader.
         producer_id: the id of an idempotent producer.
         producer_epoch: the epoch of the producer.
         base_sequence: the sequence number of the first record.
-        is_transactional: whether the batch is part of a transaction.
-        is_control: whether the records are control records.
+        is_transactional: true if the batch is part of a transaction.
+        is_control: true if the records are control records.
 
     Raises:
         EncodeError: a value is invalid, or not supported by the magic.
@@ -149,9 +149,9 @@ def encode(
         "is_control": is_control,
     }
     if isinstance(records, (RecordBatch, MemoryRecords)):
-        if given := [name for name, value in arguments.items() if value != _DEFAULTS[name]]:
+        if changed := [name for name, value in arguments.items() if value != _DEFAULTS[name]]:
             reason = f"a {type(records).__name__} has these fields itself: pass its records instead"
-            raise TypeError(f"{', '.join(given)}: {reason}")
+            raise TypeError(f"{', '.join(changed)}: {reason}")
         return b"".join([_encode_batch(each, level) for each in _batches(records)])
     fields = fields_of_arguments(**arguments)
     check_level(fields, level)

@@ -47,8 +47,8 @@ def columns(
         TypeError: an input is not bytes-like.
     """
     if isinstance(frames, (bytes, bytearray, memoryview)):
-        found = type(frames).__name__
-        raise TypeError(f"frames: expected several inputs, found one of type {found}: put it into a list")
+        actual = type(frames).__name__
+        raise TypeError(f"frames: expected several inputs, found one of type {actual}: put it into a list")
     return _engine().columns(frames, check_crc, _limit("max_size", max_size), _limit("max_ratio", max_ratio))
 
 

@@ -106,5 +106,5 @@ def _value_class(control_type: ControlRecordType) -> type[Message]:
         ControlRecordType.KRAFT_VERSION: "KRaftVersionRecord",
         ControlRecordType.KRAFT_VOTERS: "VotersRecord",
     }
-    found: type[Message] = getattr(kafka, names[control_type])
-    return found
+    message_class: type[Message] = getattr(kafka, names[control_type])
+    return message_class

@@ -1,6 +1,6 @@
 """Decoder of the reference codec.
 
-For each field, a function that reads its type is created once; the function of a struct calls those of its fields. A
+Each field gets a function that reads its type, created once; the function of a struct calls its fields' functions. A
 function checks the remaining input before it reads. The offset of an error is the start of the invalid value.
 """
 
@@ -209,7 +209,7 @@ class Readers:
         return read_struct
 
     def tag_section(self, layout: Layout) -> Callable[[Input, Any], UnknownTags]:
-        known = {
+        declared = {
             tag: (placed.name, placed.member.__set__, self.read(placed.type, layout, placed.compact))
             for tag, placed in layout.tagged.items()
         }
@@ -232,8 +232,8 @@ class Readers:
                 if tag <= highest:
                     raise source.fault("tag_order", start)
                 highest = tag
-                if tag in known:
-                    name, set_field, read = known[tag]
+                if tag in declared:
+                    name, set_field, read = declared[tag]
                     source.path.append(name)
                     set_field(instance, read_sized(source, read_size(source), read))
                     source.path.pop()

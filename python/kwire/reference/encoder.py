@@ -82,8 +82,8 @@ class Output:
         """Return the error for a value of a wrong type."""
         if value is None:
             return self.fault("null_not_allowed", f"expected {wanted}, found None")
-        found = "nothing" if value is UNSET else _type_name(type(value))
-        return self.fault("wrong_type", f"expected {wanted}, found {found}")
+        actual = "nothing" if value is UNSET else _type_name(type(value))
+        return self.fault("wrong_type", f"expected {wanted}, found {actual}")
 
 
 UNSET = object()
@@ -151,7 +151,7 @@ class Writers:
         return write_struct
 
     def tag_section(self, layout: Layout) -> Write:
-        known = [
+        declared = [
             (tag, placed.name, getter(placed.member), self.write(placed.type, layout, placed.compact), placed.default)
             for tag, placed in sorted(layout.tagged.items())
         ]
@@ -160,7 +160,7 @@ class Writers:
             path = output.path
             path.append("unknown_tags")
             raw = raw_tags(output, value)
-            if not raw and not known:
+            if not raw and not declared:
                 path.pop()
                 output.data += b"\x00"
                 return
@@ -169,7 +169,7 @@ class Writers:
                 if tag in layout.tagged:
                     raise output.fault("tag_clash", f"tag {tag} belongs to {layout.tagged[tag].name}")
             section = output.data
-            for tag, name, get, write, default in known:
+            for tag, name, get, write, default in declared:
                 path[-1] = name
                 content = get(value)
                 output.data = bytearray()

@@ -96,8 +96,8 @@ class Layout:
 
     def of(self, struct: Any) -> Layout:
         """Return the layout of a nested struct, which is created once for each message."""
-        known = self._known.get(struct)
-        return known if known is not None else Layout(struct, self.version, self.flexible, self._known)
+        layout = self._known.get(struct)
+        return layout if layout is not None else Layout(struct, self.version, self.flexible, self._known)
 
     def smallest(self, type: WireType, compact: bool) -> int:
         """Return the smallest number of bytes of a value in a field of this struct."""

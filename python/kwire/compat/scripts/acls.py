@@ -79,10 +79,12 @@ def _pattern(values: Values) -> PatternType:
 def _resources(values: Values) -> list[tuple[ResourceType, str]]:
     from kwire.client.admin import ResourceType
 
-    found = [(ResourceType[type], text.strip()) for option, type in RESOURCES.items() for text in values.all(option)]
+    resources = [
+        (ResourceType[type], text.strip()) for option, type in RESOURCES.items() for text in values.all(option)
+    ]
     if "cluster" in values or "idempotent" in values:
-        found.append((ResourceType.CLUSTER, "kafka-cluster"))
-    return found
+        resources.append((ResourceType.CLUSTER, "kafka-cluster"))
+    return resources
 
 
 def _operations(values: Values, type: ResourceType) -> list[str]:
@@ -116,11 +118,11 @@ def _check_operations(bindings: Iterable[AclBinding]) -> None:
     from kwire.client.admin import AclOperation
     from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
 
-    for each in bindings:
-        supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[each.resource_type]))
-        if each.operation not in supported:
+    for binding in bindings:
+        supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[binding.resource_type]))
+        if binding.operation not in supported:
             raise UsageError(
-                f"ResourceType {each.resource_type.value} only supports operations "
+                f"ResourceType {binding.resource_type.value} only supports operations "
                 + ", ".join(operation.camel_case for operation in supported)
             )
 
@@ -159,11 +161,11 @@ def _filters(values: Values) -> list[AclBindingFilter]:
 
 
 async def _listed(admin: AdminClient, values: Values) -> list[AclBinding]:
-    found: list[AclBinding] = []
+    matches: list[AclBinding] = []
     for filter in _filters(values):
-        found += [each for each in await admin.describe_acls(filter) if each not in found]
+        matches += [each for each in await admin.describe_acls(filter) if each not in matches]
     principals = values.all("principal")
-    return [each for each in found if not principals or each.principal in principals]
+    return [each for each in matches if not principals or each.principal in principals]
 
 
 async def _remove(run: ScriptRun, admin: AdminClient) -> None:
@@ -195,14 +197,14 @@ async def _remove(run: ScriptRun, admin: AdminClient) -> None:
 def _print(run: ScriptRun, title: str, bindings: Iterable[AclBinding]) -> None:
     """Print ACLs by resource, in the form of Kafka's classes."""
     by_resource: dict[str, list[str]] = {}
-    for each in bindings:
+    for binding in bindings:
         resource = (
-            f"ResourcePattern(resourceType={each.resource_type.value}, name={each.resource_name}, "
-            f"patternType={each.pattern_type.value})"
+            f"ResourcePattern(resourceType={binding.resource_type.value}, name={binding.resource_name}, "
+            f"patternType={binding.pattern_type.value})"
         )
         entry = (
-            f"\t(principal={each.principal}, host={each.host}, operation={each.operation.value}, "
-            f"permissionType={each.permission_type.value})"
+            f"\t(principal={binding.principal}, host={binding.host}, operation={binding.operation.value}, "
+            f"permissionType={binding.permission_type.value})"
         )
         by_resource.setdefault(resource, []).append(entry)
     for resource, entries in by_resource.items():

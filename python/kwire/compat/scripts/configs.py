@@ -87,23 +87,23 @@ async def run(run: ScriptRun) -> None:
 def _entities(values: Values) -> list[Entity]:
     types = values.all("entity-type")
     names: list[str | None] = [*values.all("entity-name"), *([""] if "entity-default" in values else [])]
-    found = [
+    entities = [
         Entity(type, name) for type, name in zip(types, [*names, *[None] * (len(types) - len(names))], strict=False)
     ]
-    found += [Entity(type, values.get(option)) for option, type in SHORT_NAMES.items() if option in values]
-    found += [Entity(type, "") for option, type in DEFAULTS.items() if option in values]
-    if not found:
+    entities += [Entity(type, values.get(option)) for option, type in SHORT_NAMES.items() if option in values]
+    entities += [Entity(type, "") for option, type in DEFAULTS.items() if option in values]
+    if not entities:
         raise UsageError("At least one entity type must be specified")
-    known = ", ".join(sorted(SHORT_NAMES.values()))
-    unknown = [entity.type for entity in found if entity.type not in SHORT_NAMES.values()]
+    short_names = ", ".join(sorted(SHORT_NAMES.values()))
+    unknown = [entity.type for entity in entities if entity.type not in SHORT_NAMES.values()]
     if unknown:
         raise UsageError(
-            f"Invalid entity type {unknown[0]}, the entity type must be one of {known} "
+            f"Invalid entity type {unknown[0]}, the entity type must be one of {short_names} "
             "with a --bootstrap-server or --bootstrap-controller argument"
         )
-    if len(found) > 1 and {entity.type for entity in found} != {"users", "clients"}:
+    if len(entities) > 1 and {entity.type for entity in entities} != {"users", "clients"}:
         raise UsageError("Only 'users' and 'clients' entity types may be specified together")
-    return found
+    return entities
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
@@ -116,10 +116,10 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
         if name:
             title = f"{'All' if every else 'Dynamic'} configs for {_singular(entity.type)} {name} are:"
         run.print(title)
-        found = (await admin.describe_configs([resource], synonyms=True))[resource]
-        if isinstance(found, AdminError):
-            raise found
-        for key, config in sorted(found.items()):
+        configs = (await admin.describe_configs([resource], synonyms=True))[resource]
+        if isinstance(configs, AdminError):
+            raise configs
+        for key, config in sorted(configs.items()):
             if every or config.source == _dynamic_source(entity.type, name):
                 run.print(f"  {_described(key, config)}")
 
@@ -176,10 +176,10 @@ async def _alter(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     added, deleted = _added(values), _deleted(values)
     resource = _resource(entity.type, name)
     if deleted:
-        found = (await admin.describe_configs([resource]))[resource]
-        if isinstance(found, AdminError):
-            raise found
-        present = {key for key, config in found.items() if config.source == _dynamic_source(entity.type, name)}
+        configs = (await admin.describe_configs([resource]))[resource]
+        if isinstance(configs, AdminError):
+            raise configs
+        present = {key for key, config in configs.items() if config.source == _dynamic_source(entity.type, name)}
         invalid = [key for key in deleted if key not in present]
         if invalid:
             raise ScriptFailed(f"Invalid config(s): {','.join(invalid)}")
@@ -206,15 +206,15 @@ def _added(values: Values) -> dict[str, str]:
     for text in values.all("add-config"):
         position = 0
         while position < len(text):
-            found = ADDED.match(text, position)
-            if found is None:
+            match = ADDED.match(text, position)
+            if match is None:
                 raise ScriptFailed(
                     "requirement failed: Invalid entity config: all configs to be added must be in the format "
                     '"key=val".'
                 )
-            key, value = found.groups()
+            key, value = match.groups()
             added[key] = value.removeprefix("[").removesuffix("]") if value.startswith("[") else value
-            position = found.end()
+            position = match.end()
     return added
 
 
@@ -230,16 +230,16 @@ def _quota_entity(entities: list[Entity]) -> ClientQuotaEntity:
 
 
 async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
-    wanted = {entity.type: entity.name for entity in entities}
+    names = {entity.type: entity.name for entity in entities}
     for entity, quotas in (await admin.describe_client_quotas()).items():
         parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
         present = {type: _name(part) for type, part in parts.items() if part is not None}
-        if set(present) != set(wanted) or any(wanted[type] not in (None, name) for type, name in present.items()):
+        if set(present) != set(names) or any(names[type] not in (None, name) for type, name in present.items()):
             continue
         run.print(f"Quota configs for {_entity_text(present)} are {_quota_text(quotas)}")
-    if set(wanted) == {"users"} and wanted["users"] != "":
+    if set(names) == {"users"} and names["users"] != "":
         for user, mechanisms in (
-            await admin.describe_user_scram_credentials([wanted["users"]] if wanted["users"] else ())
+            await admin.describe_user_scram_credentials([names["users"]] if names["users"] else ())
         ).items():
             if isinstance(mechanisms, Exception):
                 continue

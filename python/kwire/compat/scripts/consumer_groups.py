@@ -66,15 +66,15 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     groups = [each for each in groups if not states or (each.state or "").lower() in states]
     groups = [each for each in groups if not types or each.type.value in types]
     if "state" not in values and "type" not in values:
-        for each in groups:
-            run.print(each.group_id)
+        for group in groups:
+            run.print(group.group_id)
         return
     width = max([25, *(len(each.group_id) for each in groups)])
     shown = [name for name in ("type", "state") if name in values]
     run.print(" ".join([f"{'GROUP':<{width}}", *(f"{name.upper():<20}" for name in shown)]))
-    for each in groups:
-        cells = {"type": each.type.value.title(), "state": each.state or ""}
-        run.print(" ".join([f"{each.group_id:<{width}}", *(f"{cells[name]:<20}" for name in shown)]))
+    for group in groups:
+        cells = {"type": group.type.value.title(), "state": group.state or ""}
+        run.print(" ".join([f"{group.group_id:<{width}}", *(f"{cells[name]:<20}" for name in shown)]))
 
 
 def _words(values: Values, option: str) -> set[str]:
@@ -155,11 +155,11 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
         raise lag
     owners = _owners(group.members)
     rows = []
-    for each in sorted(lag.partitions, key=lambda one: (one.topic, one.partition)):
-        owner = owners.get((each.topic, each.partition))
+    for partition in sorted(lag.partitions, key=lambda one: (one.topic, one.partition)):
+        owner = owners.get((partition.topic, partition.partition))
         consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
-        numbers = (_text(each.committed), _text(each.end), _text(each.lag))
-        rows.append((group.group_id, each.topic, str(each.partition), *numbers, *consumer))
+        numbers = (_text(partition.committed), _text(partition.end), _text(partition.lag))
+        rows.append((group.group_id, partition.topic, str(partition.partition), *numbers, *consumer))
     titles = (
         "GROUP",
         "TOPIC",
@@ -232,13 +232,13 @@ async def _partitions(admin: AdminClient, values: Values, group: str) -> list[To
         if isinstance(described, AdminError):
             raise described
         try:
-            wanted = {int(each) for each in indexes.split(",")} if colon else None
+            requested = {int(each) for each in indexes.split(",")} if colon else None
         except ValueError:
             raise ScriptFailed(f"{FAILURE}Invalid partition '{indexes}' specified in topic arg '{text}''") from None
         chosen += [
             TopicPartition(topic, each.partition)
             for each in described.partitions
-            if wanted is None or each.partition in wanted
+            if requested is None or each.partition in requested
         ]
     if not chosen:
         raise UsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
@@ -307,13 +307,13 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
         return {each: min(max(committed[each].offset + by, low[each]), high[each]) for each in partitions}
     from kwire.client.admin import OffsetSpec
 
-    found = await admin.list_offsets(dict.fromkeys(partitions, OffsetSpec(_timestamp(values))))
+    offsets = await admin.list_offsets(dict.fromkeys(partitions, OffsetSpec(_timestamp(values))))
     targets = {}
-    for each in partitions:
-        offset = found[each]
+    for partition in partitions:
+        offset = offsets[partition]
         if isinstance(offset, AdminError):
             raise offset
-        targets[each] = high[each] if offset.offset is None else offset.offset
+        targets[partition] = high[partition] if offset.offset is None else offset.offset
     return targets
 
 
@@ -342,12 +342,12 @@ async def _edges(
 
     edges: list[dict[TopicPartition, int]] = []
     for spec in (EARLIEST, LATEST):
-        found = {}
-        for each, offset in (await admin.list_offsets(dict.fromkeys(partitions, spec))).items():
+        edge_offsets = {}
+        for partition, offset in (await admin.list_offsets(dict.fromkeys(partitions, spec))).items():
             if isinstance(offset, AdminError):
                 raise offset
-            found[each] = offset.offset or 0
-        edges.append(found)
+            edge_offsets[partition] = offset.offset or 0
+        edges.append(edge_offsets)
     return edges[0], edges[1]
 
 
@@ -382,11 +382,10 @@ async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
     else:
         run.print(f"Request succeed for deleting offsets with topic {what} group {group}")
     run.print(f"\n{'TOPIC':<30} {'PARTITION':<15} {'STATUS':<15}")
-    for each in partitions:
-        error = outcomes.get(str(each))
-        run.print(
-            f"{each.topic:<30} {each.partition:<15} {'Successful' if error is None else f'Error: {error.text}':<15}"
-        )
+    for partition in partitions:
+        error = outcomes.get(str(partition))
+        status = "Successful" if error is None else f"Error: {error.text}"
+        run.print(f"{partition.topic:<30} {partition.partition:<15} {status:<15}")
 
 
 consumer_groups = Script(

@@ -42,10 +42,10 @@ async def run(run: ScriptRun) -> None:
 
 
 async def _describe(run: ScriptRun) -> None:
-    found = await (await run.admin()).describe_features()
-    epoch = found.epoch if found.epoch >= 0 else "-"
-    for name, supported in sorted(found.supported_features.items()):
-        finalized = found.finalized_features.get(name)
+    features = await (await run.admin()).describe_features()
+    epoch = features.epoch if features.epoch >= 0 else "-"
+    for name, supported in sorted(features.supported_features.items()):
+        finalized = features.finalized_features.get(name)
         run.print(
             f"Feature: {name}\tSupportedMinVersion: {_level(name, supported.min_version)}"
             f"\tSupportedMaxVersion: {_level(name, supported.max_version)}"

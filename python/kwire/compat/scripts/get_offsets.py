@@ -35,18 +35,18 @@ async def run(run: ScriptRun) -> None:
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()
     described = await admin.describe_topics()
-    wanted = [
+    partitions = [
         TopicPartition(name, each.partition)
         for name, topic in sorted(described.items())
         if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and topic.is_internal)
         for each in topic.partitions
         if matches(name, each.partition)
     ]
-    if not wanted:
+    if not partitions:
         raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")
-    found = await admin.list_offsets(dict.fromkeys(wanted, spec))
-    for partition in wanted:
-        offset = found[partition]
+    offsets = await admin.list_offsets(dict.fromkeys(partitions, spec))
+    for partition in partitions:
+        offset = offsets[partition]
         if isinstance(offset, AdminError):
             raise ScriptFailed(f"Skip getting offsets for topic-partition {partition} due to error: {offset.text}")
         if offset.offset is not None:
@@ -71,7 +71,7 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
         if rules is not None:
             chosen = [_rule(text) for text in rules.split(",")]
             return lambda name, index: any(each(name, index) for each in chosen)
-        wanted = re.compile(topic or ".*")
+        pattern = re.compile(topic or ".*")
         numbers = None if partitions is None else {int(text) for text in partitions.split(",")}
     except ValueError:
         raise ScriptFailed(
@@ -79,7 +79,7 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
         ) from None
     except re.error as error:
         raise ScriptFailed(f"{FAILURE}{error}") from None
-    return lambda name, index: wanted.fullmatch(name) is not None and (numbers is None or index in numbers)
+    return lambda name, index: pattern.fullmatch(name) is not None and (numbers is None or index in numbers)
 
 
 def _rule(text: str) -> Callable[[str, int], bool]:
@@ -88,10 +88,10 @@ def _rule(text: str) -> Callable[[str, int], bool]:
     if parts is None:
         raise ScriptFailed(f"{FAILURE}Invalid rule specification: {text}")
     name, one, first, end = parts.groups()
-    wanted = re.compile(name or ".*")
+    pattern = re.compile(name or ".*")
     low = int(one or first or 0)
     high = low + 1 if one is not None else None if end is None else int(end)
-    return lambda topic, index: wanted.fullmatch(topic) is not None and low <= index and (high is None or index < high)
+    return lambda topic, index: pattern.fullmatch(topic) is not None and low <= index and (high is None or index < high)
 
 
 get_offsets = Script(

@@ -62,15 +62,15 @@ def read_partitions(path: str) -> list[Partition]:
     """
     document = read_json(path)
     try:
-        found = [(each["topic"], each["partition"]) for each in document["partitions"]]
+        partitions = [(each["topic"], each["partition"]) for each in document["partitions"]]
     except (KeyError, TypeError):
         raise ScriptFailed('Replica election data is missing "partitions" field') from None
-    if not all(isinstance(topic, str) and type(index) is int for topic, index in found):
+    if not all(isinstance(topic, str) and type(index) is int for topic, index in partitions):
         raise ScriptFailed(f"{path}: expected a topic and the number of a partition")
-    duplicates = sorted({f"{topic}-{index}" for topic, index in found if found.count((topic, index)) > 1})
+    duplicates = sorted({f"{topic}-{index}" for topic, index in partitions if partitions.count((topic, index)) > 1})
     if duplicates:
         raise ScriptFailed(f"Replica election data contains duplicate partitions: {','.join(duplicates)}")
-    return found
+    return partitions
 
 
 async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: bool) -> None:
@@ -102,12 +102,12 @@ async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: boo
 
 def _with_leaders(topics: Mapping[str, Any], chosen: Iterable[Partition] | None) -> dict[str, bool]:
     """Return by partition whether its preferred leader leads it already."""
-    wanted = None if chosen is None else set(chosen)
+    selected = None if chosen is None else set(chosen)
     return {
         f"{name}-{each.partition}": each.leader == each.replicas[0]
         for name, topic in topics.items()
         for each in getattr(topic, "partitions", ())
-        if each.replicas and (wanted is None or (name, each.partition) in wanted)
+        if each.replicas and (selected is None or (name, each.partition) in selected)
     }
 
 

@@ -43,8 +43,8 @@ async def run(run: ScriptRun) -> None:
     for log_dir in await admin.describe_log_dirs(sorted(brokers)):
         by_broker[log_dir.broker].append(_document(log_dir, topics))
     run.print(f"Received log directory information from brokers {_ids(brokers)}")
-    found = {"brokers": [{"broker": id, "logDirs": dirs} for id, dirs in by_broker.items()], "version": 1}
-    run.print(json.dumps(found, separators=(",", ":")))
+    document = {"brokers": [{"broker": id, "logDirs": dirs} for id, dirs in by_broker.items()], "version": 1}
+    run.print(json.dumps(document, separators=(",", ":")))
 
 
 def _document(log_dir: LogDir, topics: Container[str] | None) -> dict[str, Any]:

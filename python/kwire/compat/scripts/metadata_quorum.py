@@ -120,10 +120,10 @@ def _nodes(replicas: tuple[QuorumReplica, ...]) -> str:
     import json
 
     nodes = []
-    for each in replicas:
-        node: dict[str, object] = {"id": each.id, "directoryId": _directory(each)}
-        if each.listeners:
-            node["endpoints"] = [f"{name}://{endpoint}" for name, endpoint in each.listeners.items()]
+    for replica in replicas:
+        node: dict[str, object] = {"id": replica.id, "directoryId": _directory(replica)}
+        if replica.listeners:
+            node["endpoints"] = [f"{name}://{endpoint}" for name, endpoint in replica.listeners.items()]
         nodes.append(json.dumps(node))
     return f"[{', '.join(nodes)}]"
 

@@ -109,7 +109,7 @@ def read_targets(path: str) -> tuple[Targets, dict[Replica, str]]:
 
 def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[list[str]]) -> dict[Replica, str]:
     """Return the log directories of the replicas that do not go to any."""
-    found: dict[Replica, str] = {}
+    paths_by_replica: dict[Replica, str] = {}
     for (topic, index, replicas), paths in zip(entries, log_dirs, strict=True):
         if len(replicas) != len(paths):
             raise ScriptFailed(
@@ -117,10 +117,10 @@ def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[li
                 f"[{', '.join(paths)}] for partition {topic}-{index}",
                 on_stdout=True,
             )
-        found |= {
+        paths_by_replica |= {
             Replica(broker, topic, index): path for broker, path in zip(replicas, paths, strict=True) if path != ANY
         }
-    return found
+    return paths_by_replica
 
 
 def _document(partitions: list[tuple[str, int, tuple[int, ...]]]) -> str:
@@ -163,9 +163,9 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
             assigned = assign_replicas(chosen, len(topic.partitions), factor, Random())
         except InvalidAssignment as error:
             raise ScriptFailed(f"{FAILURE}{error.reason}", on_stdout=True) from None
-        for each, replicas in zip(topic.partitions, assigned, strict=True):
-            current.append((name, each.partition, each.replicas))
-            proposed.append((name, each.partition, replicas))
+        for partition, replicas in zip(topic.partitions, assigned, strict=True):
+            current.append((name, partition.partition, partition.replicas))
+            proposed.append((name, partition.partition, replicas))
     run.print(f"Current partition replica assignment\n{_document(current)}\n")
     run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
 
@@ -203,8 +203,8 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dir
 
 
 def _timeout(run: ScriptRun) -> int:
-    given = run.values.number("timeout")
-    return TIMEOUT_MS if given is None else given
+    timeout = run.values.number("timeout")
+    return TIMEOUT_MS if timeout is None else timeout
 
 
 async def _throttle(
@@ -247,12 +247,12 @@ async def _throttle_brokers(
     followers: dict[str, list[str]] = defaultdict(list)
     brokers: set[int] = set()
     for name, topic in described.items():
-        for each in topic.partitions:
-            if each.partition in targets[name]:
-                added = [id for id in targets[name][each.partition] if id not in each.replicas]
-                leaders[name] += [f"{each.partition}:{id}" for id in each.replicas]
-                followers[name] += [f"{each.partition}:{id}" for id in added]
-                brokers |= {*each.replicas, *added}
+        for partition in topic.partitions:
+            if partition.partition in targets[name]:
+                added = [id for id in targets[name][partition.partition] if id not in partition.replicas]
+                leaders[name] += [f"{partition.partition}:{id}" for id in partition.replicas]
+                followers[name] += [f"{partition.partition}:{id}" for id in added]
+                brokers |= {*partition.replicas, *added}
     changes = {
         ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(
             set=dict(zip(REPLICAS, (",".join(leaders[name]), ",".join(followers[name])), strict=True))
@@ -297,15 +297,15 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
             elif partition is not None and partition.replicas == replicas:
                 run.print(f"Reassignment of partition {name}-{index} is completed.")
             else:
-                found = () if partition is None else partition.replicas
+                current = () if partition is None else partition.replicas
                 run.print(  # the text of Kafka's script, which has two blanks for a partition that does not exist
                     f"There is no active reassignment of partition {name}-{index}, but replica set is "
-                    f"{','.join(map(str, found))} rather than {','.join(map(str, replicas))}."
+                    f"{','.join(map(str, current))} rather than {','.join(map(str, replicas))}."
                 )
     between_log_dirs = await print_states(run, admin, log_dirs)
     if not moving and not between_log_dirs and not any(moves.values()):
-        known = [name for name in sorted(targets) if not isinstance(described[name], AdminError)]
-        await _clear_throttles(run, admin, known)
+        existing = [name for name in sorted(targets) if not isinstance(described[name], AdminError)]
+        await _clear_throttles(run, admin, existing)
 
 
 async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:

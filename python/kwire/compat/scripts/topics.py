@@ -46,16 +46,16 @@ async def run(run: ScriptRun) -> None:
         await _create(run, admin)
         return
     by_id = values.get("topic-id") if "describe" in values else None
-    found = await _find(admin, values) if by_id is None else await _find_id(admin, values, by_id)
+    topics = await _find(admin, values) if by_id is None else await _find_id(admin, values, by_id)
     if "list" in values:
-        for name in found:
+        for name in topics:
             run.print(name)
     elif "describe" in values:
-        await _describe(run, admin, found)
+        await _describe(run, admin, topics)
     elif "alter" in values:
-        await _alter(admin, values, found)
+        await _alter(admin, values, topics)
     else:
-        _raise_first(await admin.delete_topics(list(found)) if found else {})
+        _raise_first(await admin.delete_topics(list(topics)) if topics else {})
 
 
 def _check(values: Values) -> None:
@@ -78,9 +78,9 @@ def _check(values: Values) -> None:
             values.forbid(action, *FILTERS)
     values.forbid("create", "if-exists")
     values.forbid("list", "if-exists")
-    given = [name for name in FILTERS if name in values]
-    if len(given) > 1:
-        raise UsageError(f'Option "[{given[1]}]" can\'t be used with option "[{given[0]}]"')
+    filters = [name for name in FILTERS if name in values]
+    if len(filters) > 1:
+        raise UsageError(f'Option "[{filters[1]}]" can\'t be used with option "[{filters[0]}]"')
 
 
 async def _find(admin: AdminClient, values: Values) -> list[str]:
@@ -92,13 +92,13 @@ async def _find(admin: AdminClient, values: Values) -> list[str]:
     if pattern is None:
         return names
     try:
-        wanted = re.compile("|".join(f"(?:{part.strip()})" for part in pattern.split(",")))
+        expression = re.compile("|".join(f"(?:{part.strip()})" for part in pattern.split(",")))
     except re.error as error:
         raise ScriptFailed(f"{FAILURE}{pattern} is an invalid regex: {error}", on_stdout=True) from None
-    found = [name for name in names if wanted.fullmatch(name)]
-    if not found and "list" not in values and "if-exists" not in values:
+    matches = [name for name in names if expression.fullmatch(name)]
+    if not matches and "list" not in values and "if-exists" not in values:
         raise ScriptFailed(f"{FAILURE}Topic 'Optional[{pattern}]' does not exist as expected", on_stdout=True)
-    return found
+    return matches
 
 
 async def _find_id(admin: AdminClient, values: Values, text: str) -> list[str]:
@@ -108,14 +108,14 @@ async def _find_id(admin: AdminClient, values: Values, text: str) -> list[str]:
         ScriptFailed: no topic has it, or the text is not an id.
     """
     try:
-        wanted = uuid_text.from_text(text)
+        topic_id = uuid_text.from_text(text)
     except ValueError as error:
         raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
     described = await admin.describe_topics(await admin.list_topics())
-    found = [name for name, topic in described.items() if getattr(topic, "topic_id", None) == wanted]
-    if not found and "if-exists" not in values:
+    matches = [name for name, topic in described.items() if getattr(topic, "topic_id", None) == topic_id]
+    if not matches and "if-exists" not in values:
         raise ScriptFailed(f"{FAILURE}TopicId '{text}' does not exist as expected", on_stdout=True)
-    return found
+    return matches
 
 
 async def _create(run: ScriptRun, admin: AdminClient) -> None:
@@ -183,11 +183,13 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
         topic = described[name]
         if isinstance(topic, AdminError):
             raise topic
-        found = configs[resources[name]]
-        if isinstance(found, AdminError):
-            raise found
+        topic_configs = configs[resources[name]]
+        if isinstance(topic_configs, AdminError):
+            raise topic_configs
         overridden = [
-            f"{key}={config.value}" for key, config in found.items() if config.source is not ConfigSource.DEFAULT
+            f"{key}={config.value}"
+            for key, config in topic_configs.items()
+            if config.source is not ConfigSource.DEFAULT
         ]
         moving = moves.get(name, {})
         if only is None or (only == "topics-with-overrides" and overridden):
@@ -198,11 +200,13 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
                 f"\tConfigs: {','.join(overridden)}"
             )
         if only != "topics-with-overrides":
-            least = int(found["min.insync.replicas"].value or 1) if "min.insync.replicas" in found else 1
-            for each in topic.partitions:
-                if only is None or _matches(only, each, least):
-                    leaders = eligible.get(name, {}).get(each.partition)
-                    run.print(_partition_line(topic, each, leaders, moving if only is None else {}))
+            least = (
+                int(topic_configs["min.insync.replicas"].value or 1) if "min.insync.replicas" in topic_configs else 1
+            )
+            for partition in topic.partitions:
+                if only is None or _matches(only, partition, least):
+                    leaders = eligible.get(name, {}).get(partition.partition)
+                    run.print(_partition_line(topic, partition, leaders, moving if only is None else {}))
 
 
 def _matches(only: str, partition: PartitionDescription, least: int) -> bool:

@@ -15,7 +15,7 @@ NO_SECURITY_LAYER = 1
 
 
 class SecurityContext(Protocol):
-    """What the mechanism needs of a security context, such as that of `kwire.client.security.kerberos`.
+    """Security context of the mechanism; `kwire.client.security.kerberos` implements it.
 
     Every method raises SaslError with the reason of the library.
     """
@@ -25,7 +25,7 @@ class SecurityContext(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether the context is established."""
+        """True once the context is established."""
 
     def wrap(self, message: bytes) -> bytes:
         """Protect a message without encrypting it."""
@@ -39,7 +39,7 @@ class GssapiMechanism(SaslMechanism):
 
     Args:
         context: a new security context with the principal of the broker as its target.
-        user: the principal of the client; None for that of the ticket cache.
+        user: the principal of the client; None for the principal of the ticket cache.
     """
 
     __slots__ = ("_complete", "_context", "_started")

@@ -38,7 +38,7 @@ class SaslMechanism(ABC):
     @property
     @abstractmethod
     def is_complete(self) -> bool:
-        """Whether the mechanism has sent and verified everything."""
+        """True once the mechanism has sent and verified everything."""
 
     @abstractmethod
     def respond(self, challenge: bytes) -> bytes | None:

@@ -33,7 +33,7 @@ class ScramMechanism(SaslMechanism):
         name: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
         user: the user name, or the id of a delegation token.
         password: the password, or the HMAC of a delegation token.
-        token: whether user and password are those of a delegation token.
+        token: true if user and password belong to a delegation token.
         nonce: printable ASCII without commas, for test vectors; random by default.
     """
 

@@ -16,7 +16,7 @@ __all__ = ["PlainServer"]
 
 
 class PlainServer(ServerMechanism):
-    """Compare a password with the one of the user.
+    """Compares the received password with the user's.
 
     Args:
         passwords: the password of each user.
@@ -44,8 +44,8 @@ class PlainServer(ServerMechanism):
 
     def _problem(self, authorization_id: str, user: str, password: str) -> str:
         expected = self._passwords.get(user)
-        wanted = "" if expected is None else expected.reveal()
-        is_equal = hmac.compare_digest(password.encode(), wanted.encode())
+        secret = "" if expected is None else expected.reveal()
+        is_equal = hmac.compare_digest(password.encode(), secret.encode())
         if not user or not password or expected is None or not is_equal:
             return INVALID_CREDENTIALS
         if authorization_id not in ("", user):

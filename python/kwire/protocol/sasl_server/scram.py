@@ -43,7 +43,7 @@ OWN_SALT_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What a server knows of a user.
+    """The stored credential of a user (RFC 5802), without the password.
 
     Attributes:
         salt: the salt of the password.
@@ -59,7 +59,7 @@ class ScramCredential:
 
     @property
     def form(self) -> tuple[int, int, bool]:
-        """What a client sees of a credential besides random bytes: the iterations, and the form of the salt."""
+        """The parts of a credential that clients see, apart from random bytes: iterations, and form of the salt."""
         return self.iterations, len(self.salt), not self.salt.strip(_BASE36)
 
     @classmethod

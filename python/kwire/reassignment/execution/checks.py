@@ -1,4 +1,4 @@
-"""What is wrong with a plan, given the present state of its cluster. All functions return sentences."""
+"""Problems of a plan and of its cluster before the first move, as sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["cluster_problems", "invalid_targets", "stale_parts"]
 
 
 def invalid_targets(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
-    """Return why a plan cannot be executed on a cluster at all."""
+    """Return reasons that forbid a plan on a cluster, even with `--force`."""
     problems = []
     if file.cluster_id is not None and file.cluster_id != snapshot.cluster_id:
         problems.append(f"the plan is for cluster {file.cluster_id}, and this is cluster {snapshot.cluster_id}")
@@ -32,7 +32,7 @@ def invalid_targets(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str
 
 
 def stale_parts(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
-    """Return how the cluster differs from the one that the plan was made for."""
+    """Return the differences between the cluster and the cluster that was planned for."""
     problems = []
     if missing := [key for key in file.targets if key not in snapshot.by_key]:
         problems.append(f"the plan moves partitions that do not exist any more: {listed(missing)}")
@@ -49,7 +49,7 @@ def stale_parts(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str]:
 
 
 def cluster_problems(snapshot: ClusterSnapshot, moving: int) -> list[str]:
-    """Return why a cluster is not healthy enough for a first move.
+    """Return reasons against the first move on a cluster that is not healthy.
 
     Args:
         moving: partitions that are being reassigned already.

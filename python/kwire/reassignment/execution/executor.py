@@ -39,19 +39,19 @@ __all__ = ["ExecutionOptions", "Executor", "Measured"]
 log = logging.getLogger(__name__)
 
 LEAST_RATE = 10_240
-"""Bytes a second. With less, a broker that is slow for another reason might never finish a move."""
+"""Minimum throttle during a pause in bytes a second, so that moves still end; chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionOptions:
-    """How a plan is executed.
+    """Intervals and limits of an execution.
 
     Attributes:
-        poll_seconds: seconds between two looks at the moves in progress.
-        health_seconds: seconds between two looks at the health of the cluster.
-        latency_factor: pause if a broker answers this many times slower than before the first move.
-        least_latency: seconds below which latency is never a reason to pause.
-        paused_share: the share of the throttle that moves in progress have during a pause.
+        poll_seconds: interval in seconds of polls of the moves in progress.
+        health_seconds: interval in seconds of checks of the cluster's health.
+        latency_factor: pause if a broker's latency is more than this multiple of its latency before the first move.
+        least_latency: threshold in seconds; a lower latency is never a reason to pause.
+        paused_share: fraction of the throttle that moves in progress keep during a pause.
     """
 
     poll_seconds: float = 0.5
@@ -67,10 +67,10 @@ class Measured:
 
     Attributes:
         batch: the number of the batch, from 1.
-        batches: how many there are.
+        batches: the number of batches.
         moving: partitions in progress.
-        done: bytes that new replicas of these partitions have.
-        total: bytes that they are to have.
+        done: bytes copied to new replicas of these partitions.
+        total: bytes to copy.
     """
 
     batch: int
@@ -86,7 +86,7 @@ class Executor:
     Args:
         admin: a client of the cluster.
         run: the run, which this process owns.
-        options: how.
+        options: intervals and limits.
         on_progress: called while a batch is in progress.
     """
 
@@ -106,7 +106,7 @@ class Executor:
         self._known: Collection[PartitionKey] = ()
         self._latest: ClusterSnapshot | None = None
         self._measured: asyncio.Task[None] | None = None
-        self._next_look = 0.0
+        self._next_check = 0.0
         self._rate: int | None = None
 
     async def run(self) -> None:
@@ -150,10 +150,10 @@ class Executor:
 
     async def _cancel_moves(self, moves: Sequence[Move]) -> list[PartitionKey]:
         """Cancel moves until none of them is in progress."""
-        wanted = {move.key for move in moves}
+        keys = {move.key for move in moves}
         cancelled: dict[PartitionKey, None] = {}
         while True:
-            ongoing = [key for key in await self._ongoing() if key in wanted]
+            ongoing = [key for key in await self._ongoing() if key in keys]
             if not ongoing:
                 return list(cancelled)
             cancelled |= dict.fromkeys(ongoing)
@@ -171,6 +171,7 @@ class Executor:
     async def _execute(self, number: int, rate: int | None) -> None:
         """Execute one batch."""
         run, batch = self._run, self._run.state.batches[number]
+        # A resumed run may find the moves of this batch in progress: `start` requests only the missing ones.
         moves = MovesInProgress(self._admin, run, batch)
         await self._wait_until_healthy(moves)
         if rate is not None:
@@ -183,9 +184,10 @@ class Executor:
             await self._report(number, moves)
             await asyncio.sleep(self._options.poll_seconds)
             await moves.update()
-            await self._look(moves, batch, rate)
+            await self._check_health(moves, batch, rate)
         if run.state.elections:
             await moves.elect(batch)
+        # Topics of the next batch stay throttled; brokers' rates are removed at the end of the run.
         if rate is not None:
             following = run.state.batches[number + 1] if number + 1 < len(run.state.batches) else ()
             await self._throttles.restore({move.key.topic for move in following if move.added}, topics_only=True)
@@ -238,7 +240,7 @@ class Executor:
             self._watch.add(await measure_latencies(self._admin, self._latest), moving=True)
 
     async def _problem(self, moves: Collection[Move]) -> str:
-        """Return what is wrong with the cluster beyond what the moves explain; empty if nothing is."""
+        """Return the problem of the cluster that the moves do not explain; empty if there is none."""
         if self._measured is not None and self._measured.done():
             await self._measured  # raises its error
         snapshot = self._latest = await read_snapshot(self._admin, sizes=False)
@@ -249,14 +251,14 @@ class Executor:
             return f"broker {broker} answers in {now * 1000:.0f} ms, before in {before * 1000:.0f} ms"
         return ""
 
-    async def _look(self, moves: MovesInProgress, batch: Sequence[Move], rate: int | None) -> None:
+    async def _check_health(self, moves: MovesInProgress, batch: Sequence[Move], rate: int | None) -> None:
         """Record a pause, or its end, while moves are in progress. They become slower; the next batch waits."""
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._next_look:
+        if loop.time() >= self._next_check:
             self._set_pause(await self._problem(moves.open))
             if rate is not None:
                 await self._adapt_rate(batch, rate)
-            self._next_look = loop.time() + self._options.health_seconds
+            self._next_check = loop.time() + self._options.health_seconds
 
     async def _adapt_rate(self, batch: Sequence[Move], rate: int) -> None:
         """Lower the throttle of the moves in progress during a pause, and raise it again afterwards.
@@ -264,13 +266,13 @@ class Executor:
         They are not cancelled, because what they have copied would be lost.
         """
         paused = self._run.state.phase is Phase.PAUSED
-        wanted = min(rate, max(LEAST_RATE, int(rate * self._options.paused_share))) if paused else rate
-        if wanted == self._rate:
+        target = min(rate, max(LEAST_RATE, int(rate * self._options.paused_share))) if paused else rate
+        if target == self._rate:
             return
         try:
-            await self._set_rate(batch, wanted)
+            await self._set_rate(batch, target)
         except (BrokerNotFound, ConnectionFault) as error:  # a broker has just gone down
-            log.info("the throttle is changed at the next look: %s", error)
+            log.info("the throttle is changed at the next check of health: %s", error)
 
     async def _set_rate(self, batch: Sequence[Move], rate: int) -> None:
         """Set the throttle of the brokers of a batch, and report a change."""

@@ -1,4 +1,4 @@
-"""Whether a cluster is healthy enough to start or go on with a reassignment."""
+"""Health of a cluster before and during a reassignment: replicas out of sync, and slow brokers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 __all__ = ["LatencyWatch", "unexplained_partitions"]
 
 SHOWN = 3
-"""Partitions that a sentence names."""
+"""Maximum number of partitions that a sentence names."""
 
 
 def unexplained_partitions(
     snapshot: ClusterSnapshot, moves: Iterable[Move] = (), known: Collection[PartitionKey] = ()
 ) -> list[PartitionKey]:
-    """Return partitions with replicas out of sync, or without leader, for which the moves are not the reason.
+    """Return partitions without a leader, or with replicas out of sync that the moves do not explain.
 
     A replica that is being added is out of sync until it has copied the log.
 
@@ -47,14 +47,15 @@ def listed(keys: Sequence[PartitionKey]) -> str:
 
 
 class LatencyWatch:
-    """Compares the latency of requests with what it was before the first move.
+    """Compares the latency of requests with the latency before the first move.
 
     Args:
-        factor: how many times the latency before is too much.
-        least: seconds below which a latency is never too much.
+        factor: threshold as a multiple of the latency before the first move.
+        least: threshold in seconds; a lower latency is never too slow.
     """
 
     SAMPLES = 5
+    """Number of measurements whose median counts; an odd number, so that the median is one of them."""
 
     def __init__(self, factor: float, least: float) -> None:
         self._factor = factor
@@ -67,7 +68,7 @@ class LatencyWatch:
 
         Args:
             latencies: seconds by broker.
-            moving: whether moves were in progress; measurements before are the base.
+            moving: true if moves were in progress; measurements before are the base.
         """
         for broker, seconds in latencies.items():
             samples = (self._recent if moving else self._before).setdefault(broker, [])
@@ -75,7 +76,7 @@ class LatencyWatch:
             del samples[: -self.SAMPLES]
 
     def slow_brokers(self) -> dict[int, tuple[float, float]]:
-        """Return by broker that is too slow its median seconds now and before."""
+        """Return the median latency now and before in seconds, by broker whose latency is over the threshold."""
         slow = {}
         for broker, recent in self._recent.items():
             before = sorted(self._before.get(broker, [0.0]))

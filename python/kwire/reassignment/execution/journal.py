@@ -1,7 +1,15 @@
-"""The events of an execution, and the state that follows from them.
+"""The events of an execution, and the state of the run that they add up to.
 
-An event is written before what it announces, and another one after it, so a state that is rebuilt from a journal says
-what may have happened. Old values of configs are part of the event that announces their change.
+    event                          phase after it
+    started, taken-over, continued moving
+    paused                         paused: moves in progress go on, slower; the next batch waits
+    interrupted                    interrupted: `resume` continues with taken-over
+    cancelling                     cancelling: `cancel` can be repeated
+    cancelled, completed           final
+
+Other events leave the phase as it is. An event is written before the request that it announces, and another event after
+it, so a state that is rebuilt from a journal includes every request that may have been sent. The event that announces
+a change of configs has their old values.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ __all__ = ["Event", "EventKind", "Phase", "RunState", "audit_text"]
 
 
 class EventKind(StrEnum):
-    """What an event reports. The comment names its details."""
+    """Kind of an event. The comment names its details."""
 
     STARTED = "started"  # cluster_id, moves, batches, rate, elections
     TAKEN_OVER = "taken-over"
@@ -41,7 +49,7 @@ class EventKind(StrEnum):
 
 
 class Phase(StrEnum):
-    """What is left to do in a run."""
+    """Phase of a run, which decides the possible commands."""
 
     MOVING = "moving"
     PAUSED = "paused"
@@ -52,7 +60,7 @@ class Phase(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether no further move is made."""
+        """True if no further move is made."""
         return self in (Phase.CANCELLED, Phase.COMPLETED)
 
 
@@ -61,9 +69,9 @@ class Event:
     """An event.
 
     Attributes:
-        time: when, in UTC, as ISO 8601.
+        time: UTC, as ISO 8601.
         user: the user of the operating system.
-        kind: what it reports.
+        kind: the kind of the event.
         details: its details, as JSON values.
     """
 
@@ -96,16 +104,16 @@ class RunState:
 
     Attributes:
         cluster_id: the cluster; None if it has no id.
-        started: when it was started.
-        phase: what is left to do.
+        started: time of its start in UTC, as ISO 8601.
+        phase: its phase.
         batches: its moves in batches.
         rate: the throttle in bytes a second; None without one.
-        elections: whether preferred leaders are elected after each batch.
-        batch: the batch that was started last; -1 before the first one.
-        completed_batches: how many batches are complete.
-        failed: by partition, why it could not be moved.
-        throttles: by resource, such as `topic/orders`, the configs that may be throttled, and their values before.
-        reason: why it is paused; empty otherwise.
+        elections: true if preferred leaders are elected after each batch.
+        batch: index of the batch that was started last; -1 before the first batch.
+        completed_batches: number of complete batches.
+        failed: by partition, the reason why it was not moved.
+        throttles: by resource, such as `topic orders`, configs that the run may have set, with previous values.
+        reason: the reason of a pause; empty otherwise.
     """
 
     cluster_id: str | None = None
@@ -158,9 +166,10 @@ class RunState:
             case EventKind.TAKEN_OVER | EventKind.CONTINUED:
                 self.phase, self.reason = Phase.MOVING, ""
             case EventKind.THROTTLING:
-                known = self.throttles.setdefault(details["resource"], {})
+                # The first value counts: a later event would take the run's own throttle for the previous value.
+                previous = self.throttles.setdefault(details["resource"], {})
                 for name, value in details["previous"].items():
-                    known.setdefault(name, value)
+                    previous.setdefault(name, value)
             case EventKind.UNTHROTTLED:
                 self.throttles.pop(details["resource"], None)
             case EventKind.BATCH_STARTED:

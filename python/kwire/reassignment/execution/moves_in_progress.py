@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["MovesInProgress"]
 
 PATIENCE = 10.0
-"""Seconds until metadata must show replicas that a completed reassignment has set."""
+"""Timeout in seconds until metadata shows the replicas of a completed reassignment; chosen, not measured."""
 BUSY_PAUSE = 1.0
-"""Seconds between two attempts while a cluster of the drafts executes another reassignment."""
+"""Retry interval in seconds while a cluster of the drafts executes another reassignment."""
 
 
 class MovesInProgress:
@@ -54,22 +54,23 @@ class MovesInProgress:
             states = await self._states()
             for key in [key for key, state in states.items() if state == ReassignmentState.COMPLETED]:
                 del self._open[key]
-            wanted = [move for key, move in self._open.items() if states.get(key) == ReassignmentState.FAILED]
-            if not wanted:
+            # FAILED is any move that neither runs nor has arrived, so also a move that was never requested.
+            missing = [move for key, move in self._open.items() if states.get(key) == ReassignmentState.FAILED]
+            if not missing:
                 return
-            outcomes = await self._admin.reassign_partitions(by_topic({move.key: move.after for move in wanted}))
+            outcomes = await self._admin.reassign_partitions(by_topic({move.key: move.after for move in missing}))
             errors = outcomes.errors
             if any(error.code == Kip4ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS for error in errors.values()):
                 await asyncio.sleep(BUSY_PAUSE)  # clusters of the drafts execute one reassignment at a time
                 continue
-            for move in wanted:
+            for move in missing:
                 error = errors.get(str(move.key)) or errors.get(move.key.topic)
                 if error is not None:
                     self._fail(move.key, _reason(error))
             return
 
     async def update(self) -> None:
-        """Drop the moves that are complete, and record those that have failed."""
+        """Drop complete moves, and record failed moves."""
         loop = asyncio.get_running_loop()
         for key, state in (await self._states()).items():
             if state == ReassignmentState.COMPLETED:
@@ -88,10 +89,10 @@ class MovesInProgress:
     async def _states(self) -> dict[PartitionKey, str]:
         """Return the states of the open moves; topics that do not exist any more fail."""
         targets = by_topic({key: move.after for key, move in self._open.items()})
-        found = {each.topic: each for each in await self._admin.list_reassignments(targets)} if targets else {}
+        statuses = {each.topic: each for each in await self._admin.list_reassignments(targets)} if targets else {}
         states: dict[PartitionKey, str] = {}
         for key in list(self._open):
-            topic = found.get(key.topic)
+            topic = statuses.get(key.topic)
             if topic is None or topic.error is not None:
                 error = None if topic is None else topic.error
                 if error is None or error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

@@ -1,4 +1,4 @@
-"""How far moves are: bytes that new replicas have, of those that they are to have."""
+"""Progress of moves: bytes copied to new replicas, and total bytes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MoveProgress(NamedTuple):
     """The progress of a partition.
 
     Attributes:
-        done: bytes that the added replicas have.
-        total: bytes that they are to have.
+        done: bytes copied to the added replicas.
+        total: bytes of the complete replicas.
     """
 
     done: int
@@ -40,10 +40,10 @@ async def read_progress(
     totals = replica_sizes(log_dirs)
     done: dict[PartitionKey, int] = defaultdict(int)
     for log_dir in log_dirs:
-        for each in log_dir.replicas:
-            key = PartitionKey(each.topic, each.partition)
+        for replica in log_dir.replicas:
+            key = PartitionKey(replica.topic, replica.partition)
             if log_dir.broker in adding.get(key, ()):
-                done[key] += min(each.size, totals[key])
+                done[key] += min(replica.size, totals[key])
     return {
         key: MoveProgress(done[key], totals[key] * len(brokers)) for key, brokers in adding.items() if key in totals
     }

@@ -1,6 +1,6 @@
-"""Set the throttles of a run, and restore what they replaced.
+"""Set the throttles of a run, and restore the previous values.
 
-The values before are in the journal before the first request that changes them, so that another process can restore
+The previous values are in the journal before the first request that changes them, so that another process can restore
 them. Only values that a broker or topic sets itself count: an inherited one comes back by itself.
 """
 
@@ -28,9 +28,9 @@ __all__ = ["Throttles", "ThrottlesLeft"]
 
 OWN_SOURCES = frozenset({ConfigSource.TOPIC, ConfigSource.BROKER})
 PAUSE = 0.1
-"""Seconds between two looks at configs that a broker does not report yet."""
+"""Poll interval in seconds for configs that a broker does not report yet."""
 PATIENCE = 30.0
-"""Seconds until a broker must report a config that was accepted."""
+"""Timeout in seconds until a broker reports a config that it accepted; chosen, not measured."""
 
 
 class ThrottlesLeft(ReassignError):
@@ -67,12 +67,12 @@ class Throttles:
         await self._set({_broker(each): values for each in brokers})
 
     async def set_topics(self, moves: Iterable[Move]) -> None:
-        """Mark the replicas that are throttled, and only those of these moves."""
-        wanted = throttled_replicas(moves)
-        previous = await self._previous([_topic(each) for each in wanted])
+        """Mark the replicas of these moves as throttled, and no others."""
+        replicas = throttled_replicas(moves)
+        previous = await self._previous([_topic(topic) for topic in replicas])
         values = {
-            resource: wanted[resource.name].combined(previous[resource])
-            for resource in map(_topic, wanted)
+            resource: replicas[resource.name].combined(previous[resource])
+            for resource in map(_topic, replicas)
             if resource in previous
         }
         await self._set(values)
@@ -87,12 +87,12 @@ class Throttles:
         Raises:
             ThrottlesLeft: a broker is down.
         """
-        kept = {str(_topic(each)) for each in keep}
+        excluded = {str(_topic(topic)) for topic in keep}
         left: dict[str, str] = {}
         live = {str(each.id) for each in (await self._admin.describe_cluster()).brokers}
         for name, previous in list(self._run.state.throttles.items()):
             resource = _parse(name)
-            if name in kept or (topics_only and resource.type is ConfigResourceType.BROKER):
+            if name in excluded or (topics_only and resource.type is ConfigResourceType.BROKER):
                 continue
             if resource.type is ConfigResourceType.BROKER and resource.name not in live:
                 left[name] = f"broker {resource.name} is down"
@@ -107,23 +107,23 @@ class Throttles:
             raise ThrottlesLeft(list(left), next(iter(left.values())))
 
     async def _set(self, values: Mapping[ConfigResource, Mapping[str, str]]) -> None:
-        """Write what is there to the journal, then change it, and wait until brokers report it."""
+        """Write present values to the journal, then change them, and wait until brokers report the change."""
         present = await self._own_values(list(values))
         changes = {}
-        for resource, wanted in values.items():
+        for resource, targets in values.items():
             if resource not in present:  # deleted
                 continue
-            known = self._run.state.throttles.get(str(resource), {})
-            before = {name: present[resource].get(name) for name in wanted if name not in known}
+            recorded = self._run.state.throttles.get(str(resource), {})
+            before = {name: present[resource].get(name) for name in targets if name not in recorded}
             if before:
                 self._run.record(EventKind.THROTTLING, resource=str(resource), previous=before)
-            if any(present[resource].get(name) != value for name, value in wanted.items()):
-                changes[resource] = ConfigChange(set=dict(wanted))
+            if any(present[resource].get(name) != value for name, value in targets.items()):
+                changes[resource] = ConfigChange(set=dict(targets))
         for resource, change in changes.items():
             await self._alter(resource, change)
 
     async def _previous(self, resources: Sequence[ConfigResource]) -> dict[ConfigResource, dict[str, str | None]]:
-        """Return the values before the run, by resource that exists; those of the journal where it has them."""
+        """Return the values before the run by existing resource; a value of the journal takes precedence."""
         described = await self._own_values(resources)
         return {
             resource: values | self._run.state.throttles.get(str(resource), {})
@@ -133,18 +133,18 @@ class Throttles:
     async def _own_values(self, resources: Sequence[ConfigResource]) -> dict[ConfigResource, dict[str, str | None]]:
         """Return the throttles that resources set themselves; resources that do not exist are left out."""
         described = await self._admin.describe_configs(resources) if resources else {}
-        found: dict[ConfigResource, dict[str, str | None]] = {}
+        own_values: dict[ConfigResource, dict[str, str | None]] = {}
         for resource, configs in described.items():
             if isinstance(configs, AdminError):
                 if configs.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
                 raise configs
-            found[resource] = {
+            own_values[resource] = {
                 name: configs[name].value
                 for name in _names(resource)
                 if name in configs and configs[name].source in OWN_SOURCES and configs[name].value
             }
-        return found
+        return own_values
 
     async def _restore_one(self, resource: ConfigResource, previous: Mapping[str, str | None]) -> None:
         change = ConfigChange(
@@ -166,13 +166,13 @@ class Throttles:
         error = next(iter(outcomes.errors.values()), None)
         if error is not None and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise error
-        wanted: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
+        targets: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
         while True:
-            found = await self._own_values([resource])
-            if resource not in found or all(found[resource].get(name) == value for name, value in wanted.items()):
+            present = await self._own_values([resource])
+            if resource not in present or all(present[resource].get(name) == value for name, value in targets.items()):
                 return
             if loop.time() > deadline:
-                raise ReassignError(f"{resource} does not report {wanted} {PATIENCE:g} s after it was changed")
+                raise ReassignError(f"{resource} does not report {targets} {PATIENCE:g} s after it was changed")
             await asyncio.sleep(PAUSE)
 
 

@@ -1,4 +1,4 @@
-"""How many replicas each broker is to have, and the least number of replicas that must be added for it."""
+"""Bounds of the replica count of each broker, and a lower bound of the replicas that must be added for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CountBounds:
     Attributes:
         lowest: the least number of replicas.
         highest: the largest number of replicas.
-        least_added: no assignment within the bounds adds fewer replicas than this.
+        least_added: lower bound of the replicas added by any assignment within the bounds.
     """
 
     lowest: Ints
@@ -37,11 +37,11 @@ class CountBounds:
 
 
 def kept_replicas(placement: Placement) -> Flags:
-    """Return which entries of `replicas` may stay."""
-    kept: Flags = np.zeros(placement.replicas.shape, dtype=np.bool_)
+    """Return the mask of the entries of `replicas` that may stay."""
+    may_stay: Flags = np.zeros(placement.replicas.shape, dtype=np.bool_)
     present = placement.replicas != NONE
-    kept[present] = placement.may_keep[placement.replicas[present]]
-    return kept
+    may_stay[present] = placement.may_keep[placement.replicas[present]]
+    return may_stay
 
 
 def count_bounds(placement: Placement, rack_low: Ints | None, rack_high: Ints | None, *, balanced: bool) -> CountBounds:
@@ -50,11 +50,11 @@ def count_bounds(placement: Placement, rack_low: Ints | None, rack_high: Ints | 
     Args:
         rack_low: by row and rack, the least number of replicas; None if racks do not matter.
         rack_high: by row and rack, the largest number of replicas.
-        balanced: whether every broker is to have its share; otherwise replicas that may stay do so, and only the
-            missing ones are distributed.
+        balanced: true for an even share on every broker; otherwise replicas that may stay do so, and only missing
+            replicas are distributed.
     """
-    kept = kept_replicas(placement)
-    stay = counts_of(np.where(kept, placement.replicas, NONE), placement.brokers)
+    may_stay = kept_replicas(placement)
+    stay = counts_of(np.where(may_stay, placement.replicas, NONE), placement.brokers)
     total = int(placement.factors.sum())
     rows = len(placement.replicas)
     low, high = np.zeros(placement.rack_count), np.full(placement.rack_count, float(total))
@@ -69,15 +69,15 @@ def count_bounds(placement: Placement, rack_low: Ints | None, rack_high: Ints | 
         highest = np.ceil(targets - ROUNDING).astype(np.int64)
         lowest[down], highest[down] = np.minimum(lowest, stay)[down], np.maximum(highest, stay)[down]
     else:
-        missing = int(np.maximum(placement.factors - kept.sum(axis=1), 0).sum())
+        missing = int(np.maximum(placement.factors - may_stay.sum(axis=1), 0).sum())
         most = np.where(placement.is_target, rows - stay, 0)
         if rack_low is not None and rack_high is not None:
-            in_racks = rack_counts(np.where(kept, placement.replicas, NONE), placement.racks, placement.rack_count)
+            in_racks = rack_counts(np.where(may_stay, placement.replicas, NONE), placement.racks, placement.rack_count)
             low = np.maximum(rack_low - in_racks, 0).sum(axis=0)
             high = np.maximum(rack_high - in_racks, 0).sum(axis=0)
         level = target_loads(placement.base_counts + stay, most, placement.racks, low, high, missing)
         lowest = np.zeros(placement.brokers, dtype=np.int64)
         highest = np.maximum(np.ceil(level - ROUNDING).astype(np.int64) - placement.base_counts, stay)
-    least_new = total - int(np.minimum(kept.sum(axis=1), placement.factors).sum())
+    least_new = total - int(np.minimum(may_stay.sum(axis=1), placement.factors).sum())
     least = least_moved(stay, lowest, highest, placement.racks, *rack_sums, total, least_new)
     return CountBounds(lowest, highest, least)

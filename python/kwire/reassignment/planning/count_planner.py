@@ -1,13 +1,26 @@
-"""The assignment that moves the fewest replicas, as a min-cost flow.
+"""The assignment that adds the fewest replicas, as a min-cost flow.
 
     partition -> (partition, rack) -> broker -> sink
 
-A partition supplies as many units as it is to have replicas. Staying costs 0, a new replica 1, and a broker outside of
-its bounds more than all moves that could correct it. Racks bound the units of a partition in a rack.
+One unit of flow is one replica, so every flow is an assignment and its cost is the number of new replicas:
 
-The network of a large cluster has too many arcs, so the flow is first solved for partitions that can help: those on
-brokers with too many replicas, with some brokers that have too few. Its result is optimal if it adds as few replicas
-as the lower bound of `count_bounds`. Otherwise more arcs are added, up to all of them, which is optimal by itself.
+    partition                    supplies its replication factor
+    -> (partition, rack)         capacity: `rack_bounds`; left out if racks do not matter
+    -> broker                    capacity 1, as a broker has a partition once; cost 0 for a replica that stays, 1 for a
+                                 new one
+    -> sink                      convex cost: 0 within the bounds of the broker, then rising with each replica
+
+Capacities are integers, so there is an optimal flow of integers. The bounds of brokers are costs instead of capacities,
+because racks and drained brokers can make them unreachable: the best result outside of them is still a plan. Their
+penalty exceeds the cost of any correction (`Network.add_bounded_demand`), so balance comes before few moves.
+
+A network of all partitions and brokers is too large for a large cluster. A search therefore goes through widths:
+
+    sampled     partitions on brokers with too many replicas, and random brokers with too few. Partitions outside of
+                the network keep their replicas. The result is optimal if it adds no more replicas than `least_added` of
+                `count_bounds`; otherwise the next width has more arcs. A sample without a feasible flow proves nothing.
+    complete    all partitions and brokers: optimal by itself, infeasible for certain. Skipped above FULL_NETWORK_ARCS;
+                then the best sampled result counts, and the plan reports its distance to the bound.
 """
 
 from __future__ import annotations
@@ -29,9 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["CountResult", "plan_counts"]
 
 FULL_NETWORK_ARCS = 6_000_000
-"""The largest network with all arcs that is tried: a minute and a gigabyte."""
+"""Maximum number of arcs of a complete network; measured: it takes a minute and a gigabyte."""
 SEED = 20260101
-"""Candidates are drawn at random, the same ones for the same input."""
+"""Seed of the random candidates: equal input gives an equal plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +53,9 @@ class CountResult:
 
     Attributes:
         replicas: brokers by row, like `Placement.replicas`.
-        added: how many replicas are added.
-        bound: no assignment as even as this one adds fewer replicas.
-        within_bounds: whether every broker is within its bounds.
+        added: number of replicas added.
+        bound: lower bound of `added` for equally even assignments.
+        within_bounds: true if every broker is within its bounds.
     """
 
     replicas: Ints
@@ -52,8 +65,8 @@ class CountResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Effort:
-    """How many arcs a network has.
+class _SearchWidth:
+    """Width of a search: the number of arcs of its network.
 
     Attributes:
         surplus: partitions considered for each replica that a broker has too many; None for all partitions.
@@ -64,7 +77,8 @@ class _Effort:
     destinations: int | None
 
 
-EFFORTS = (_Effort(1, 2), _Effort(3, 3), _Effort(20, 6), _Effort(None, None))
+SEARCH_WIDTHS = (_SearchWidth(1, 2), _SearchWidth(3, 3), _SearchWidth(20, 6), _SearchWidth(None, None))
+"""Widths in the order of attempts; chosen, and measured by `python -m benches.reassignment`."""
 
 
 def plan_counts(placement: Placement, *, balanced: bool) -> CountResult:
@@ -79,17 +93,18 @@ def plan_counts(placement: Placement, *, balanced: bool) -> CountResult:
     racks = rack_bounds(placement) if placement.rack_aware else None
     low, high = racks or (None, None)
     bounds = count_bounds(placement, low, high, balanced=balanced)
+    # Each width solves its own network: flows of a narrower one cannot be continued, because arcs were missing.
     best: CountResult | None = None
-    for effort in EFFORTS:
-        complete = effort.surplus is None
+    for width in SEARCH_WIDTHS:
+        complete = width.surplus is None
         if complete and len(placement.replicas) * int(placement.is_target.sum()) > FULL_NETWORK_ARCS:
             break
         try:
-            result = _Attempt(placement, bounds, racks, effort).solve()
+            result = _Attempt(placement, bounds, racks, width).solve()
         except InfeasiblePlan:
             if complete:
                 raise
-            continue
+            continue  # the sample may lack a broker that a rack needs
         if best is None or (result.within_bounds, -result.added) > (best.within_bounds, -best.added):
             best = result
         if complete:
@@ -105,12 +120,12 @@ class _Attempt:
     """One network."""
 
     def __init__(
-        self, placement: Placement, bounds: CountBounds, racks: tuple[Ints, Ints] | None, effort: _Effort
+        self, placement: Placement, bounds: CountBounds, racks: tuple[Ints, Ints] | None, width: _SearchWidth
     ) -> None:
         self._placement = placement
         self._bounds = bounds
         self._racks = racks
-        self._effort = effort
+        self._width = width
         self._kept = kept_replicas(placement)
         self._stay = counts_of(np.where(self._kept, placement.replicas, NONE), placement.brokers)
         self._random = np.random.default_rng(SEED)
@@ -122,10 +137,12 @@ class _Attempt:
         placement, network = self._placement, self._network
         if not len(rows):
             return self._result(placement.replicas, 0)
+        # Arcs from rows to brokers: first the replicas that may stay, for free, then candidates for new ones. The flows
+        # below have the same order.
         position = np.full(len(placement.replicas), NONE, dtype=np.int64)
         position[rows] = np.arange(len(rows))
-        kept = self._kept[rows]
-        staying_rows, staying_columns = np.nonzero(kept)
+        may_stay = self._kept[rows]
+        staying_rows, staying_columns = np.nonzero(may_stay)
         staying_brokers = placement.replicas[rows][staying_rows, staying_columns]
         tails = np.concatenate([staying_rows, position[candidate_rows]])
         heads = np.concatenate([staying_brokers, candidate_brokers])
@@ -133,10 +150,11 @@ class _Attempt:
         supplies = placement.factors[rows].copy()
         broker_node, arc_tails, sink = self._rack_layer(rows, tails, heads, supplies)
         arcs = network.add_arcs(arc_tails, heads + broker_node, 1, costs)
-        self._broker_arcs(rows, kept, broker_node, sink)
+        self._broker_arcs(rows, may_stay, broker_node, sink)
         network.solve()
+        # A unit on an arc is a replica: of the first arcs, one that stays, of the others, one that is added.
         flows = network.flows(arcs)
-        stays = np.zeros(kept.shape, dtype=np.bool_)
+        stays = np.zeros(may_stay.shape, dtype=np.bool_)
         stays[staying_rows, staying_columns] = flows[: len(staying_rows)] > 0
         taken = flows[len(staying_rows) :] > 0
         replicas = placement.replicas.copy()
@@ -152,22 +170,26 @@ class _Attempt:
 
     def _candidates(self) -> tuple[Ints, Ints, Ints]:
         """Return the rows of the network, and the rows and brokers of its arcs for new replicas."""
-        placement, effort = self._placement, self._effort
+        placement, width = self._placement, self._width
         kept_counts = self._kept.sum(axis=1)
-        if effort.surplus is None:
+        if width.surplus is None:
             rows = np.arange(len(placement.replicas))
             targets = np.nonzero(placement.is_target)[0]
+            # Every row with every target broker.
             pairs = np.repeat(rows, len(targets)), np.tile(targets, len(rows))
             return rows, *self._without_present(*pairs)
         # Rows with too many replicas choose which ones go; rows with too few need brokers.
         changed = np.nonzero(kept_counts != placement.factors)[0]
         lacking = np.nonzero(kept_counts < placement.factors)[0]
-        sources = self._rows_of_surplus(effort.surplus)
+        sources = self._rows_of_surplus(width.surplus)
+        # Brokers are drawn in proportion to their room below the bound, and evenly if no broker has room.
         weights = np.where(placement.is_target, np.maximum(self._bounds.highest - self._stay, 0), 0).astype(float)
         if not weights.any():
             weights = placement.is_target.astype(float)
-        drawn = effort.destinations or placement.brokers
+        drawn = width.destinations or placement.brokers
         more = drawn + int((placement.factors - kept_counts).max(initial=0))
+        # A row that lacks replicas needs brokers in racks with room, or the flow is infeasible. A row that only gives
+        # up a replica can keep it, so any brokers do.
         placing_rows, placing_brokers = self._draw_by_rack(lacking, more)
         moving_rows = np.repeat(sources, drawn)
         moving_brokers = self._random.choice(placement.brokers, size=len(moving_rows), p=weights / weights.sum())
@@ -187,26 +209,29 @@ class _Attempt:
             staying = np.where(self._kept[rows], placement.replicas[rows], NONE)
             room = self._racks[1][rows] > rack_counts(staying, placement.racks, placement.rack_count)
             members = [placement.is_target & (placement.racks == rack) for rack in range(placement.rack_count)]
-        found_rows, found_brokers = [], []
+        # The small constant gives brokers without room a chance: a rack may have no others.
+        all_rows, all_brokers = [], []
         for rack, flags in enumerate(members):
             brokers = np.nonzero(flags)[0]
             drawn_rows = np.repeat(rows[room[:, rack]], min(times, len(brokers)))
             if len(drawn_rows):
                 weights = np.maximum(self._bounds.highest - self._stay, 0)[brokers] + 1e-3
-                found_rows.append(drawn_rows)
-                found_brokers.append(self._random.choice(brokers, size=len(drawn_rows), p=weights / weights.sum()))
+                all_rows.append(drawn_rows)
+                all_brokers.append(self._random.choice(brokers, size=len(drawn_rows), p=weights / weights.sum()))
         nothing = np.empty(0, dtype=np.int64)
-        return np.concatenate([nothing, *found_rows]), np.concatenate([nothing, *found_brokers])
+        return np.concatenate([nothing, *all_rows]), np.concatenate([nothing, *all_brokers])
 
     def _rows_of_surplus(self, factor: int) -> Ints:
         """Return rows with a replica on a broker that has more than its share, some for each surplus replica."""
         placement = self._placement
         surplus = np.maximum(self._stay - self._bounds.lowest, 0)
+        # A broker within its bounds can give up one replica to a broker below them.
         surplus[self._stay <= self._bounds.highest] = np.minimum(surplus, 1)[self._stay <= self._bounds.highest]
         if not self._bounds.lowest.any():  # nothing is balanced: only missing replicas are placed
             return np.empty(0, dtype=np.int64)
         rows, columns = np.nonzero(self._kept)
         brokers = placement.replicas[rows, columns]
+        # On average `factor` rows for each surplus replica, and 20 more, so that a small surplus has a choice as well.
         share = np.minimum((surplus * factor + 20 * (surplus > 0)) / np.maximum(self._stay, 1), 1.0)
         return np.unique(rows[self._random.random(len(rows)) < share[brokers]])
 
@@ -229,6 +254,7 @@ class _Attempt:
             network.add_supplies(np.arange(count), supplies)
             return count, tails, sink
         low, high = (each[rows] for each in self._racks)
+        # One node for each pair of row and rack that an arc uses.
         of_arcs = tails * placement.rack_count + placement.racks[heads]
         used, nodes = np.unique(of_arcs, return_inverse=True)
         used_rows, used_racks = used // placement.rack_count, used % placement.rack_count
@@ -241,10 +267,13 @@ class _Attempt:
         first = count + len(used)
         return first, count + nodes, first + placement.brokers
 
-    def _broker_arcs(self, rows: Ints, kept: Flags, first: int, sink: int) -> None:
-        """Add the arcs from brokers to the sink: free within the bounds, dear outside of them, and ever dearer."""
+    def _broker_arcs(self, rows: Ints, may_stay: Flags, first: int, sink: int) -> None:
+        """Add the arcs from brokers to the sink, with convex cost: 0 within the bounds, then rising with each replica.
+
+        Replicas of rows outside of the network stay, so they are subtracted from the bounds.
+        """
         placement, network = self._placement, self._network
-        inside = counts_of(np.where(kept, placement.replicas[rows], NONE), placement.brokers)
+        inside = counts_of(np.where(may_stay, placement.replicas[rows], NONE), placement.brokers)
         elsewhere = self._stay - inside
         lowest = np.maximum(self._bounds.lowest - elsewhere, 0)
         highest = np.maximum(self._bounds.highest - elsewhere, 0)
@@ -252,11 +281,11 @@ class _Attempt:
 
 
 def replaced(replicas: Ints, stays: Flags, added_rows: Ints, added_brokers: Ints) -> Ints:
-    """Return rows with new brokers in the places of those that go, so that the preferred leader stays if it can.
+    """Return rows with new brokers at the positions of leaving ones: a preferred leader that stays is still first.
 
     Args:
         replicas: brokers by row.
-        stays: which entries stay.
+        stays: mask of the entries that stay.
         added_rows: the rows of new brokers, in ascending order.
         added_brokers: the new brokers.
     """
@@ -271,7 +300,7 @@ def replaced(replicas: Ints, stays: Flags, added_rows: Ints, added_brokers: Ints
     return np.take_along_axis(result, gaps_last, axis=1)
 
 
-def spread_is_kept(placement: Placement, replicas: Ints) -> Flags:
+def preserves_rack_spread(placement: Placement, replicas: Ints) -> Flags:
     """Return by row whether the replicas are in as many racks as before, or as the replication factor allows."""
     before = (rack_counts(placement.replicas, placement.racks, placement.rack_count) > 0).sum(axis=1)
     after = (rack_counts(replicas, placement.racks, placement.rack_count) > 0).sum(axis=1)

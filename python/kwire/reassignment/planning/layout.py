@@ -1,4 +1,4 @@
-"""A changing assignment with the loads that follow from it, for planners that work move by move."""
+"""A mutable assignment with the loads of its brokers, for planners that work move by move."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["Layout"]
 
 CHUNK = 64
-"""Rows that are checked together while looking for one that can move."""
+"""Number of rows checked in one numpy call during the search for a movable row; chosen, not measured."""
 
 
 class Layout:
     """An assignment.
 
     Attributes:
-        placement: where the replicas were at first.
+        placement: the initial placement.
         replicas: brokers by row.
-        bytes: by broker, the bytes of its replicas, with those out of scope.
-        counts: by broker, its replicas, with those out of scope.
+        bytes: by broker, the bytes of its replicas, partitions out of scope included.
+        counts: by broker, its number of replicas, partitions out of scope included.
     """
 
     def __init__(self, placement: Placement, replicas: Ints) -> None:
@@ -42,12 +42,12 @@ class Layout:
     def put(self, row: int, column: int, broker: int) -> None:
         """Put a replica on a broker, or remove it with NONE."""
         before = int(self.replicas[row, column])
-        for each, sign in ((before, -1), (broker, 1)):
-            if each != NONE:
-                self.bytes[each] += sign * self.placement.sizes[row]
-                self.counts[each] += sign
+        for changed, sign in ((before, -1), (broker, 1)):
+            if changed != NONE:
+                self.bytes[changed] += sign * self.placement.sizes[row]
+                self.counts[changed] += sign
                 if self._bounds is not None:
-                    self._in_racks[row, self.placement.racks[each]] += sign
+                    self._in_racks[row, self.placement.racks[changed]] += sign
         self.replicas[row, column] = broker
 
     def move(self, row: int, source: int, target: int) -> None:
@@ -55,7 +55,7 @@ class Layout:
         self.put(row, int((self.replicas[row] == source).argmax()), target)
 
     def movable(self, rows: Ints, source: int, target: int) -> Flags:
-        """Return which rows may move their replica from one broker to another."""
+        """Return the mask of the rows that may move their replica from one broker to another."""
         of_rows = self.replicas[rows]
         allowed: Flags = (of_rows == source).any(axis=1) & ~(of_rows == target).any(axis=1)
         if self._bounds is not None:
@@ -72,9 +72,9 @@ class Layout:
         end = int(np.searchsorted(sizes, limit, side="right"))
         while end > 0:
             start = max(end - CHUNK, 0)
-            found = np.nonzero(self.movable(rows[start:end], source, target))[0]
-            if len(found):
-                return int(rows[start + found[-1]])
+            movable = np.nonzero(self.movable(rows[start:end], source, target))[0]
+            if len(movable):
+                return int(rows[start + movable[-1]])
             end = start
         return None
 
@@ -83,16 +83,16 @@ class Layout:
         rows, sizes = self._sorted(source)
         start, end = np.searchsorted(sizes, least, side="left"), np.searchsorted(sizes, limit, side="right")
         for at in range(int(start), int(end), CHUNK):
-            found = np.nonzero(self.movable(rows[at : min(at + CHUNK, int(end))], source, target))[0]
-            if len(found):
-                return int(rows[at + found[0]])
+            movable = np.nonzero(self.movable(rows[at : min(at + CHUNK, int(end))], source, target))[0]
+            if len(movable):
+                return int(rows[at + movable[0]])
         return None
 
-    def place_missing(self, wanted_bytes: Floats) -> None:
-        """Remove replicas from drained brokers, and give every row as many replicas as it is to have.
+    def place_missing(self, target_bytes: Floats) -> None:
+        """Remove replicas from drained brokers, and give every row as many replicas as its replication factor.
 
         Args:
-            wanted_bytes: by broker, the bytes that it is to have; those farthest below are filled first.
+            target_bytes: target bytes by broker; brokers farthest below are filled first.
 
         Raises:
             InfeasiblePlan: a row cannot have them.
@@ -109,7 +109,7 @@ class Layout:
         lacking = np.nonzero(counts < placement.factors)[0]
         for row in lacking[np.argsort(-placement.sizes[lacking], kind="stable")].tolist():
             for _ in range(int(placement.factors[row] - counts[row])):
-                self._add(row, wanted_bytes)
+                self._add(row, target_bytes)
         gaps_last = np.argsort(self.replicas == NONE, axis=1, kind="stable")
         self.replicas = np.take_along_axis(self.replicas, gaps_last, axis=1)
 
@@ -122,7 +122,7 @@ class Layout:
             columns, brokers = columns[in_racks == in_racks.max()], brokers[in_racks == in_racks.max()]
         self.put(row, int(columns[self.bytes[brokers].argmax()]), NONE)
 
-    def _add(self, row: int, wanted_bytes: Floats) -> None:
+    def _add(self, row: int, target_bytes: Floats) -> None:
         """Add a replica on the broker farthest below its share that the row may use, in the place of a removed one."""
         placement = self.placement
         allowed = placement.is_target.copy()
@@ -139,7 +139,7 @@ class Layout:
             raise InfeasiblePlan(f"partition {placement.partitions[row].key} has no broker left for a replica")
         choices = np.nonzero(allowed)[0]
         column = int((self.replicas[row] == NONE).argmax())
-        self.put(row, column, int(choices[(self.bytes - wanted_bytes)[choices].argmin()]))
+        self.put(row, column, int(choices[(self.bytes - target_bytes)[choices].argmin()]))
 
     def _sorted(self, broker: int) -> tuple[Ints, Ints]:
         """Return the rows that were on a broker when first asked, and their sizes, in order of size."""

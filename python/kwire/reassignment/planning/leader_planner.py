@@ -1,4 +1,4 @@
-"""The order of replicas: which broker each partition prefers as leader.
+"""The order of replicas, whose first is the preferred leader.
 
 An order costs no data. The assignment with the fewest new leaders under even loads is a min-cost flow from partitions
 to their replicas. Like replicas, it is first solved for the rows that can help, and then for all of them.
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["LeaderResult", "plan_leaders"]
 
 ROUNDING = 1e-6
-"""Shares this close to an integer are that integer."""
+"""Tolerance: shares this close to an integer are rounded to it."""
 SEED = 20260102
-"""Rows are drawn at random, the same ones for the same input."""
+"""Seed of the random rows: equal input gives an equal plan."""
 
 
 class LeaderResult(NamedTuple):
@@ -30,7 +30,7 @@ class LeaderResult(NamedTuple):
 
     Attributes:
         replicas: brokers by row, the preferred leader first.
-        balanced: whether every broker leads its share.
+        balanced: true if every broker leads its share.
         changed: rows with another preferred leader than before.
     """
 
@@ -51,6 +51,7 @@ def plan_leaders(placement: Placement, replicas: Ints) -> LeaderResult:
     bound = int(lost.sum() + np.maximum(leading - highest, 0).sum())
     surplus = np.maximum(leading - lowest, 0)
     random = np.random.default_rng(SEED)
+    # As in `count_planner`: first a sample of the rows of overloaded leaders, sufficient if the result meets the bound.
     for factor in (1, 4):
         share = np.minimum((surplus * factor + 20 * (surplus > 0)) / np.maximum(leading, 1), 1.0)
         rows = np.nonzero(lost | (random.random(len(replicas)) < share[placement.replicas[:, 0]]))[0]
@@ -71,7 +72,7 @@ def _shares(placement: Placement, replicas: Ints) -> tuple[Ints, Ints]:
 
 
 def _usable(placement: Placement, replicas: Ints) -> Flags:
-    """Return which replicas may lead: those on live brokers that stay, or all of a row without one."""
+    """Return the mask of replicas that may lead: on target brokers, or all of a row without one."""
     present: Flags = replicas != NONE
     usable = present.copy()
     usable[present] = placement.is_target[replicas[present]]
@@ -91,7 +92,7 @@ class _Choice:
         self._rows = rows
 
     def solve(self) -> LeaderResult:
-        """Return the choice with the fewest new leaders among those that are as even as possible."""
+        """Return the choice with the fewest new leaders among the most even choices."""
         placement, rows = self._placement, self._rows
         first = (self._replicas == placement.replicas[:, :1]).argmax(axis=1)
         if len(rows):
@@ -119,9 +120,9 @@ class _Choice:
         network.add_bounded_demand(count, count + placement.brokers, low, high, count)
         network.solve()
         chosen = network.flows(arcs) > 0
-        found = np.zeros(count, dtype=np.int64)
-        found[tails[chosen]] = columns[chosen]
-        return found
+        leader_columns = np.zeros(count, dtype=np.int64)
+        leader_columns[tails[chosen]] = columns[chosen]
+        return leader_columns
 
 
 def _with_first(replicas: Ints, first: Ints) -> Ints:

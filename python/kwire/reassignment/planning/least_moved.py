@@ -1,4 +1,4 @@
-"""A lower bound of what must be copied, whatever a planner does."""
+"""A lower bound of the copied load, whatever a planner does."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def least_moved(
 ) -> int:
     """Return a lower bound of the load that is added to brokers.
 
-    What a set of brokers is to have, and cannot keep, must be added. The bound is the sum over racks that have exactly
-    one possible load, and over all other racks together.
+    For any set of brokers, target load minus load that can stay must be added. The bound sums this over each rack with
+    exactly one possible load, and over all other racks together.
 
     Args:
         stay: load by broker that may stay.

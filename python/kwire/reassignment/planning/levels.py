@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["target_loads"]
 
 ROUNDS = 100
-"""Bisections; a level is exact to the precision of floats before."""
+"""Number of bisections; 64 bits of a float are exhausted earlier."""
 
 
 def target_loads(
@@ -46,10 +46,10 @@ def target_loads(
         middle = (low + high) / 2
         sums = np.clip(rack_sums(np.full(len(rack_low), middle)), rack_low, rack_high)
         low, high = (middle, high) if sums.sum() < total else (low, middle)
-    wanted = np.clip(rack_sums(np.full(len(rack_low), high)), rack_low, rack_high)
+    rack_targets = np.clip(rack_sums(np.full(len(rack_low), high)), rack_low, rack_high)
     lows, highs = np.zeros(len(rack_low)), np.full(len(rack_low), top)
     for _ in range(ROUNDS):
         middles = (lows + highs) / 2
-        below = rack_sums(middles) < wanted
+        below = rack_sums(middles) < rack_targets
         lows, highs = np.where(below, middles, lows), np.where(below, highs, middles)
     return np.asarray(base + added(highs), dtype=np.float64)

@@ -53,12 +53,18 @@ class Network:
             highest: the largest number of units of each node.
             total: the units that the sink takes.
         """
+        # A unit outside of the bounds of a node can reach any other node on a path through rows and nodes, which visits
+        # each node once, at a cost of 1. A penalty above the cost of the longest path makes the bounds come first.
         outside = 2 * len(lowest) + 10
+        # The penalty rises with the distance, so that several nodes are a little outside rather than one far outside.
+        # One arc for each unit would be too many: the k-th unit costs `outside` times about 1 + log2(k).
         sizes = _doubling_sizes(total)
         tails: list[int] = []
         capacities: list[int] = []
         costs: list[int] = []
         for index, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
+            # A unit up to `low` is a reward. The solver fills the cheapest arcs of a node first, so the marginal cost
+            # must rise with the flow (convexity): from the greatest reward for the first unit to the greatest penalty.
             segments = [(high - low, 0)]
             below, above = low, max(total - high, 0)
             for step, size in enumerate(sizes, 1):

@@ -36,13 +36,13 @@ class Placement:
         partitions: the partitions in scope, one a row.
         broker_ids: the ids of the brokers in ascending order.
         replicas: brokers by row; as many columns as the largest replication factor before and after.
-        factors: the wanted number of replicas by row.
+        factors: the target replication factor by row.
         sizes: bytes by row; 0 if unknown.
         racks: the rack of each broker, a number.
-        rack_count: how many racks there are.
-        rack_aware: whether there is a rack with more than one broker, so that racks matter.
-        is_target: by broker, whether it may receive replicas: it is live and not drained.
-        may_keep: by broker, whether its replicas may stay: it is not drained.
+        rack_count: the number of racks.
+        rack_aware: true if there is a rack with more than one broker, so that racks matter.
+        is_target: by broker, true if it may receive replicas: it is live and not drained.
+        may_keep: by broker, true if its replicas may stay: it is not drained.
         base_counts: by broker, its replicas of partitions out of scope.
         base_bytes: by broker, the bytes of these replicas.
         base_leaders: by broker, the partitions out of scope that prefer it as leader.
@@ -100,7 +100,7 @@ class Placement:
 
 
 def counts_of(replicas: Ints, brokers: int, weights: Ints | None = None) -> Ints:
-    """Return by broker how many entries of `replicas` name it, or the sum of the weights of their rows."""
+    """Return the number of entries of `replicas` by broker, or the sum of the weights of their rows."""
     present = replicas != NONE
     if weights is None:
         return np.bincount(replicas[present], minlength=brokers).astype(np.int64)
@@ -125,7 +125,7 @@ def _matrix(partitions: Sequence[PartitionState], ids: Ints, width: int) -> Ints
 
 
 def _racks(snapshot: ClusterSnapshot, *, aware: bool) -> tuple[Ints, int]:
-    """Return a number for the rack of each broker, and how many there are."""
+    """Return the rack number of each broker, and the number of racks."""
     numbers: dict[object, int] = {}
     racks = [
         numbers.setdefault(each.rack if aware and each.rack is not None else (each.id,), len(numbers))

@@ -8,7 +8,7 @@ import numpy as np
 
 from kwire.reassignment.errors import InfeasiblePlan
 from kwire.reassignment.plan import Move, Plan, Proof
-from kwire.reassignment.planning.count_planner import plan_counts, spread_is_kept
+from kwire.reassignment.planning.count_planner import plan_counts, preserves_rack_spread
 from kwire.reassignment.planning.leader_planner import plan_leaders
 from kwire.reassignment.planning.placement import NONE, Placement, counts_of
 from kwire.reassignment.planning.rack_bounds import usable_brokers
@@ -30,10 +30,13 @@ def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
         InvalidRequest: the request does not fit the cluster.
         InfeasiblePlan: no assignment fulfills the hard constraints; the error says which one.
     """
+    # Hard constraints are checked here, for errors that name the cause, and at the end, against defects of planners.
     request.check(snapshot)
     placement = Placement.of(snapshot, request)
     _check_brokers(placement)
     notes: list[str] = []
+    # The heavier goal decides the brokers of replicas. The lighter one only exchanges replicas of equal count, or moves
+    # replicas within the tolerance of bytes, so it never undoes the heavier one.
     counts = request.balance.get(Balance.COUNT, 0.0)
     sizes = request.balance.get(Balance.SIZE, 0.0)
     if sizes > counts:
@@ -54,6 +57,7 @@ def plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
                 notes.append("replicas were exchanged, because a disk would be too full")
     if not balanced:
         notes.append("the hard constraints leave some brokers outside of their share")
+    # Leaders come last: their order costs no data, and depends on the replicas.
     if Balance.LEADERS in request.balance:
         ordered = plan_leaders(placement, replicas)
         replicas = ordered.replicas
@@ -108,8 +112,8 @@ def _check(placement: Placement, request: PlanRequest, snapshot: ClusterSnapshot
         raise InfeasiblePlan("a partition does not have the wanted number of replicas")
     if not placement.may_keep[replicas[present]].all():
         raise InfeasiblePlan("a drained broker still has replicas")
-    if placement.rack_aware and not (kept := spread_is_kept(placement, replicas)).all():
-        worse = placement.partitions[int(np.nonzero(~kept)[0][0])]
+    if placement.rack_aware and not (preserved := preserves_rack_spread(placement, replicas)).all():
+        worse = placement.partitions[int(np.nonzero(~preserved)[0][0])]
         raise InfeasiblePlan(
             f"partition {worse.key} would be in fewer racks than now, because brokers of a rack are missing: add "
             "brokers to the rack, or plan without racks"

@@ -1,7 +1,7 @@
-"""How many replicas of a partition a rack may have, so that the spread over racks that exists is never broken.
+"""Bounds of the replicas of a partition in each rack, which preserve its spread over racks.
 
-With racks enough, a partition has one replica in a rack; otherwise they are spread evenly. A partition that is spread
-less than that may stay as it is, but not become worse: each rack has at most as many replicas as now, or as an even
+With enough racks, a partition has one replica in a rack; otherwise they are spread evenly. A partition that is spread
+less may stay as it is, but not become worse: each rack has at most as many replicas as now, or as an even
 spread needs, and at least as many as the smaller of both. It follows that the number of racks of a partition never
 falls, except when its replication factor falls below it or all brokers of a rack are drained.
 """
@@ -41,7 +41,7 @@ def rack_bounds(placement: Placement) -> tuple[Ints, Ints]:
 
 
 def usable_brokers(placement: Placement) -> Ints:
-    """Return by row and rack how many brokers the partition can use: targets, and those that it is on and may keep."""
+    """Return the number of usable brokers by row and rack: targets, and brokers whose replica of the row may stay."""
     targets = np.bincount(placement.racks[placement.is_target], minlength=placement.rack_count)
     kept_only: Flags = placement.may_keep & ~placement.is_target
     usable = np.broadcast_to(targets, (len(placement.replicas), placement.rack_count)).copy()

@@ -1,8 +1,16 @@
 """An assignment with even bytes that moves little more than the least possible.
 
-Even bytes are a packing problem, for which no exact method is fast. Moves go from brokers above their bounds to brokers
-below them, the largest replica that fits first, so that a broker overshoots its bound by about its smallest replica. A
-lower bound shows how far the result may be from the optimum.
+Even bytes are a packing problem (NP-hard), so a greedy search moves one replica at a time:
+
+    1. place missing replicas, and replicas of drained brokers, on the brokers farthest below their targets
+    2. transfer replicas from brokers above their bounds to brokers below them
+    3. exchange a large replica for a small one where no transfer fits
+    4. even out counts, if requested, within the bounds of bytes
+
+Two invariants make steps 2 and 3 end. A move never takes a broker out of its bounds: it is not larger than the room of
+both brokers. Each move reduces the sum of the distances to the bounds; a pair of brokers without such a move is not
+tried again. The best size is the smallest replica that ends an imbalance, so that little more than needed is copied,
+else the largest replica below it. The lower bound of `least_moved` shows the distance to the optimum.
 """
 
 from __future__ import annotations
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["SizeResult", "even_out_sizes", "plan_sizes"]
 
 FINISH = 0.002
-"""A replica that ends an imbalance may exceed what is needed by this share of the imbalance at the start."""
+"""Allowed excess of a replica that ends an imbalance, as a fraction of the initial imbalance; chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +45,8 @@ class SizeResult:
     Attributes:
         replicas: brokers by row, like `Placement.replicas`.
         moved: bytes that are copied.
-        bound: no assignment within the bounds of brokers copies fewer bytes.
-        within_bounds: whether the bytes of every broker are within the tolerance.
+        bound: lower bound of the bytes copied by assignments within the bounds of brokers.
+        within_bounds: true if the bytes of every broker are within the tolerance.
     """
 
     replicas: Ints
@@ -49,6 +57,8 @@ class SizeResult:
 
 @dataclass(frozen=True, slots=True)
 class _ByteBounds:
+    """Bounds of the bytes of each broker, partitions out of scope included."""
+
     lowest: Floats
     highest: Floats
 
@@ -93,6 +103,7 @@ def _result(layout: Layout, bounds: _ByteBounds) -> SizeResult:
 def _byte_bounds(placement: Placement, tolerance: float) -> _ByteBounds:
     total = int((placement.sizes * placement.factors).sum())
     stay = counts_of(_staying(placement), placement.brokers, placement.sizes)
+    # A broker that is down keeps its replicas and gets none, so its bounds are its present bytes.
     down: Flags = placement.may_keep & ~placement.is_target
     most = np.where(placement.is_target, int(placement.sizes.sum()), np.where(down, stay, 0))
     targets = target_loads(placement.base_bytes, most, placement.racks, *_rack_bytes(placement, total), total)
@@ -114,7 +125,7 @@ def _least_moved(placement: Placement, bounds: _ByteBounds) -> int:
     staying = _staying(placement)
     stay = counts_of(staying, placement.brokers, placement.sizes)
     total = int((placement.sizes * placement.factors).sum())
-    kept = int((np.minimum((staying != NONE).sum(axis=1), placement.factors) * placement.sizes).sum())
+    staying_bytes = int((np.minimum((staying != NONE).sum(axis=1), placement.factors) * placement.sizes).sum())
     return least_moved(
         stay,
         bounds.lowest - placement.base_bytes,
@@ -122,7 +133,7 @@ def _least_moved(placement: Placement, bounds: _ByteBounds) -> int:
         placement.racks,
         *_rack_bytes(placement, total),
         total,
-        total - kept,
+        total - staying_bytes,
     )
 
 
@@ -142,6 +153,7 @@ def _balance(layout: Layout, bounds: _ByteBounds, *, swap: bool) -> None:
     """
     targets = layout.placement.is_target
     slack = FINISH * np.maximum(np.abs(layout.bytes - bounds.highest), np.abs(bounds.lowest - layout.bytes))
+    # Pairs without a move. Later moves could open one again; not trying is what bounds the search.
     stuck: set[tuple[int, int]] = set()
     while True:
         over = np.where(targets, layout.bytes - bounds.highest, -np.inf)
@@ -151,6 +163,8 @@ def _balance(layout: Layout, bounds: _ByteBounds, *, swap: bool) -> None:
         for source, target in _pairs(layout, bounds, over, under):
             if (source, target) in stuck:
                 continue
+            # `needed` ends the imbalance of one of the two without creating one at the other; `room` is the most that
+            # neither would overshoot.
             needed = min(
                 over[source] if over[source] > 0 else layout.bytes[source] - bounds.lowest[source],
                 under[target] if under[target] > 0 else bounds.highest[target] - layout.bytes[target],
@@ -166,6 +180,7 @@ def _balance(layout: Layout, bounds: _ByteBounds, *, swap: bool) -> None:
 
 def _pairs(layout: Layout, bounds: _ByteBounds, over: Floats, under: Floats) -> Iterator[tuple[int, int]]:
     """Yield pairs of brokers between which a move helps, the worst imbalances first."""
+    # First from above to below, then from above to brokers with room, then from brokers with spare bytes to below.
     targets = layout.placement.is_target
     spare = np.where(targets, layout.bytes - bounds.lowest, -np.inf)
     room = np.where(targets, bounds.highest - layout.bytes, -np.inf)
@@ -181,7 +196,9 @@ def _pairs(layout: Layout, bounds: _ByteBounds, over: Floats, under: Floats) -> 
 
 
 def _transfer(layout: Layout, source: int, target: int, needed: float, room: float, slack: float) -> bool:
-    """Move one replica; return whether there was one."""
+    """Move one replica and return True, or return False if none fits."""
+    # Best fit first: one replica that ends the imbalance with little excess; else approach it from below; else end it
+    # with any excess that fits.
     row = layout.smallest(source, target, needed, min(needed + slack, room))
     if row is None:
         row = layout.largest(source, target, needed)
@@ -194,7 +211,7 @@ def _transfer(layout: Layout, source: int, target: int, needed: float, room: flo
 
 
 def _exchange(layout: Layout, source: int, target: int, needed: float, room: float, slack: float) -> bool:
-    """Exchange a large replica for the smallest one; return whether it was possible."""
+    """Exchange a large replica for the smallest one and return True, or return False if no exchange fits."""
     back = layout.smallest(target, source, 0, np.inf)
     if back is None:
         return False
@@ -222,6 +239,7 @@ def _even_out_counts(layout: Layout, bounds: _ByteBounds) -> None:
             for target in reversed(most)
             if layout.counts[source] - layout.counts[target] > 1 and (source, target) not in stuck
         )
+        # A difference of 1 cannot become smaller, so each move reduces the sum of squares of the counts.
         pair = next(pairs, None)
         if pair is None:
             return

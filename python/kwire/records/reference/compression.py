@@ -67,9 +67,9 @@ def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient
     """Decompress `data`.
 
     Args:
-        compression: how it is compressed.
+        compression: the codec of the data.
         data: the compressed bytes.
-        budget: how many bytes may be produced; reduced by those that are.
+        budget: maximum number of bytes produced; reduced by the size of the output.
         lenient_lz4: skip the checksum of the frame descriptor, which writers of magic 0 computed incorrectly.
 
     Raises:
@@ -81,23 +81,23 @@ def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient
     try:
         match compression:
             case Compression.GZIP:
-                made = _gunzip(data, allowed)
+                output = _gunzip(data, allowed)
             case Compression.SNAPPY:
-                made = snappy.decompress(data, allowed)
+                output = snappy.decompress(data, allowed)
             case Compression.LZ4:
-                made = lz4.decompress(data, allowed, lenient=lenient_lz4)
+                output = lz4.decompress(data, allowed, lenient=lenient_lz4)
             case Compression.ZSTD:
-                made = _decompress_zstd(data, allowed)
+                output = _decompress_zstd(data, allowed)
             case _:
                 raise AssertionError(f"{compression!r} is not compressed")
     except (ValueError, IndexError, zlib.error) as error:
         raise Corrupt(str(error)) from error
     except OverflowError:
         raise TooLarge(limit) from None
-    if len(made) > allowed:
+    if len(output) > allowed:
         raise TooLarge(limit)
-    budget.charge_decompressed(len(data), len(made))
-    return made
+    budget.charge_decompressed(len(data), len(output))
+    return output
 
 
 def compress(compression: Compression, data: bytes, level: int | None, *, wrong_lz4_checksum: bool = False) -> bytes:
@@ -113,8 +113,8 @@ def compress(compression: Compression, data: bytes, level: int | None, *, wrong_
         case Compression.LZ4:
             return lz4.compress(data, wrong_checksum=wrong_lz4_checksum)
         case Compression.ZSTD:
-            made: bytes = _zstd().compress(data, 3 if level is None else level)
-            return made
+            output: bytes = _zstd().compress(data, 3 if level is None else level)
+            return output
         case _:
             return data
 
@@ -124,12 +124,12 @@ def compress(compression: Compression, data: bytes, level: int | None, *, wrong_
 
 def _gunzip(data: bytes, allowed: int) -> bytes:
     rest = _after_gzip_header(data)
-    made = b""
+    output = b""
     while True:
         inflate = zlib.decompressobj(wbits=-15)
-        member = inflate.decompress(rest, allowed + 1 - len(made))
-        made += member
-        if len(made) > allowed:
+        member = inflate.decompress(rest, allowed + 1 - len(output))
+        output += member
+        if len(output) > allowed:
             raise OverflowError
         if not inflate.eof:
             raise ValueError("gzip: the stream is cut short")
@@ -139,11 +139,11 @@ def _gunzip(data: bytes, allowed: int) -> bytes:
             raise ValueError("gzip: wrong checksum or size")
         # No member has 18 bytes or less.
         if len(rest) <= 18:
-            return made
+            return output
         try:
             rest = _after_gzip_header(rest)
         except (ValueError, IndexError):
-            return made
+            return output
 
 
 def _after_gzip_header(data: bytes) -> bytes:
@@ -172,19 +172,19 @@ def _after_gzip_header(data: bytes) -> bytes:
 
 def _decompress_zstd(data: bytes, allowed: int) -> bytes:
     zstd = _zstd()
-    made = b""
+    output = b""
     while data:
         frame = zstd.ZstdDecompressor()
         try:
-            made += frame.decompress(data, allowed + 1 - len(made))
+            output += frame.decompress(data, allowed + 1 - len(output))
         except zstd.ZstdError as error:
             raise ValueError(str(error)) from error
-        if len(made) > allowed:
+        if len(output) > allowed:
             raise OverflowError
         if not frame.eof:
             raise ValueError("zstd: the frame is cut short")
         data = frame.unused_data
-    return made
+    return output
 
 
 def _zstd() -> Any:

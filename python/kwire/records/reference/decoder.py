@@ -96,13 +96,13 @@ def decode(data: BytesLike, check_crc: bool, max_size: int, max_ratio: int) -> t
     """Decode all batches. Returns them, and the number of bytes after the last complete one."""
     data = bytes(data)
     budget = Budget(max_size, max_ratio)
-    made, end = [], 0
+    batches, end = [], 0
     for raw in _split(data, 0, 0):
         if check_crc:
             raw.check_crc()
-        made.append(_batch(raw, budget, check_crc=check_crc))
+        batches.append(_batch(raw, budget, check_crc=check_crc))
         end = raw.position + len(raw.data)
-    return tuple(made), len(data) - end
+    return tuple(batches), len(data) - end
 
 
 def decode_one(
@@ -112,21 +112,21 @@ def decode_one(
     for raw in _split(bytes(data), position, index):
         if check_crc:
             raw.check_crc()
-        made = _batch(raw, Budget(max_size, max_ratio), check_crc=check_crc)
-        return made, raw.position + len(raw.data)
+        batch = _batch(raw, Budget(max_size, max_ratio), check_crc=check_crc)
+        return batch, raw.position + len(raw.data)
     return None
 
 
 def headers(data: BytesLike, check_crc: bool) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Return the fields of `BatchHeader` for each batch, and the number of bytes after the last complete one."""
     data = bytes(data)
-    made: list[tuple[int, ...]] = []
+    rows: list[tuple[int, ...]] = []
     end = 0
     for raw in _split(data, 0, 0):
         if check_crc:
             raw.check_crc()
         end = raw.position + len(raw.data)
-        made.append(
+        rows.append(
             (
                 raw.position,
                 len(raw.data),
@@ -144,7 +144,7 @@ def headers(data: BytesLike, check_crc: bool) -> tuple[tuple[tuple[int, ...], ..
                 raw.count,
             )
         )
-    return tuple(made), len(data) - end
+    return tuple(rows), len(data) - end
 
 
 def _split(data: bytes, position: int, index: int) -> Iterator[_RawBatch]:
@@ -434,11 +434,11 @@ class _Reader:
 
     def child(self, count: int, at: int, name: str) -> _Reader:
         self.take(count, at, name)
-        made = _Reader(
+        reader = _Reader(
             self.raw, self.data, self.position - count, self.position, self.start, decompressed=self.decompressed
         )
-        made.path = self.path
-        return made
+        reader.path = self.path
+        return reader
 
     def integer(self, size: int, name: str) -> int:
         return int.from_bytes(self.take(size, self.position, name), "big", signed=True)

@@ -69,11 +69,11 @@ def _record(index: int, record: object) -> Record:
         raise error("wrong_type", reason)
     else:
         values = record if len(record) == 5 else (*record, ())
-    offset, timestamp, key, value, held = values
-    if not isinstance(held, tuple):
-        raise error(_kind_of(held), f"expected a tuple, found {_name(held)}", "headers")
+    offset, timestamp, key, value, header_values = values
+    if not isinstance(header_values, tuple):
+        raise error(_kind_of(header_values), f"expected a tuple, found {_name(header_values)}", "headers")
     headers = []
-    for position, header in enumerate(held):
+    for position, header in enumerate(header_values):
         at = ("headers", position)
         if isinstance(header, Header):
             name, content = header.key, header.value
@@ -165,11 +165,11 @@ def _sized(data: bytes | None) -> bytes:
 def _varint(value: int, bits: int) -> bytes:
     """Return a zigzag varint. Differences of timestamps wrap."""
     value = (value << 1 ^ value >> bits - 1) & (1 << bits) - 1 if _fits(value, bits) else _wrapped(value, bits)
-    made = bytearray()
+    encoded = bytearray()
     while value >= 0x80:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*made, value])
+    return bytes([*encoded, value])
 
 
 def _fits(value: int, bits: int) -> bool:
@@ -213,8 +213,8 @@ def _message_set(
         reason = f"a compressed message set of magic {magic} needs at least one record"
         raise EncodeError("out_of_range", ("records",), reason)
     last_written = _int64(last - relative)
-    found = last_written if offset == 0 else offset
-    if magic == 1 and not (found == last and (offset == 0 or offset >= last_written)):
+    wrapper_offset = last_written if offset == 0 else offset
+    if magic == 1 and not (wrapper_offset == last and (offset == 0 or offset >= last_written)):
         reason = (
             f"magic 1 cannot express the offsets {base_offset} to {last} in a compressed message set with the offset "
             f"{offset}"

@@ -22,7 +22,7 @@ def decompress(data: bytes, allowed: int, *, lenient: bool) -> bytes:
         OverflowError: there are more than `allowed` decompressed bytes.
     """
     flags, max_block, position = _header(data, lenient=lenient)
-    made = b""
+    output = b""
     while True:
         word = int.from_bytes(_take(data, position, 4), "little")
         position += 4
@@ -30,7 +30,7 @@ def decompress(data: bytes, allowed: int, *, lenient: bool) -> bytes:
         if size == 0:
             if flags & 0x04:
                 _take(data, position, 4)  # the content checksum, which Kafka does not compare
-            return made
+            return output
         if size > max_block:
             raise ValueError("lz4: the block is larger than the frame allows")
         block = _take(data, position, size)
@@ -39,8 +39,8 @@ def decompress(data: bytes, allowed: int, *, lenient: bool) -> bytes:
             if int.from_bytes(_take(data, position, 4), "little") != xxhash32(block):
                 raise ValueError("lz4: wrong checksum of a block")
             position += 4
-        made += block if word & _UNCOMPRESSED else _decompress_block(block, max_block)
-        if len(made) > allowed:
+        output += block if word & _UNCOMPRESSED else _decompress_block(block, max_block)
+        if len(output) > allowed:
             raise OverflowError
 
 
@@ -69,27 +69,27 @@ def _take(data: bytes, position: int, count: int) -> bytes:
 
 
 def _decompress_block(data: bytes, capacity: int) -> bytes:
-    made = bytearray()
+    output = bytearray()
     position = 0
     while True:
         token = data[position]
         length, position = _length(data, position + 1, token >> 4)
-        made += _take(data, position, length)
+        output += _take(data, position, length)
         position += length
-        if len(made) > capacity:
+        if len(output) > capacity:
             raise ValueError("lz4: more bytes than a block may have")
         if position == len(data):
-            return bytes(made)
+            return bytes(output)
         offset = int.from_bytes(_take(data, position, 2), "little")
         length, position = _length(data, position + 2, token & 15)
         length += 4
-        if not 0 < offset <= len(made):
+        if not 0 < offset <= len(output):
             raise ValueError("lz4: a match outside of the block")
-        if len(made) + length > capacity:
+        if len(output) + length > capacity:
             raise ValueError("lz4: more bytes than a block may have")
-        start = len(made) - offset
+        start = len(output) - offset
         for index in range(length):
-            made.append(made[start + index])
+            output.append(output[start + index])
 
 
 def _length(data: bytes, position: int, length: int) -> tuple[int, int]:
@@ -109,8 +109,8 @@ def compress(data: bytes, *, wrong_checksum: bool) -> bytes:
     descriptor = b"\x60\x40"
     # Kafka before 0.10 included the magic in the checksum.
     checksum = xxhash32(_MAGIC + descriptor if wrong_checksum else descriptor) >> 8 & 0xFF
-    made = _MAGIC + descriptor + bytes([checksum])
+    output = _MAGIC + descriptor + bytes([checksum])
     for start in range(0, len(data), _BLOCK_SIZE):
         block = data[start : start + _BLOCK_SIZE]
-        made += (len(block) | _UNCOMPRESSED).to_bytes(4, "little") + block
-    return made + bytes(4)
+        output += (len(block) | _UNCOMPRESSED).to_bytes(4, "little") + block
+    return output + bytes(4)

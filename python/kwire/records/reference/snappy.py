@@ -23,7 +23,7 @@ def decompress(data: bytes, allowed: int) -> bytes:
         return _decompress_block(data, allowed)
     if int.from_bytes(data[8:12], "big", signed=True) < 1:
         raise ValueError("snappy: unknown version")
-    made, position = b"", _HEADER_SIZE
+    output, position = b"", _HEADER_SIZE
     # Java ignores up to three bytes at the end, which are too short for a size.
     while position + 4 <= len(data):
         if data[position : position + 4] == _MAGIC[:4]:
@@ -38,8 +38,8 @@ def decompress(data: bytes, allowed: int) -> bytes:
         position = start + size
         if size < 0 or position > len(data):
             raise ValueError("snappy: the block is cut short")
-        made += _decompress_block(data[start:position], allowed - len(made))
-    return made
+        output += _decompress_block(data[start:position], allowed - len(output))
+    return output
 
 
 def _decompress_block(data: bytes, allowed: int) -> bytes:
@@ -48,7 +48,7 @@ def _decompress_block(data: bytes, allowed: int) -> bytes:
         raise ValueError("snappy: the size is impossible")
     if size > allowed:
         raise OverflowError
-    made = bytearray()
+    output = bytearray()
     while position < len(data):
         tag = data[position]
         position += 1
@@ -63,7 +63,7 @@ def _decompress_block(data: bytes, allowed: int) -> bytes:
             length += 1
             if position + length > len(data):
                 raise ValueError("snappy: the literal is cut short")
-            made += data[position : position + length]
+            output += data[position : position + length]
             position += length
         else:
             count = (0, 1, 2, 4)[tag & 3]
@@ -76,16 +76,16 @@ def _decompress_block(data: bytes, allowed: int) -> bytes:
                 offset |= tag >> 5 << 8
             else:
                 length = (tag >> 2) + 1
-            if not 0 < offset <= len(made):
+            if not 0 < offset <= len(output):
                 raise ValueError("snappy: a copy from outside of the block")
-            start = len(made) - offset
+            start = len(output) - offset
             for index in range(length):
-                made.append(made[start + index])
-        if len(made) > size:
+                output.append(output[start + index])
+        if len(output) > size:
             raise ValueError("snappy: more bytes than the block has")
-    if len(made) != size:
+    if len(output) != size:
         raise ValueError("snappy: fewer bytes than the block has")
-    return bytes(made)
+    return bytes(output)
 
 
 def _size(data: bytes) -> tuple[int, int]:
@@ -102,17 +102,17 @@ def _size(data: bytes) -> tuple[int, int]:
 
 def compress(data: bytes) -> bytes:
     """Write `data` as framed blocks of literals."""
-    made = _MAGIC + (1).to_bytes(4, "big") * 2
+    output = _MAGIC + (1).to_bytes(4, "big") * 2
     for start in range(0, len(data), _BLOCK_SIZE):
         block = data[start : start + _BLOCK_SIZE]
         compressed = _varint(len(block)) + bytes([61 << 2]) + (len(block) - 1).to_bytes(2, "little") + block
-        made += len(compressed).to_bytes(4, "big") + compressed
-    return made
+        output += len(compressed).to_bytes(4, "big") + compressed
+    return output
 
 
 def _varint(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while value >= 0x80:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*made, value])
+    return bytes([*encoded, value])
