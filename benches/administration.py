@@ -48,7 +48,7 @@ with FakeCluster(topics=int(sys.argv[1]), partitions=int(sys.argv[2])) as cluste
 
 
 class Size(NamedTuple):
-    """How much the cluster contains, and how often it is measured."""
+    """Size of the cluster, and number of measurements."""
 
     described_topics: int
     described_partitions: int

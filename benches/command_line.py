@@ -1,4 +1,4 @@
-"""The cost of the command line: CPU time of `kafka --help` and of completion over that of bare Python.
+"""The cost of the command line: CPU time of `kafka --help` and of completion, relative to bare Python.
 
     python -m benches.command_line [--quick]
 

@@ -17,7 +17,7 @@ What is measured is how the node divides its time, not how the kernel divides th
   that waits for its clients may spend its time on the attacker, and they lose nothing.
 - The clients have a higher priority than the attacker, and, if that is permitted, than other programs. The attacker
   sends prepared bytes, so a part of a core is enough for it.
-- Turns without and with the attacker alternate, and the ratio is that of neighbors.
+- Turns without and with the attacker alternate, and neighboring turns give the ratio.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class Clients:
         return answered / self._answers * BATCH / (thread.used() - used)
 
     def _receive(self, client: socket.socket, received: list[int]) -> int:
-        """Read some bytes of answers, and send further batches for those that are complete. Return the bytes."""
+        """Read some bytes of answers, and send a further batch for each complete one. Return the bytes."""
         size = len(client.recv(1 << 20))
         assert size, "the node has closed the connection of a client"
         received[0] += size

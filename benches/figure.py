@@ -12,7 +12,7 @@ class Figure:
 
     Attributes:
         unit: follows the value, such as "x", "%", or "s".
-        detail: what was measured, with the absolute values of this run, which are not comparable to other runs.
+        detail: the measured quantities, with the absolute values of this run, which are not comparable to other runs.
     """
 
     name: str

@@ -1,15 +1,15 @@
-"""What a day of hourly gold costs for many clusters in one store.
+"""The cost of a day of hourly gold for many clusters in one store.
 
     python -m benches.gold_clusters [--quick]
 
 Stores with different numbers of clusters are built hour by hour, in turns in one session. A line through the CPU times
-of their builds gives the cost of a build, which all clusters share, and that of each cluster. One build of a day keeps
+of their builds gives the cost of a build, which all clusters share, and the cost of each cluster. One build of a day keeps
 the state of all partitions and has a line of its own.
 
     a day of N clusters = 23 x (build + N x cluster) + (first build + N x cluster in the first build)
 
 The time of a cluster includes the start of its tasks in the workers, reading its states, and writing its rows; the
-shared time is that of planning, scheduling, and the commit.
+shared time is spent on planning, scheduling, and the commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an hourly build of gold costs: without changes, with few, and in jobs of Spark.
+"""The cost of an hourly build of gold: without changes, with few, and in jobs of Spark.
 
     python -m benches.gold_cost [--quick]
 

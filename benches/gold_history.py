@@ -1,4 +1,4 @@
-"""What a new hour of gold costs after many stored days, over the same hour after one stored day.
+"""The cost of a new hour of gold after many stored days, relative to the same hour after one stored day.
 
     python -m benches.gold_history [--quick]
 
@@ -26,7 +26,7 @@ PARTITIONS, CHANGED = 10_000, 0.01
 MEASURED = datetime(2026, 10, 31, tzinfo=UTC)
 """The hours before it are stored, and those after it are measured."""
 HOURLY = 6
-"""For how many hours before that gold is built hour by hour."""
+"""Number of preceding hours that are built hour by hour."""
 
 
 def run(quick: bool) -> list[Figure]:

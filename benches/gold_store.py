@@ -1,6 +1,6 @@
 """Stores with generated silver, and the cost of builds of gold in them.
 
-Silver is written directly, so that only gold is measured. The CPU time is that of the driver, the JVM, and the workers.
+Silver is written directly, so that only gold is measured. The CPU time covers the driver, the JVM, and the workers.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ PARTITIONS_OF_TOPIC = 20
 
 @dataclass
 class Cluster:
-    """A cluster of which silver is generated hour by hour.
+    """A cluster whose silver is generated hour by hour.
 
     Attributes:
         partitions: their number, a multiple of `PARTITIONS_OF_TOPIC`.
-        changed: the share of partitions of which the ISR changes in each hour.
-        heals: whether the ISR is complete again 20 minutes later; otherwise some partition is always under-replicated,
+        changed: the fraction of partitions whose ISR changes in each hour.
+        heals: true if the ISR is complete again 20 minutes later; otherwise some partition is always under-replicated,
             and its incident lasts for the whole history.
     """
 

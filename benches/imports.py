@@ -1,4 +1,4 @@
-"""The cost of importing a codec: CPU time of a fresh interpreter, minus that of one that imports nothing.
+"""The cost of importing a codec: CPU time of a fresh interpreter, minus the time of an interpreter without imports.
 
 Interpreters run in random order. Bytecode is cached, as in any second import; PYTHONDONTWRITEBYTECODE is removed from
 the environment, because the compiler would be measured otherwise.
@@ -24,7 +24,7 @@ class Import:
     peer: str
     statement: str
     over_bare_ns: tuple[int, ...]
-    """CPU time in addition to that of a bare interpreter, round by round."""
+    """CPU time in addition to a bare interpreter's, round by round."""
 
     @property
     def median_ns(self) -> float:

@@ -48,7 +48,7 @@ consumer.close()
 
 
 class Size(NamedTuple):
-    """How many records are copied, and how often."""
+    """Number of copied records, and number of repetitions."""
 
     records: int
     turns: int

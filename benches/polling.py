@@ -4,7 +4,7 @@
 
 The cluster of workload (b) has 30 brokers and 5,000 topics of 20 partitions. It runs in a process of its own and has
 the bytes of its response ready, so that the client is measured. Both clients get one address. The first snapshot is
-wall time, from no client and no connection to all topics as Python objects. CPU time is that of the whole process, with
+wall time, from no client and no connection to all topics as Python objects. CPU time covers the whole process, with
 the threads of librdkafka. Memory is freed outside the measured part where the client permits it.
 """
 

@@ -17,8 +17,8 @@ def print_figures(run: Callable[[bool], Iterable[Figure]], name: str, descriptio
     Args:
         run: returns the figures; its argument is whether `--quick` is given.
         name: the name of the module in `benches`.
-        description: what it measures, for its help.
-        quick: what `--quick` does, for its help.
+        description: the measured quantity, for its help.
+        quick: the effect of `--quick`, for its help.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benches.{name}", description=description)
     parser.add_argument("--quick", action="store_true", help=quick)

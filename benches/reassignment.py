@@ -51,7 +51,7 @@ LONGEST = 8.0
 
 
 class Size(NamedTuple):
-    """How often plans are made, and how often an execution is killed on each version of Kafka."""
+    """Number of plans, and number of killed executions on each version of Kafka."""
 
     turns: int
     kills: int

@@ -100,7 +100,7 @@ def run(quick: bool) -> list[Figure]:
 
 
 def first_prompt(rounds: int) -> list[Figure]:
-    """Return the time to the first prompt on 5,000 topics, over that of bare Python."""
+    """Return the time to the first prompt on 5,000 topics, relative to bare Python."""
     topics = [f"topic-{index:05}" for index in range(5_000)]
     bare: list[float] = []
     taken: list[float] = []

@@ -250,7 +250,7 @@ def _write_frames(path: Path, frames: int) -> None:
 
 
 def do_decoding(path: str, rounds: str) -> None:
-    """Run in a separate process: the ways alternate; the CPU time is that of the process tree."""
+    """Run in a separate process: the ways alternate; the CPU time covers the process tree."""
     from kwire.messages.kafka.metadata import MetadataResponse
     from kwire.spark import decode_frames
 
@@ -341,7 +341,7 @@ def _with_kio(batches: Iterator[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a process printed, its CPU time in seconds, and its peak memory in bytes, with its children."""
+    """The output of a process, its CPU time in seconds, and its peak memory in bytes, children included."""
 
     output: dict[str, Any]
     cpu: float
@@ -389,7 +389,7 @@ def tree(process_id: int) -> list[int]:
 
 
 def cpu_of(process_id: int) -> float:
-    """Return the CPU seconds of a process and its descendants, including those that ended."""
+    """Return the CPU seconds of a process and its descendants, including ended ones."""
     stats = [fields for each in tree(process_id) if (fields := _stat(each)) is not None]
     return sum(sum(int(fields[place]) for place in (11, 12, 13, 14)) for fields in stats) / _TICKS
 

@@ -1,4 +1,4 @@
-"""How many Parquet files a store has after a day of batches every ten seconds.
+"""Number of Parquet files of a store after a day of batches every ten seconds.
 
     python -m benches.store_files [--quick]
 

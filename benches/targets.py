@@ -1,6 +1,6 @@
 """Performance targets: for each figure, a minimum and a goal.
 
-A figure is a ratio of medians, derived from a record alone. A figure of several workloads is that of the worst one.
+A figure is a ratio of medians, derived from a record alone. A figure of several workloads is the worst workload's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Figure:
 
     value: float | None
     parts: dict[str, float]
-    """The values of the workloads, of which `value` is the worst."""
+    """The values of the workloads; `value` is the worst."""
 
 
 @dataclass(frozen=True, slots=True)

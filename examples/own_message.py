@@ -23,7 +23,7 @@ class BrewCoffeeRequest(Request["BrewCoffeeResponse"], api_key=418, versions="0-
     kinds: array[string]
     """Names from the menu; an empty array orders nothing."""
     timeout_ms: int32 = field(since=1, default=60_000, ignorable=True)
-    """How long the broker may take, in milliseconds."""
+    """Timeout of the broker in milliseconds."""
 
 
 class BrewCoffeeResponse(Message, api_key=418, versions="0-1", flexible="1+"):
@@ -55,7 +55,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     """Answer one request: there is only espresso."""
     payload = await read_frame(reader)
     _, version, correlation_id, client_id_size = unpack_from(">hhih", payload)
-    # The client id ends the header of version 0, and an empty tag section that of the flexible version 1.
+    # The client id ends the header of version 0, and an empty tag section ends the flexible version 1.
     body = payload[10 + max(client_id_size, 0) + version :]
     request = kwire.decode(BrewCoffeeRequest, body, version=version)
     unknown = [kind for kind in request.kinds if kind != "espresso"]

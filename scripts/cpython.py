@@ -1,4 +1,4 @@
-"""Find CPython interpreters on this machine, and fetch those that it lacks.
+"""Find CPython interpreters on this machine, and fetch the missing ones.
 
     scripts/cpython.py VERSION...        for example: scripts/cpython.py 3.11 3.15 3.15-dbg
 

@@ -23,7 +23,7 @@ async def eventually(check: Callable[[], T | Awaitable[T]], what: str = "", with
 
     Args:
         check: the condition; it is called at least once.
-        what: what is waited for, for the error.
+        what: the condition in words, for the error.
         within: seconds to wait.
 
     Raises:

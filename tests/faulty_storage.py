@@ -41,7 +41,7 @@ FOLDER = re.compile(rf"/{BUCKET}/([^/?]+)|[?&]prefix=([^/&]+)")
 
 
 class Fault(StrEnum):
-    """What happens to a request."""
+    """The fate of a request."""
 
     LOST = "lost"
     """It is executed, and the connection is closed without a response."""
@@ -78,7 +78,7 @@ class FaultyStorage:
         Args:
             folder: the folder.
             first: the place of the first fault in `Fault`.
-            reads: whether each read fails once, too.
+            reads: true if each read fails once, too.
         """
         return self._requests("faults", {"folder": folder, "faults": {}, "first": first, "reads": reads})
 

@@ -1,4 +1,4 @@
-"""Which extra of the package brings a missing library."""
+"""The extra of the package that brings a missing library."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_program_that_outlives_the_owner_is_waited_for(tmp_path: Path) -> None:
 
 def test_duplicate_descriptor_does_not_keep_the_lock(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
-    copy = os.dup(lock.descriptor)  # like that of a forked process
+    copy = os.dup(lock.descriptor)  # as a forked process has
     lock.release()
     FolderLock(tmp_path).release()
     os.close(copy)

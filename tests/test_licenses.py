@@ -13,7 +13,7 @@ CRATE = re.compile(r"^(\S+) (\d\S*): .", re.MULTILINE)
 
 
 def host() -> str:
-    """Return the platform that crates are built for here. Those of others may not have been downloaded."""
+    """Return the platform that crates are built for here. Crates of other platforms are possibly not downloaded."""
     run = subprocess.run(["rustc", "--version", "--verbose"], capture_output=True, text=True, check=True)
     return run.stdout.partition("host: ")[2].split()[0]
 

@@ -2,7 +2,7 @@
 
     python -m benches.native [--quick] [--record FILE]
 
-There are two times for each: that of the working thread, and that of the whole process, which includes garbage
+There are two times for each: of the working thread, and of the whole process, which includes garbage
 collection or freeing. kwire takes part twice: with its Python objects and with the `Value` of the Rust crate.
 """
 

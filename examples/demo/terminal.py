@@ -18,7 +18,7 @@ paint = paint_for(sys.stdout)
 
 
 class DemoContext(NamedTuple):
-    """What the parts of the demo share: the folder of the reports, and resources that are closed at the end."""
+    """Shared by the parts of the demo: the folder of the reports, and resources that are closed at the end."""
 
     pages: Path
     resources: ExitStack

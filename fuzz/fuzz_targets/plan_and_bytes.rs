@@ -1,4 +1,4 @@
-//! Fuzz a plan and a body, both of which come from the fuzzer.
+//! Fuzz a plan and a body; both come from the fuzzer.
 
 #![no_main]
 

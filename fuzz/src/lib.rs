@@ -1,5 +1,5 @@
 //! Properties of every plan and all bytes. The fuzz targets search for counterexamples.
-//! `rust/kwire/tests/regressions.rs` includes this file and checks those that were found.
+//! `rust/kwire/tests/regressions.rs` includes this file and checks the inputs that were found.
 
 use kwire::index::{Index, KeyFields, KeyTable};
 use kwire::{Plan, Value, validate};

@@ -1,4 +1,4 @@
-"""What the administration commands must do on every kind of cluster."""
+"""Behavior of the administration commands on every kind of cluster."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Step(NamedTuple):
         prints: a part of its output.
         errors: by kind of cluster, a part of the error instead.
         remembers: values of the first row by name.
-        stdin: what is typed.
+        stdin: the typed input.
         succeeds_in: the file of the test that shows its success, if it is an error on every kind of cluster here.
         only: the kinds of clusters that it is for.
     """

@@ -46,7 +46,7 @@ SETUP = {
         "kafka completion fish | source",
     ),
 }
-"""What prepares a shell: Ctrl-G prints the line."""
+"""Commands that prepare a shell: Ctrl-G prints the line."""
 
 installed_shells = [name for name in SETUP if shutil.which(name) is not None]
 

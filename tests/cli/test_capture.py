@@ -16,7 +16,7 @@ from tests.eventually import eventually_sync
 
 
 def polled(folder: Path) -> list[Row]:
-    """Return the rows of a capture that may not exist yet."""
+    """Return the rows of a capture that possibly does not exist yet."""
     return list(replay(folder)) if list(folder.glob("_tail*")) else []
 
 

@@ -66,7 +66,7 @@ def test_named_and_default_cluster(configured: Configured) -> None:
 def test_options_come_before_the_environment(
     arguments: list[str], variables: dict[str, str], configured: Configured
 ) -> None:
-    """Otherwise, a command would change another cluster than the one that its line names."""
+    """Otherwise, a command would change another cluster than its line names."""
     configured.write('[clusters.dev]\nbootstrap = "BOOTSTRAP"\n[clusters.prod]\nbootstrap = "127.0.0.1:1"\n')
     words = [configured.bootstrap if word == "BOOTSTRAP" else word for word in arguments]
     run = configured.run(*words, **variables)

@@ -248,7 +248,7 @@ def test_many_candidates_keep_their_common_prefix() -> None:
     file.write(f"t-{index:05}" for index in range(50_000))
     found = file.matches("t-")
     assert len(found) <= SHOWN + 1
-    assert (found[0], found[-1]) == ("t-00000", "t-49999"), "so the common prefix is that of all"
+    assert (found[0], found[-1]) == ("t-00000", "t-49999"), "so the common prefix is the prefix of all"
     assert file.matches("t-0123") == [f"t-0123{digit}" for digit in range(10)]
     assert file.matches("u") == file.matches("t-00001x") == []
 

@@ -30,7 +30,7 @@ code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 sys.exit(code)
 """
-"""Runs a command, and prints its peak memory in kilobytes: at least that of its parent, which is therefore small."""
+"""Runs a command, and prints its peak memory in kilobytes: at least its parent's, which is therefore small."""
 
 
 def pour(piece: bytes, times: int, stream: IO[bytes]) -> None:
@@ -41,7 +41,7 @@ def pour(piece: bytes, times: int, stream: IO[bytes]) -> None:
 
 
 def peak_memory(*arguments: str, piece: bytes, times: int) -> int:
-    """Return the peak memory of a run in bytes while it reads `piece` so many times."""
+    """Return the peak memory of a run in bytes while it reads `piece` again and again."""
     process = subprocess.Popen(
         [sys.executable, "-c", REPORTS_PEAK, *COMMAND, *arguments],
         stdin=subprocess.PIPE,

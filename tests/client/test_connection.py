@@ -127,7 +127,7 @@ async def test_large_response_needs_memory_of_about_its_size() -> None:
 
 
 async def fault_of(cluster: FakeCluster, misbehavior: Misbehavior) -> ConnectionFault:
-    """What a request meets with; one behind it ends with it, and a third is not even sent."""
+    """Return the fault of a request; the request behind it ends with it, and a third is not even sent."""
     async with await Connection.open(cluster.endpoint(1)) as connection:
         if misbehavior in {Misbehavior.STALL, Misbehavior.NO_RESPONSE}:
             connection.timeout = 1.0

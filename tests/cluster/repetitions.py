@@ -1,4 +1,4 @@
-"""How often a fault is repeated: a few times in `make test`, and many times at random times in `make soak`."""
+"""Repetitions of a fault: a few in `make test`, and many at random times in `make soak`."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ async def test_steps_of_a_task_are_charged() -> None:
 
 
 async def test_canceled_task_keeps_nothing_alive() -> None:
-    """What canceled requests had decoded stayed in memory until a collection of garbage."""
+    """Messages of canceled requests stayed in memory until a collection of garbage."""
 
     class Request:
         pass

@@ -33,9 +33,9 @@ class Worker:
     def __init__(self, name: str, cluster: LocalCluster, chance: Random) -> None:
         self.register = f"{name}-register"
         self.created: set[str] = set()
-        """The topics of which a tool has said that it created them."""
+        """The topics that a tool reported as created."""
         self.values = [0]
-        """The last value that a tool has reported, and those that it has possibly set since."""
+        """The last value that a tool has reported, and the values that it has possibly set since."""
         self._name = name
         self._cluster = cluster
         self._chance = chance

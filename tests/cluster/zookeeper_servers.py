@@ -119,7 +119,7 @@ class PartitioningProxy:
 
     Args:
         port: the port of the server on this machine.
-        counts_transactions: whether the server is ZooKeeper, so that `last_zxid` can be read from its responses.
+        counts_transactions: true if the server is ZooKeeper, so that `last_zxid` can be read from its responses.
 
     Attributes:
         last_zxid: the highest transaction id in a response to any client. ZooKeeper responds only after fsync.

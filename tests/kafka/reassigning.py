@@ -29,8 +29,8 @@ class Load:
     """Produces to all partitions of a topic until it is stopped, and counts what was acknowledged.
 
     Attributes:
-        errors: why records were not acknowledged.
-        acknowledged: how many records were.
+        errors: reasons why records were not acknowledged.
+        acknowledged: number of acknowledged records.
     """
 
     def __init__(self, bootstrap: str, topic: str) -> None:

@@ -174,7 +174,7 @@ VARYING = (
     (r"(?m)^(\tat |Caused by: |\tSuppressed: |\t\.\.\.).*\n", ""),
     (r"org\.apache\.kafka\.common\.errors\.SecurityDisabledException: ", ""),
 )
-"""What differs between runs, as regular expressions with replacements."""
+"""Regular expressions of texts that differ between runs, with replacements."""
 
 
 JAVA_LOG = ("SLF4J", "log4j:", "[2", " (", "\tat ")
@@ -182,7 +182,7 @@ JAVA_LOG = ("SLF4J", "log4j:", "[2", " (", "\tat ")
 
 
 class Outcome(NamedTuple):
-    """What a run of a script printed.
+    """The output of a run of a script.
 
     Attributes:
         code: its exit code.

@@ -42,7 +42,7 @@ STATE_CHANGES = """\
 
 
 class Way(StrEnum):
-    """How a tool is run. Topics are named after it; the names have one length, because some tools align columns."""
+    """A way to run a tool. Topics are named after it; the names have one length, because some tools align columns."""
 
     COMMAND = "command"
     SHELL = "inshell"
@@ -120,7 +120,7 @@ EXAMPLES = {
 
 
 class Places(NamedTuple):
-    """Where tools run.
+    """The places where tools run.
 
     Attributes:
         nodes: the brokers of a cluster of two nodes.

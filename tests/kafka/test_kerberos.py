@@ -40,7 +40,7 @@ class Kerberos(NamedTuple):
     keytabs: dict[str, Path]
 
     def config(self, user: str | None, *, keytab: str | None = None, service: str = "kafka") -> ConnectionConfig:
-        """Return the configuration of a user; None for that of the ticket cache."""
+        """Return the configuration of a user; None for the user of the ticket cache."""
         if user is not None and keytab is None:
             keytab = str(self.keytabs[user])
         return ConnectionConfig(

@@ -70,7 +70,7 @@ async def produce(connection: Connection, topic: str, data: bytes, *, version: i
     async def results() -> tuple[int] | None:
         response = await connection.send(request, version=version)
         code = response.responses[0].partition_responses[0].error_code
-        # The broker may not know yet that it leads the new partition.
+        # The broker possibly does not know yet that it leads the new partition.
         return None if code in NOT_READY else (code,)
 
     found: Any = await eventually(results, within=SECONDS)

@@ -56,7 +56,7 @@ class Verbs:
     Args:
         cluster: the cluster.
         name: the start of the names of topics.
-        one_client: whether all rounds share a client, which remembers brokers; otherwise every round has its own.
+        one_client: true if all rounds share a client, which remembers brokers; otherwise every round has its own.
     """
 
     def __init__(self, cluster: Cluster, name: str, *, one_client: bool) -> None:

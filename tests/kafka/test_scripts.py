@@ -91,7 +91,7 @@ def is_same(case: str, expected: Outcome, found: Outcome) -> bool:
 
 
 def test_zookeeper_in_place_of_brokers(kafka39: Kafka39, capsys: pytest.CaptureFixture[str]) -> None:
-    """With `--zookeeper`, output is that of Kafka 0.8.2."""
+    """With `--zookeeper`, output equals Kafka 0.8.2's."""
     zookeeper = ["--zookeeper", kafka39.zookeeper]
     created = ["--create", "--topic", "by-zookeeper", "--partitions", "1", "--replication-factor", "1"]
     assert run_script("kafka-topics", [*zookeeper, *created]) == 0

@@ -81,7 +81,7 @@ def _first_plausible(rows: Sequence[tuple[Any, ...]]) -> dict[int, int]:
 
 
 class _State:
-    """What one broker has reported."""
+    """The reports of one broker."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerFields] = {}

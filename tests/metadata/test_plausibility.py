@@ -1,4 +1,4 @@
-"""Which empty responses are suspect."""
+"""Suspect empty responses, and plausible ones."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def poller_events(rows: Iterable[Row], *, first_configs: bool = True) -> list[Ti
     """Return the events of a poller: it tracks the responses of each broker to each of its requests.
 
     Args:
-        first_configs: whether to include events of resources that had no configs before (`silver_events`).
+        first_configs: true to include events of resources that had no configs before (`silver_events`).
     """
     trackers: dict[tuple[object, ...], ResponseTracker] = {}
     events = []
@@ -251,7 +251,7 @@ def test_topics_of_a_restarted_broker_are_not_removed() -> None:
 
 
 def test_brokers_are_judged_one_by_one() -> None:
-    """An empty response of one broker does not confirm that of another."""
+    """An empty response of one broker does not confirm another broker's."""
     polls = [(0, FULL), (0.2, NO_TOPICS), (0.4, NO_TOPICS), (0.6, MOVED)]
     rows = [row(at + broker_id / 100, message, broker_id=broker_id) for at, message in polls for broker_id in (1, 2, 3)]
     events = common_events(rows)

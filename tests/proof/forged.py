@@ -55,7 +55,7 @@ TAGS: tuple[Any, ...] = (
 
 
 class Forged(NamedTuple):
-    """A forged message, which may not have a `repr`, and the changes that were made."""
+    """A forged message, possibly without a `repr`, and the changes that were made."""
 
     message: Any
     changes: tuple[str, ...]

@@ -125,7 +125,7 @@ def agree(cls: Any, body: bytes, version: int) -> None:
 @more
 @given(cases(), versions)
 def test_codecs_agree_on_another_version(case: tuple[Any, int, Any], version: int) -> None:
-    """A value of one version may not be supported by another."""
+    """A value of one version is possibly not supported by another."""
     cls, _, message = case
     expected = outcome(reference.encode, message, version=version)
     assert outcome(engine.encode, message, version=version) == expected

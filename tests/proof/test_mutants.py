@@ -21,7 +21,7 @@ ACCEPTED_BY_JAVA = [mutant for mutant in mutants() if mutant.json is not None]
 
 
 def decode_error(codec: Codec, mutant: Mutant) -> DecodeError | None:
-    """Return the error of `decode`, which must equal that of `validate`, or None."""
+    """Return the error of `decode`, which must equal the error of `validate`, or None."""
     by_decode, by_validate = (error_of(call, mutant) for call in (codec.decode, codec.validate))
     assert (by_decode and by_decode.args) == (by_validate and by_validate.args), mutant.name
     return by_decode

@@ -1,4 +1,4 @@
-"""Unknown tags in arrays of structs, where neighbors may or may not have the same ones: both codecs agree."""
+"""Unknown tags in arrays of structs, where neighbors have the same or other tags: both codecs agree."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def check_view(view: Any, message: Any, body: bytes, version: int) -> None:
 
 
 def check_part(part: Any, expected: Any) -> None:
-    """Assert that a field of a view equals that of the message, in types too: 1 equals True, but prints as 1."""
+    """Assert that a field of a view equals the message's, in types too: 1 equals True, but prints as 1."""
     if isinstance(part, ArrayView):
         # Backwards, because an iteration decodes several elements at once.
         assert [part[-1 - index] for index in range(len(part))] == list(reversed(expected))

@@ -26,8 +26,8 @@ def random_snapshot(
     """Return a cluster with replicas on random brokers, spread over racks.
 
     Args:
-        racks: how many racks; 0 for brokers without racks.
-        empty: how many of the last brokers have no replicas.
+        racks: number of racks; 0 for brokers without racks.
+        empty: number of brokers without replicas, from the end.
         down: brokers that are not running.
     """
     drawn = random.Random(seed)

@@ -37,7 +37,7 @@ TIMESTAMP_TYPES = {
 }
 
 STRICTER = {
-    # Java returns no record and ignores those that are there.
+    # Java returns no record and ignores the records that are there.
     "damaged-m2-none/count-0",
     "damaged-m2-gzip/count-0",
     "damaged-m2-snappy/count-0",

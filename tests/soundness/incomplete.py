@@ -29,7 +29,7 @@ class OpenWhole(Message, versions="0"):
 
 
 def objects_seen_in_callbacks(kind: str) -> str:
-    """Decode with a collection at each allocation. Return the number of collections, each of which read all tuples."""
+    """Decode with a collection at each allocation. Return the number of collections; each reads all tuples."""
     cls: Any
     part: Any
     cls, part = {"adopted": (Whole, Part), "collected": (OpenWhole, OpenPart)}[kind]

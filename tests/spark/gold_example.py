@@ -1,4 +1,4 @@
-"""The example of docs/gold-explained.md: three brokers, of which one is killed and started again.
+"""The example of docs/gold-explained.md: three brokers; one is killed and started again.
 
 Every broker is polled once a second. Topic `orders` has two partitions with replicas on all three brokers. Broker 2 is
 killed after its poll at 01:55:05.1 and responds again at 01:55:20.1.

@@ -33,7 +33,7 @@ Topics = tuple[MetadataResponseTopic, ...]
 
 
 def silver(random: Random, clusters: int, start: datetime, rounds: int) -> dict[str, pa.Table]:
-    """Return the silver of some clusters, of which each broker is polled every two minutes."""
+    """Return the silver of some clusters whose brokers are polled every two minutes."""
     rows = [row for number in range(clusters) for row in _polls(random, f"cluster-{number}", start, rounds)]
     tables = recorded.silver(sorted(rows, key=lambda row: row.polled_at))
     configs, polls = [], []

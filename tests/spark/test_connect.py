@@ -1,7 +1,7 @@
 """The pipeline behind Spark Connect: ingest, gold, and a stream, in a process of its own.
 
 Spark starts a process for the function of each stream, and gives it ten seconds to import PySpark and to
-connect (docs/deployment.md). On a busy machine that may not suffice, so the test starts the stream again.
+connect (docs/deployment.md). On a busy machine that can be too little, so the test starts the stream again.
 """
 
 from __future__ import annotations

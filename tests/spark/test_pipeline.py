@@ -144,7 +144,7 @@ def test_restarted_stream_ingests_each_row_once(spark: SparkSession, tmp_path: P
             frames = spark.readStream.format("kwire").load(str(folder))
             query = pipeline.stream(frames, availableNow=True)
             assert query.awaitTermination(60)
-            if number == 1:  # as if killed between the commit of the batch and that of Spark: it is repeated
+            if number == 1:  # as if killed between the commit of the batch and Spark's commit: it is repeated
                 newest = max(
                     (out / "_checkpoints" / "kwire" / "commits").glob("[0-9]*"), key=lambda path: int(path.name)
                 )

@@ -1,4 +1,4 @@
-"""What workers need: kwire with its compiled module, and the folders of the driver."""
+"""Requirements of workers: kwire with its compiled module, and the folders of the driver."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def test_ports_are_not_assigned_to_others_and_a_server_can_listen_there() -> Non
     ports = free_ports(100)
     assert len(set(ports)) == 100
     for reuses in (0, 1):
-        for _ in range(1_000):  # any of 28,000 ports, half of which the system assigns
+        for _ in range(1_000):  # any of 28,000 ports; the system assigns half of them
             with socket.socket() as other:
                 other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuses)
                 other.bind(("127.0.0.1", 0))

@@ -99,7 +99,7 @@ BY_CLUSTER = {
 
 
 class Guarded(NamedTuple):
-    """A cluster with topics of which its users are denied some."""
+    """A cluster that denies its users some topics."""
 
     controller: Node
     other: Node

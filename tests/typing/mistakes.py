@@ -1,6 +1,6 @@
 """Mistakes that strict mypy and pyright must find.
 
-The comment on a line names the rules that mypy reports, then those that pyright reports; tests/lint/test_typing.py compares.
+The comment on a line names the rules that mypy reports, then the rules of pyright; tests/lint/test_typing.py compares.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ UNPREDICTABLE = {"tokens": ("name", "expires"), "tools": ("exit_status", "output
 
 
 class Result(NamedTuple):
-    """What a run has returned, raised, and warned of.
+    """The result, error, and warnings of a run.
 
     Attributes:
         rows: the rows and failures as JSON values, without `would be` and what no dry run can know.

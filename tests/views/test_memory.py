@@ -1,4 +1,4 @@
-"""What views hold."""
+"""The memory of views."""
 
 from __future__ import annotations
 

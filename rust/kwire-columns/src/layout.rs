@@ -389,7 +389,7 @@ impl Builder<'_> {
         let mut taken: HashSet<String> = RESERVED.into_iter().map(String::from).collect();
         let groups: Vec<usize> = self.layout.levels.iter().copied().chain([self.layout.rows]).collect();
         for group in groups.into_iter().rev() {
-            // All names of a struct that are free come before those that need a prefix, so that a prefixed name does
+            // All free names of a struct come before the names that need a prefix, so that a prefixed name does
             // not take another field's name.
             let (mut free, mut clashing) = (Vec::new(), Vec::new());
             for (index, top) in self

@@ -46,7 +46,7 @@ pub(crate) struct Memo<T> {
     judged_at: usize,
     judged: bool,
     worth: Worth,
-    /// `worth`, or that of long values if the first one of this input was long.
+    /// `worth`, or the worth of long values if the first value of this input was long.
     worth_now: Worth,
     wanted: usize,
     /// The number of look-ups that the input leads to. 0 before the first one.
@@ -297,7 +297,7 @@ impl<T: Copy> ShortMemo<T> {
         }
     }
 
-    /// Store a value. Returns the one that it replaces.
+    /// Store a value. Returns the replaced value.
     #[inline]
     #[must_use]
     pub(crate) fn put(&mut self, key: ShortKey, value: T) -> Option<T> {

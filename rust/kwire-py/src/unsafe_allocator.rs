@@ -9,7 +9,7 @@
 //!   GIL or a headroom of its own meanwhile.
 //! - The *headroom* of a call that fills Arrow columns is for blocks of any size. The columns put aside an upper bound of
 //!   everything that they may allocate until they ask again. Each thread has its own, so calls without the GIL do not
-//!   use up that of one another.
+//!   use up one another's.
 //!
 //! Memory that is put aside is never touched, so it takes addresses but no pages. It is mapped by CPython's arena allocator
 //! (`mmap`, `VirtualAlloc`), because `free` would keep the addresses for later calls of `malloc`.
@@ -54,7 +54,7 @@ thread_local! {
 
 /// Return a block of `size` bytes, more than none, or null.
 fn put_aside(size: usize) -> *mut u8 {
-    // SAFETY: the GIL is held, and the context is that of the function.
+    // SAFETY: the GIL is held, and the context belongs to the function.
     Python::attach(|_| unsafe {
         let arenas = arena_allocator();
         arenas.alloc.map_or(null_mut(), |alloc| alloc(arenas.ctx, size)).cast()

@@ -4,7 +4,7 @@
 //! 1. The GIL is held from `Plan::decode` to the end. No Python code that runs in between can see the objects that are
 //!    being built: nothing refers to them, and the garbage collector tracks none of them before it is complete.
 //! 2. Every object that is built becomes part of the message at once and is released only when the call fails, after
-//!    which no cache is read. Therefore caches hold borrowed pointers, except for those that outlive the call
+//!    which no cache is read. Therefore caches hold borrowed pointers, unless they outlive the call
 //!    (`unsafe_caches`).
 //! 3. A slot is written once, at the offset that its own descriptor names (`slot_offset`). Until then it is null, so
 //!    that an incomplete object can be released.

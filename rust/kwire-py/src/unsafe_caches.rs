@@ -121,7 +121,7 @@ impl Caches {
         if !self.short_arrays.on {
             return;
         }
-        // SAFETY: the tuple is alive; the table owns this new reference, and the one that is returned (invariant 1).
+        // SAFETY: the tuple is alive; the table owns this new reference, and the returned reference (invariant 1).
         unsafe {
             count(tuple.as_ptr());
             if let Some(replaced) = self.short_arrays.put(key, tuple) {

@@ -1,8 +1,8 @@
 //! The digits of Python's integers: reading and creating them without a call for each conversion.
 //!
 //! An int of CPython has a header, a word with its sign and its number of digits, and then digits of 30 bits, the lowest
-//! first. 3.12 changed the second word. Both forms are stable within a minor version, for each of which the crate is
-//! compiled. The layout is measured once all the same: if it differs (15-bit digits, a later version), nothing here
+//! first. 3.12 changed the second word. Both forms are stable within a minor version, and the crate is compiled for
+//! each. The layout is measured once all the same: if it differs (15-bit digits, a later version), nothing here
 //! reads digits, and callers use the interpreter's functions.
 //!
 //! The `unsafe` blocks rely on these invariants:
@@ -167,7 +167,7 @@ fn digits_of(value: u128) -> [u32; MOST_DIGITS] {
     })
 }
 
-/// Create an int of five digits, the highest of which is not 0.
+/// Create an int of five digits; the highest is not 0.
 #[cfg(not(Py_3_14))]
 fn new_long(value: u128) -> Option<NonNull<ffi::PyObject>> {
     unsafe extern "C" {
@@ -175,7 +175,7 @@ fn new_long(value: u128) -> Option<NonNull<ffi::PyObject>> {
         /// digits that are not set, or null with an exception set.
         fn _PyLong_New(digits: ffi::Py_ssize_t) -> *mut ffi::PyObject;
     }
-    // SAFETY: a new int of five digits, all of which are set (invariant 2).
+    // SAFETY: a new int of five digits, and all are set (invariant 2).
     unsafe {
         let int = NonNull::new(_PyLong_New(MOST_DIGITS.cast_signed()))?;
         (*int.as_ptr().cast::<Long>()).digits = digits_of(value);
@@ -183,11 +183,11 @@ fn new_long(value: u128) -> Option<NonNull<ffi::PyObject>> {
     }
 }
 
-/// Create an int of five digits, the highest of which is not 0.
+/// Create an int of five digits; the highest is not 0.
 #[cfg(Py_3_14)]
 fn new_long(value: u128) -> Option<NonNull<ffi::PyObject>> {
     let mut digits: *mut std::ffi::c_void = std::ptr::null_mut();
-    // SAFETY: the writer has room for five digits of the measured layout, all of which are set before it is finished.
+    // SAFETY: the writer has room for five digits of the measured layout, and all are set before it is finished.
     unsafe {
         let writer = ffi::PyLongWriter_Create(0, MOST_DIGITS.cast_signed(), &raw mut digits);
         if writer.is_null() {

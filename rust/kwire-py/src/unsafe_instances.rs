@@ -106,7 +106,7 @@ static NESTED: Shared = Shared(UnsafeCell::new(Nested {
 /// its elements, and CPython 3.13 nests 10,000 such calls, for which the stack is too small.
 const MOST_NESTED_CALLS: u32 = 16;
 
-/// Free an instance whose last reference was released, and if this is the outermost call, those that wait.
+/// Free an instance whose last reference was released; the outermost call also frees the waiting instances.
 pub(crate) unsafe extern "C" fn dealloc(object: Object) {
     let nested = NESTED.0.get();
     // SAFETY: the GIL is held, and no reference to `NESTED` lives across `free_instance`, which can run Python code
@@ -166,7 +166,7 @@ unsafe fn free_instance(object: Object) {
 /// Arrays in arrays are freed together up to this depth. It bounds the recursion of `release_last`.
 const MOST_NESTED_ARRAYS: u32 = 4;
 
-/// Release a value of a dead instance. A struct of which this was the last reference is added to the chain.
+/// Release a value of a dead instance. A struct that loses its last reference is added to the chain.
 ///
 /// # Safety
 /// The value is null or a reference that the caller owns.
@@ -206,7 +206,7 @@ unsafe fn release_last(held: Object, chain: &mut Object, depth: u32) {
 /// The most structs that are freed together. All of them stay in the first-level cache.
 const BATCH: usize = 32;
 
-/// Free the structs in a dying tuple of which it has the last reference, and set their elements to null. Freeing several
+/// Free the structs whose last reference is in a dying tuple, and set their elements to null. Freeing several
 /// at once saves two calls for each of them, and counts the references to what they share once.
 ///
 /// # Safety

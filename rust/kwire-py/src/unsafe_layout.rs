@@ -167,8 +167,8 @@ impl TagsLayout {
     /// Create unknown tags from their bytes, as the constructor would.
     pub(crate) fn new_tags(&self, py: Python<'_>, raw: &[u8]) -> PyResult<Py<PyAny>> {
         let raw = PyBytes::new(py, raw);
-        // SAFETY: the class has a garbage collector header, as `get` has checked. Both offsets are those that the
-        // descriptors named, and each slot takes over one reference. Bytes cannot be part of a cycle, so the instance
+        // SAFETY: the class has a garbage collector header, as `get` has checked. The descriptors named
+        // both offsets, and each slot takes over one reference. Bytes cannot be part of a cycle, so the instance
         // need not be tracked.
         unsafe {
             let made = new_instance(py, &self.class)?;
@@ -265,7 +265,7 @@ impl Uuids {
         let number = Constants::get(py).digits.new_int(py, u128::from_be_bytes(bytes));
         let number = number.ok_or_else(|| PyErr::fetch(py))?;
         // SAFETY: takes over the new reference. `class` is `uuid.UUID`, which has a garbage collector header, as `get` has
-        // checked. Both offsets are those that the descriptors named, and each slot takes over one reference. The
+        // checked. The descriptors named both offsets, and each slot takes over one reference. The
         // instance cannot be part of a cycle, so it need not be tracked.
         unsafe {
             let number = Bound::from_owned_ptr(py, number.as_ptr());
@@ -287,7 +287,7 @@ impl Uuids {
 /// A descriptor of the object's class named the offset. The slot takes over the reference.
 #[inline(always)]
 pub(crate) unsafe fn write(object: *mut ffi::PyObject, offset: usize, value: *mut ffi::PyObject) {
-    // SAFETY: the caller ensures that the offset is that of a slot of the object.
+    // SAFETY: the caller ensures that the offset belongs to a slot of the object.
     unsafe { object.byte_add(offset).cast::<*mut ffi::PyObject>().write(value) }
 }
 
@@ -405,8 +405,8 @@ pub(crate) unsafe fn uncount(object: *mut ffi::PyObject) -> bool {
 /// were not.
 ///
 /// # Safety
-/// The object is alive, and the caller owns the references. If the result is false, the caller owns the one that is
-/// left.
+/// The object is alive, and the caller owns the references. If the result is false, the caller owns the last
+/// reference.
 #[inline(always)]
 pub(crate) unsafe fn uncount_many(object: *mut ffi::PyObject, number: usize) -> bool {
     // SAFETY: as in `uncount`. The count is not less than `number`.

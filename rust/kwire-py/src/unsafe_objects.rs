@@ -90,7 +90,7 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
         .all(|own| own);
     let kind = cls.as_type_ptr();
     // SAFETY: `kind` is a live heap type that `type.__new__` has just created. It has no instances, and no other thread
-    // can see it, because the GIL is held. The fields written here are those that CPython derives from the header flag:
+    // can see it, because the GIL is held. CPython derives the fields written here from the header flag:
     // without the flag `PyType_GenericAlloc` allocates no header, `tp_free` must be the plain function, and
     // `tp_traverse` is never called.
     unsafe {
@@ -125,7 +125,7 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
 /// references, which have `tp_weaklistoffset`.
 pub(crate) const MANAGED: c_ulong = if cfg!(Py_3_12) { (1 << 3) | (1 << 4) } else { 1 << 4 };
 
-/// Return whether a method is still that of `Struct`, which the native one replaces.
+/// Return whether a method is still inherited from `Struct`, so that the native method replaces it.
 fn is_own_of_struct(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
     let of_struct = class.py().import("kwire.declare.struct")?.getattr("Struct");
     match of_struct {

@@ -285,7 +285,7 @@ fn allocate(layout: &Layout) -> Result<Owned, Raised> {
 #[inline(always)]
 fn set(object: &Owned, layout: &Layout, position: usize, value: Owned) {
     if let Some(offset) = layout.offsets.get(position) {
-        // SAFETY: the offset is that of a slot of the object's class, which has not been written yet (invariant 2).
+        // SAFETY: the offset belongs to a slot of the object's class, which has not been written yet (invariant 2).
         unsafe { write(object.pointer().as_ptr(), *offset, value.into_pointer()) };
     }
 }

@@ -8,7 +8,7 @@
 //! The `unsafe` blocks rely on these invariants:
 //! 1. Slabs are used only while the GIL is held, and no Python code runs meanwhile. Builds without a GIL adopt no class,
 //!    so they do not use slabs.
-//! 2. The address of a slab is that of its blocks with the lowest bits cleared. A slab with live blocks is not freed.
+//! 2. The address of a block with the lowest bits cleared is the address of its slab. A slab with live blocks is not freed.
 //! 3. A block below `fresh` is live, or its bit in `free` is set and it is counted in `holes`. Blocks from `fresh` on
 //!    are unused.
 //! 4. A slab is the current one of its size, in the list of its size (`listed`), or has no room. A slab without live
@@ -175,7 +175,7 @@ impl Slabs {
     #[inline(never)]
     unsafe fn take_slowly(&mut self, words: usize, most: usize) -> (Object, usize) {
         let size = words * WORD;
-        // SAFETY: as in `take`. A bit of `free` is that of a freed block (invariant 3).
+        // SAFETY: as in `take`. A bit of `free` stands for a freed block (invariant 3).
         unsafe {
             let place = &raw mut self.sizes[words];
             loop {
@@ -323,7 +323,7 @@ impl Slab {
         }
         self.holes -= number;
         self.live += number;
-        // SAFETY: the offset of a bit is that of a freed block of this slab (invariant 3).
+        // SAFETY: the offset of a bit leads to a freed block of this slab (invariant 3).
         (unsafe { (&raw mut *self).byte_add(word * WORD).cast() }, number)
     }
 }

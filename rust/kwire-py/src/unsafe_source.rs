@@ -64,7 +64,7 @@ impl<'s, 'py> Objects<'s, 'py> {
     #[inline(never)]
     fn check_absent(node: Node, plan: &Struct, layout: &Layout) -> Encoded<()> {
         for (absent, (offset, default)) in plan.absent.iter().zip(&layout.absent) {
-            // SAFETY: the offset is that of a slot of the object (invariant 2).
+            // SAFETY: the offset belongs to a slot of the object (invariant 2).
             let same = absent.ignorable
                 || unsafe {
                     let held = slot(node, *offset);
@@ -256,7 +256,7 @@ impl<'s> Source<'s> for Objects<'s, '_> {
 
     #[inline(always)]
     fn field(&self, body: Body<'s>, position: usize) -> Node {
-        // SAFETY: the position is one of the plan's fields, for each of which the layout has an offset (invariant 2). A
+        // SAFETY: the position is one of the plan's fields, and the layout has an offset for each (invariant 2). A
         // slot that is not set is null, which all methods reject.
         unsafe { slot(body.object, *body.layout.offsets.get_unchecked(position)) }
     }
@@ -350,7 +350,7 @@ pub(crate) unsafe fn large_integer(constants: &Constants, node: Node) -> Option<
 /// Return the content of a slot.
 ///
 /// # Safety
-/// The object is alive, and the offset is that of one of its slots (invariant 2).
+/// The object is alive, and the offset belongs to one of its slots (invariant 2).
 #[inline(always)]
 pub(crate) unsafe fn slot(object: Node, offset: usize) -> Node {
     // SAFETY: the caller ensures it.

@@ -139,7 +139,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    /// Set a field of fixed size, the bytes of which start at `at` in each row.
+    /// Set a field of fixed size, whose bytes start at `at` in each row.
     #[inline(always)]
     fn numbers(&mut self, rows: &Rows<'_, 'a>, offset: usize, kind: Primitive, at: usize) -> Result<(), Raised> {
         match kind {

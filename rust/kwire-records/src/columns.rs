@@ -162,7 +162,7 @@ impl Fault {
     }
 }
 
-/// Values of variable length, some of which are null.
+/// Values of variable length; some are null.
 struct Values {
     ends: Vec<i32>,
     data: Vec<u8>,

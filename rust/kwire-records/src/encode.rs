@@ -225,7 +225,7 @@ impl Encoder {
         }
     }
 
-    /// End the batch. `level` is that of gzip or zstd.
+    /// End the batch. `level` is the compression level of gzip or zstd.
     pub fn finish(&mut self, level: Option<i32>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
         let Some(state) = self.state.take() else {
             return Ok(());
@@ -416,7 +416,7 @@ impl State {
         seal_legacy(self.start, out)
     }
 
-    /// Check that a reader finds the offsets of the records again, which follow from that of the wrapper in magic 1.
+    /// Check that a reader recovers the offsets of the records, which follow from the wrapper's offset in magic 1.
     fn check_wrapper_offset(&self, offset: i64) -> Result<(), Box<EncodeError>> {
         if self.fields.magic == 0 {
             return Ok(());

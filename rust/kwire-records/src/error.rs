@@ -30,7 +30,7 @@ pub enum DecodeKind {
     CorruptCompression,
     /// More decompressed bytes than the caller allows.
     LimitExceeded,
-    /// A compressed message set with an offset after that of its wrapper.
+    /// A compressed message set with an offset after its wrapper's.
     InvalidOffset,
     /// The bytes may be valid, but memory is short.
     OutOfMemory,

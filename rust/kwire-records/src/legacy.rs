@@ -1,6 +1,6 @@
 //! Message sets of magic 0 and 1.
 //!
-//! A compressed entry wraps a message set. Its own offset is that of the last inner record; inner offsets are absolute
+//! A compressed entry wraps a message set. Its own offset equals the last inner record's; inner offsets are absolute
 //! in magic 0 and relative in magic 1 (KIP-31). If a wrapper of magic 1 has the append time, so have its records.
 
 use crate::batch::{Header, LOG_OVERHEAD, RawBatch, SMALLEST_V0, SMALLEST_V1};

@@ -200,7 +200,7 @@ struct Lengths {
     count: usize,
 }
 
-/// Bytes at an offset, those of which that are set in the mask must have a certain value.
+/// Requires `bytes[offset..] & mask == value`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Expected<W> {
     at: usize,

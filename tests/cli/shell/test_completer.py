@@ -1,4 +1,4 @@
-"""What Tab offers in the shell, and what the history keeps."""
+"""Completion by Tab in the shell, and the history of lines."""
 
 from __future__ import annotations
 

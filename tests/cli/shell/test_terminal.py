@@ -48,7 +48,7 @@ def test_tab_completes_statements_options_and_live_names(bootstrap: str, tmp_pat
 
 
 def test_keys_never_wait_for_a_broker_that_does_not_answer(tmp_path: Path) -> None:
-    """The time limit of a request is longer than that of the test, so what appears did not wait for the broker."""
+    """The timeout of a request is longer than the test's, so what appears did not wait for the broker."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with Terminal(tmp_path, "shell", "-b", address, "--timeout", "3600") as terminal:

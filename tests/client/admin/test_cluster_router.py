@@ -1,4 +1,4 @@
-"""Which requests of an admin client are sent again, and which never."""
+"""Requests of an admin client that are sent again, and requests that never are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands for ACLs, quotas, users, and tokens are repeated after a lost response."""
+"""Commands for ACLs, quotas, users, and tokens after a lost response: some are repeated."""
 
 from __future__ import annotations
 

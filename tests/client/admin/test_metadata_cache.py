@@ -1,4 +1,4 @@
-"""What a client remembers about a cluster, and what makes it look again."""
+"""The metadata cache of a client: contents, and reasons to refresh."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_leaders_are_looked_up_once() -> None:
     await run(brokers, five_times)
     assert brokers.sent(ListOffsetsRequest) == 5
     assert brokers.sent(MetadataRequest, with_topics=True) == 1
-    assert brokers.sent(MetadataRequest) == 2, "the other one is that of `open`"
+    assert brokers.sent(MetadataRequest) == 2, "`open` sent the other"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ async def test_coordinator_is_looked_up_once_and_again_after_it_has_moved() -> N
     await run(brokers, three_times)
     assert brokers.sent(DeleteGroupsRequest) == 4
     assert brokers.sent(FindCoordinatorRequest) == 2
-    assert brokers.sent(MetadataRequest) == 1, "that of `open`"
+    assert brokers.sent(MetadataRequest) == 1, "sent by `open`"
 
 
 @pytest.mark.parametrize("brokers", [(), (1, 2)], ids=["no brokers", "no topics"])

@@ -32,7 +32,7 @@ def finalized(**levels: tuple[int, int]) -> FeaturesZnode:
 
 
 class TestBootstrap:
-    """What a controller finds at `/features`, and what it writes."""
+    """The content of `/features` before and after the start of a controller."""
 
     def test_new_cluster_starts_with_all_features(self) -> None:
         """KIP-584: 'the controller will create a /features ZK node (with enabled status) containing the entire list of

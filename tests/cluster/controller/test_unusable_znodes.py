@@ -1,4 +1,4 @@
-"""Tests of znodes that are missing or that the controller may not read: the rest of the cluster continues."""
+"""Tests of znodes that are missing or that the controller cannot read: the rest of the cluster continues."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def known_config(cluster: Cluster, name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("data", [b"", b"x", b"1.5", b"0xff", b"9" * 20])
 async def test_malformed_controller_epoch_is_replaced(data: bytes) -> None:
-    """The epoch continues after the one that the last controller wrote into the states of partitions."""
+    """The epoch continues after the epoch that the last controller wrote into the states of partitions."""
     async with cluster_of(1, 2, 3, controllers=(1, 2)) as cluster:
         cluster.write(ControllerEpoch.path(), b"41")
         cluster.tool.delete(ActiveController.path())

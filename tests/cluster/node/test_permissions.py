@@ -195,7 +195,7 @@ async def test_request_needs_its_permissions(name: str, server: EmbeddedZooKeepe
             granted[resource_type].append(allow(operation, host=CLIENT))
             resource = "new" if operation == "Create" and resource_type == "Topic" else NAMES[resource_type]
             await change_acls(node, zookeeper, resource_type, resource, LOCAL, *granted[resource_type])
-        # An unknown tool, and an epoch that is not that of the broker, fail for another reason than a permission.
+        # An unknown tool, and an epoch that differs from the broker's, fail for another reason than a permission.
         failing = {"admin, unknown": {FAILED}, "admin, controlled-shutdown": {FAILED}, "update_features": {42}}
         expected = failing.get(name, {0, 11})
         assert await code_for_client(node, case) in expected

@@ -102,10 +102,10 @@ class History:
         self.watchers: dict[int, FeatureWatcher] = {}
         self.epoch = -1
         self.levels: dict[str, int] | None = None
-        """The finalized levels that must be stored; None if an update may or may not have been applied."""
+        """The finalized levels that must be stored; None if an update was possibly applied."""
         self.was_enabled = False
         self.flags: set[bool] = set()
-        """Whether feature versioning is enabled on the brokers that were live since the last check."""
+        """Flags of feature versioning on the brokers that were live since the last check."""
         self.enabled: dict[int, bool] = {}
 
     async def join(self, step: Join) -> None:

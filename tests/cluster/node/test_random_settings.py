@@ -37,7 +37,7 @@ EXAMPLES = int(os.environ.get("KWIRE_SOAK_EXAMPLES", "50"))
 NODES = (1, 2, 3)
 NAMES = ("num.partitions", "max.connections", "admin.request.timeout.ms")
 FILE = {"max.connections": "9"}
-"""What the file of node 3 has."""
+"""Settings in the file of node 3."""
 
 Changes = dict[str, str | None]
 Model = dict[str, dict[str, str]]

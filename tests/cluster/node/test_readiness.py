@@ -101,7 +101,7 @@ EXPECTED: dict[type[Message], list[tuple[Any, object]]] = {
         (VerifyReassignPartitionsRequest(topics=(MOVE,)), 22),
     ],
 }
-"""What a node answers that has neither the metadata nor the office of the controller, by request."""
+"""Responses of a node that has neither the metadata nor the office of the controller, by request."""
 
 
 async def answer(dispatcher: RequestDispatcher, request: Message, version: int) -> object:

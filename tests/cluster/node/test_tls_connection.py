@@ -107,7 +107,7 @@ async def test_requests_and_responses_of_all_sizes_pass_unchanged(
 
 
 class ByteByByte:
-    """A client, the bytes of which arrive one at a time."""
+    """A client whose bytes arrive one at a time."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=30)

@@ -29,7 +29,7 @@ MECHANISMS: Mapping[str, Callable[[], ServerMechanism]] = {
 
 
 class Node:
-    """What the connections of a node share, with a clock of the test."""
+    """The shared state of a node's connections, with a clock of the test."""
 
     def __init__(self, mechanism: str) -> None:
         self.now = 0.0

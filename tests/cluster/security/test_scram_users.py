@@ -1,4 +1,4 @@
-"""What a client sees of a user of SCRAM: an unknown one looks like the others, on every node."""
+"""Users of SCRAM as a client sees them: an unknown user looks like the others, on every node."""
 
 from __future__ import annotations
 

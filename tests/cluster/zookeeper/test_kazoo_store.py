@@ -128,7 +128,7 @@ async def test_close_without_a_connection_does_not_wait(server: EmbeddedZooKeepe
 
 
 async def test_session_survives_a_handshake_without_response(server: EmbeddedZooKeeper) -> None:
-    """A starting server may not respond to a handshake: about one in thirty on a busy machine."""
+    """A starting server sometimes does not respond to a handshake: about one in thirty on a busy machine."""
     ensemble = ServerEnsemble(server)
     store = await ensemble.session(session_timeout=6)
     session_id, states = store.session_id, list[str]()

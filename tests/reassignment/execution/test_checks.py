@@ -1,4 +1,4 @@
-"""What is wrong with a plan or a cluster is found before the first move."""
+"""Problems of a plan or a cluster are reported before the first move."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = PartitionKey("orders", 0)
 
 
 def cluster(*, isr: tuple[int, ...] = (1, 2), leader: int | None = 1, live: bool = True) -> ClusterSnapshot:
-    """Return a cluster of three brokers, of which the last one may be down."""
+    """Return a cluster of three brokers; the last can be down."""
     return ClusterSnapshot(
         (BrokerState(1), BrokerState(2), BrokerState(3, is_live=live)),
         (PartitionState("orders", 0, (1, 2), 10, leader, isr),),

@@ -1,4 +1,4 @@
-"""How clocks of pollers are compared and corrected. Times are seconds, except in tests of `corrections`.
+"""Comparison and correction of the clocks of pollers. Times are seconds, except in tests of `corrections`.
 
 `test_incidents_of_recordings` checks the incidents of a skewed recording.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SECOND = 1_000_000
 MINUTES = 60 * SECOND
 CHANGES = (11, 32, 54, 78)
-"""When something changed."""
+"""Times of changes."""
 
 
 def polled(interval: float, *, skew: float = 0, phase: float = 0, failed: tuple[float, ...] = ()) -> dict[float, bool]:

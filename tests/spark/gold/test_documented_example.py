@@ -1,4 +1,4 @@
-"""The rows in docs/gold-explained.md are those that the pipeline computes from the example.
+"""The rows in docs/gold-explained.md equal the rows that the pipeline computes from the example.
 
 `KWIRE_WRITE_GOLDEN=1` writes them into the page.
 """

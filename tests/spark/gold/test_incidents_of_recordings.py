@@ -45,10 +45,10 @@ EXPECTED = {
 """The kind of incident for each kind of event. Throttles of brokers are not polled."""
 
 PROPAGATION = timedelta(seconds=1.5)
-"""How long brokers may take to report a change: twice the measured 700 ms, for a busy machine."""
+"""Maximum delay of a broker's report of a change: twice the measured 700 ms, for a busy machine."""
 
 STARTING = timedelta(seconds=12)
-"""How long a broker may take to start: 4 s, or 11 s if its old session has to time out first."""
+"""Maximum time until a broker has started: 4 s, or 11 s if its old session has to time out first."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Who leads a broker that several pollers poll, and which of their reports count. Times are seconds."""
+"""Brokers that several pollers poll: the leading poller, and the reports that count. Times are seconds."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def streamed(pipeline: Pipeline, folder: str) -> list[IngestReport]:
 
 
 def assert_history(out: Path, rows: int) -> None:
-    """Check that silver is that of the first rows of the recording."""
+    """Check that silver equals the silver of the first rows of the recording."""
     made, wanted = silver(out), expected(ROWS[:rows])
     assert sum(made["polls"].values()) == rows
     assert {name: made[name] for name in STATE} == {name: wanted[name] for name in STATE}

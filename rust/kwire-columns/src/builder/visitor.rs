@@ -1,7 +1,7 @@
 //! The visitor that fills columns.
 //!
 //! `target` is the column of the next value. The decoder calls `enter` before every field that is not part of a run, so
-//! the target is always that of the current field.
+//! the target always belongs to the current field.
 
 use kwire::decode::{Matcher, Text, UniformLayout, Visitor};
 use kwire::plan::{Literal, Primitive, Struct};

@@ -249,7 +249,7 @@ impl Compressor {
     }
 }
 
-/// Make room for at least `wanted` more bytes, and at most so many that `out` can hold `allowed` and one more.
+/// Reserve at least `wanted` more bytes, never beyond `allowed + 1` in total (one more detects an overrun).
 fn grow(out: &mut Vec<u8>, wanted: usize, allowed: usize) -> Result<(), Failure> {
     let room = allowed.saturating_add(1).saturating_sub(out.len());
     Ok(out.try_reserve(wanted.max(out.len()).max(1 << 10).min(room))?)

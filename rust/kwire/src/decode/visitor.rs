@@ -95,7 +95,7 @@ pub trait Visitor<'a> {
     /// Finish a struct.
     fn end_struct(&mut self, body: Self::Struct, plan: &'a Struct) -> Result<Self::Value, Self::Error>;
 
-    /// With `RUNS`: take a run of fixed-size fields, the first of which is at `position`, from their bytes.
+    /// With `RUNS`: take a run of fixed-size fields from their bytes; the first field is at `position`.
     #[inline(always)]
     fn run(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
     /// With `RUNS`: take an int32 array that is not nullable from the bytes of its elements.

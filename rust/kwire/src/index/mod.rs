@@ -217,7 +217,7 @@ fn index_array<'a>(
         reader.skip(size);
         return Ok(Some(Elements::Fixed(start, element.smallest, count)));
     }
-    // At most one word for each element, of which the input has at least one byte.
+    // At most one word for each element, and each element has at least one byte of input.
     let mut starts = Vec::new();
     if starts.try_reserve_exact(count + 1).is_err() {
         return Err(Stop::at(DecodeKind::OutOfMemory, start));
