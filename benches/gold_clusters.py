@@ -3,8 +3,8 @@
     python -m benches.gold_clusters [--quick]
 
 Stores with different numbers of clusters are built hour by hour, in turns in one session. A line through the CPU times
-of their builds gives the cost of a build, which all clusters share, and the cost of each cluster. One build of a day keeps
-the state of all partitions and has a line of its own.
+of their builds gives the cost of a build, which all clusters share, and the cost of each cluster. One build of a day
+keeps the state of all partitions and has a line of its own.
 
     a day of N clusters = 23 x (build + N x cluster) + (first build + N x cluster in the first build)
 
