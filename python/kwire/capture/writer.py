@@ -1,5 +1,17 @@
 """The writer of a capture.
 
+States of a segment:
+
+| state | file | event | next |
+|---|---|---|---|
+| open | tail, the last of `_open` | the first append after its age, its size, or its day | finished |
+| finished | complete tail, handed to the `BackgroundFlusher` | it is rolled (`segment_roll`) | closed |
+| closed | Parquet file, which never changes | retention or upload deletes it | - |
+| left open | tail of a writer that died | the next writer rolls it up to the first torn batch (`_recover`) | closed |
+
+An append sets a savepoint, writes, and drops the savepoint: from then on its rows are in the capture. An append that is
+interrupted leaves its savepoint, and `_clean_up`, in this append or the next one, returns to it.
+
 - An append either stores its rows or raises and leaves file, memory, and row number unchanged, whatever interrupts it.
 - Syncing and rolling are done by the `BackgroundFlusher`, so that appends continue meanwhile.
 - Memory is bounded by one response per polled request, and one row group while a segment is rolled.
@@ -34,8 +46,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("kwire.capture")
 
 ROLL_SECONDS = 600.0
+"""Default age of a segment in seconds. Chosen: readers of closed segments are at most ten minutes behind."""
+
 ROLL_BYTES = 64 << 20
+"""Default size of a tail in bytes. Chosen: a restart reads the last segment."""
+
 SYNC_SECONDS = 1.0
+"""Default maximum of seconds from an append to its sync."""
 
 
 class _OpenSegment(NamedTuple):
@@ -165,7 +182,7 @@ class Capture:
         with self._append_lock:
             if self._closed:
                 raise ValueError(f"the capture {self.folder} is closed")
-            self._settle()
+            self._clean_up()
             if (failure := self._flusher.take_failure()) is not None:
                 raise failure
             if not rows:
@@ -177,12 +194,12 @@ class Capture:
                 self._savepoint = None  # from here on the rows are in the capture
             except OSError as error:
                 path = self._open[-1].tail.path if self._open else self.folder
-                self._settle()
+                self._clean_up()
                 raise CaptureWriteError(path, len(rows), str(error)) from error
             except BaseException:  # including exceptions raised by signal handlers
-                self._settle()
+                self._clean_up()
                 raise
-            self._settle()
+            self._clean_up()
             return stored
 
     def _store(self, rows: list[tuple[Row, Message | None]]) -> list[Row]:
@@ -227,7 +244,7 @@ class Capture:
             tail.append(to_batch([row]), carried=True)
         sync_directory(self.folder)
 
-    def _settle(self) -> None:
+    def _clean_up(self) -> None:
         """Undo an append that did not complete, and hand finished tails to the flusher.
 
         If this is interrupted itself, the next append does the rest.
@@ -257,7 +274,7 @@ class Capture:
         with self._append_lock:
             if self._closed:
                 return
-            self._settle()
+            self._clean_up()
             self._closed = True
             for open_segment in self._open:
                 self._flusher.finish(open_segment.tail)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors.exceptions.captured import SparkRuntimeException
 
-from kwire.spark import pipeline as pipeline_module
 from kwire.spark.gold import incidents
 from kwire.spark.gold.view import GoldBuild
 from kwire.spark.pipeline import Pipeline
@@ -44,8 +43,7 @@ def test_small_build_runs_few_tasks_in_default_session(
 ) -> None:
     seen: list[str | None] = []
     monkeypatch.setattr(
-        pipeline_module,
-        "build",
+        "kwire.spark.pipeline.build",
         lambda session, *_, **__: seen.append(session.conf.get("spark.sql.shuffle.partitions")),
     )
     pipeline = Pipeline(spark, str(tmp_path / "out"))

@@ -151,7 +151,12 @@ class GoldView:
 class GoldBuild(GoldView):
     """A build that continues a record.
 
-    `replace` and `keep_state` plan what is written, `write` writes it in one job, and `commit` makes it visible.
+    | call | effect |
+    |---|---|
+    | `replace`, `keep_state`, `keep_partition_states` | plans the new files of a table; nothing is computed |
+    | `write` | computes and writes all planned tables in one job; this build reads them from now on |
+    | `forget_states` | drops files of the state |
+    | `commit` | makes everything visible at once; without it, the files are garbage that `vacuum` deletes |
 
     Attributes:
         leaders: who leads each broker of `shared_clusters` in the current window (`pollers`); None counts all rows.
