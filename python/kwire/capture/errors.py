@@ -23,7 +23,7 @@ class NotACapture(CaptureError, LookupError):
     """The folder does not exist or is not a capture.
 
     Attributes:
-        path: the folder or file, or the URI of a place.
+        path: the folder or file, or the URI of a location.
         reason: the reason, and what is there instead.
     """
 
@@ -54,20 +54,22 @@ class UnreadableCapture(CaptureError, ValueError):
 
 
 class UploadConflict(CaptureError, LookupError):
-    """Another capture was uploaded to a place.
+    """Another capture was uploaded to a location.
 
     Attributes:
-        place: the path or URI.
+        location: the path or URI.
         segment: the name of its segment with rows that the uploaded capture has too.
     """
 
-    def __init__(self, place: str, segment: str) -> None:
-        super().__init__(place, segment)
-        self.place = place
+    def __init__(self, location: str, segment: str) -> None:
+        super().__init__(location, segment)
+        self.location = location
         self.segment = segment
 
     def __str__(self) -> str:
-        return f"{self.place} has another capture: {self.segment} is not one of this capture; expected another place"
+        return (
+            f"{self.location} has another capture: {self.segment} is not one of this capture; expected another location"
+        )
 
 
 class CaptureInUse(CaptureError, FolderInUse):

@@ -64,7 +64,7 @@ def read(
     segments, rows of different brokers may be out of order by the time that appending them took.
 
     Args:
-        folder: the capture: a path, or the URI of a place in an object store or HDFS.
+        folder: the capture: a path, or the URI of a folder in an object store or HDFS.
         since: return polls at or after this time. The last full response to each request before it comes first, as a
             'carried' row.
         until: return polls before this time.

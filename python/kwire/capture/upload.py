@@ -29,51 +29,51 @@ UPLOAD_SECONDS = 60.0
 _PART = 8 << 20
 
 
-def upload(folder: str, place: str) -> int:
-    """Copy the closed segments of a capture that another place lacks, and return their number.
+def upload(folder: str, location: str) -> int:
+    """Copy the closed segments of a capture that another location lacks, and return their number.
 
     Args:
         folder: the capture on this machine.
-        place: a path or URI.
+        location: a path or URI.
 
     Raises:
         NotACapture: the folder does not exist.
-        UnsupportedLocation: the place has an unknown scheme.
-        UploadConflict: the place has another capture.
+        UnsupportedLocation: the location has an unknown scheme.
+        UploadConflict: the location has another capture.
     """
-    target = Location.parse(place)
+    target = Location.parse(location)
     files = target.files()
     uploaded: tuple[Segment, ...] = ()
     if target.is_path:
         Path(target.native).mkdir(parents=True, exist_ok=True)
     with suppress(NotACapture):  # the first upload
-        uploaded = segments(place)
+        uploaded = segments(location)
     uploaded_names = {segment.path.name for segment in uploaded}
     own = [segment for segment in segments(folder) if segment.is_closed]
     missing = [segment for segment in own if segment.path.name not in uploaded_names]
     names = {segment.path.name for segment in own}
     for segment in uploaded:
         if missing and segment.first_row >= missing[0].first_row and segment.path.name not in names:
-            raise UploadConflict(place, segment.path.name)
+            raise UploadConflict(location, segment.path.name)
     for segment in missing:
         _copy(segment.path, files, target)
     return len(missing)
 
 
-def continue_uploaded(folder: str, place: str) -> None:
+def continue_uploaded(folder: str, location: str) -> None:
     """Continue a capture that another machine has uploaded: copy its newest segment if the folder has none.
 
     Args:
         folder: the folder of the capture; it need not exist.
-        place: a path or URI, which may have no capture yet.
+        location: a path or URI, which may have no capture yet.
     """
     with suppress(NotACapture):
         if segments(folder):
             return
     with suppress(NotACapture):
-        newest = segments(place)[-1]
+        newest = segments(location)[-1]
         path = Path(folder) / newest.path.parent.name / newest.path.name
-        uploaded = Location.parse(place).child(f"{path.parent.name}/{path.name}")
+        uploaded = Location.parse(location).child(f"{path.parent.name}/{path.name}")
         partial = path.with_name(f"_{path.name}{PARTIAL_SUFFIX}")
         path.parent.mkdir(parents=True, exist_ok=True)
         with uploaded.open() as source, partial.open("wb") as copy:
@@ -103,23 +103,23 @@ def _copy(path: Path, files: FileSystem, target: Location) -> None:
 class PeriodicUpload:
     """Uploads a capture from a thread while the block runs, and once more at its end.
 
-    A capture that is not on this machine continues what the place has. An upload that fails is logged and repeated. The
+    A capture that is not on this machine continues what the location has. A failed upload is logged and repeated. The
     last one raises its error.
 
     Args:
         folder: the capture, which need not exist yet.
-        place: a path or URI.
-        every: seconds between uploads; without newly closed segments, the place is not asked.
+        location: a path or URI.
+        every: seconds between uploads; without newly closed segments, the location is not asked.
         is_staging: True to delete uploaded segments from the folder.
 
     Raises:
-        UnsupportedLocation: the place has an unknown scheme.
+        UnsupportedLocation: the location has an unknown scheme.
     """
 
-    def __init__(self, folder: str, place: str, every: float = UPLOAD_SECONDS, *, is_staging: bool = False) -> None:
-        Location.parse(place)
+    def __init__(self, folder: str, location: str, every: float = UPLOAD_SECONDS, *, is_staging: bool = False) -> None:
+        Location.parse(location)
         self._folder = folder
-        self._place = place
+        self._location = location
         self._every = every
         self._is_staging = is_staging
         self._closed: list[str] | None = None
@@ -128,7 +128,7 @@ class PeriodicUpload:
         self._thread = threading.Thread(target=self._run, name="kwire-upload", daemon=True)
 
     def __enter__(self) -> Self:
-        continue_uploaded(self._folder, self._place)
+        continue_uploaded(self._folder, self._location)
         self._thread.start()
         return self
 
@@ -141,7 +141,7 @@ class PeriodicUpload:
         """Raise the error that ended the uploads, if any.
 
         Raises:
-            UploadConflict: the place has another capture.
+            UploadConflict: the location has another capture.
         """
         if self._failure is not None:
             raise self._failure
@@ -153,7 +153,7 @@ class PeriodicUpload:
 
     def _upload_new(self) -> None:
         if self._closed_segments() != self._closed:
-            upload(self._folder, self._place)
+            upload(self._folder, self._location)
             if self._is_staging:
                 remove_uploaded(self._folder)
             self._closed = self._closed_segments()
@@ -166,7 +166,7 @@ class PeriodicUpload:
             try:
                 self._upload_new()
             except (NotACapture, OSError) as error:
-                log.warning("uploading %s to %s is repeated: %s", self._folder, self._place, error)
+                log.warning("uploading %s to %s is repeated: %s", self._folder, self._location, error)
             except UploadConflict as conflict:
                 log.error("uploading %s has ended: %s", self._folder, conflict)
                 self._failure = conflict

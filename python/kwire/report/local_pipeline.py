@@ -46,16 +46,16 @@ def build_gold(source: Path | str, out: Path) -> Pipeline:
     Raises:
         JavaNotFound: Spark cannot start.
     """
-    place = Location.parse(source, any_name=True)
+    location = Location.parse(source, any_name=True)
     with local_spark(out / "_spark") as spark:
         from kwire.spark import Pipeline
 
         pipeline = Pipeline(spark, str(out))
-        if place.kind() == "file":
-            with _local_copy(place) as path:
+        if location.kind() == "file":
+            with _local_copy(location) as path:
                 pipeline.ingest(_read_frames(spark, path))
         else:
-            pipeline.ingest_capture(place.native)
+            pipeline.ingest_capture(location.native)
         pipeline.gold()
         return pipeline
 

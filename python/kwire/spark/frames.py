@@ -133,10 +133,10 @@ PIECE_BYTES = 4 << 20
 def _pieces(frames: pa.Array) -> Iterator[tuple[int, int]]:
     sizes = pc.fill_null(pc.binary_length(frames), 0).to_pylist()
     start = piece_size = 0
-    for place, size in enumerate(sizes):
+    for position, size in enumerate(sizes):
         if piece_size and piece_size + size > PIECE_BYTES:
-            yield start, place
-            start, piece_size = place, 0
+            yield start, position
+            start, piece_size = position, 0
         piece_size += size
     yield start, len(sizes)
 

@@ -29,15 +29,15 @@ _AS_GIVEN = frozenset({"hdfs", "abfs", "abfss", "gs"})
 
 
 class UnsupportedLocation(KwireError, ValueError):
-    """kwire cannot keep tables or captures at `place`."""
+    """kwire cannot keep tables or captures at `location`."""
 
-    def __init__(self, place: str, reason: str) -> None:
-        super().__init__(place, reason)
-        self.place = place
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(location, reason)
+        self.location = location
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+        return f"{self.location}: {self.reason}"
 
 
 def not_visible(folder: str) -> UnsupportedLocation:
@@ -64,17 +64,17 @@ class Location:
     native: str
 
     @classmethod
-    def parse(cls, place: object, *, any_name: bool = False) -> Location:
+    def parse(cls, location: object, *, any_name: bool = False) -> Location:
         """Resolve a path or URI.
 
         Args:
-            place: the path or URI.
+            location: the path or URI.
             any_name: accept names that delta-rs cannot open, for folders without tables.
 
         Raises:
             UnsupportedLocation: the scheme is not supported, or the path contains escapes such as %20.
         """
-        given = str(place)
+        given = str(location)
         match = _SCHEME.fullmatch(given)
         scheme = match[1].lower() if match else "file"
         rest = given if match is None else match[2]
@@ -105,7 +105,7 @@ class Location:
         return Location(f"{self.given.rstrip('/')}/{name}", f"{self.spark}/{name}", f"{self.native}/{name}")
 
     def kind(self) -> Literal["folder", "file"] | None:
-        """Return what is at the place; None if nothing is. A folder of an object store exists with its files."""
+        """Return the kind of the location; None if nothing exists. Folders of object stores exist with their files."""
         if self.is_path:
             path = Path(self.native)
             return "folder" if path.is_dir() else "file" if path.exists() else None

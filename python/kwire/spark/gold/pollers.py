@@ -329,9 +329,9 @@ def _count_of(table: str) -> Callable[[pa.Table, pa.Table], pa.Table]:
             positions.append(position)
             reports.append(Report(poller_id, at, key if key_names is not None else None))
         counting = sorted(
-            (positions[place], at)
+            (positions[index], at)
             for api_key, (positions, reports) in by_request.items()
-            for place, at in counting_reports(reports, by_api_key.get(api_key, []))
+            for index, at in counting_reports(reports, by_api_key.get(api_key, []))
         )
         taken = rows.take(pa.array([position for position, _ in counting], pa.int64()))
         at_column = pa.array([at for _, at in counting], pa.int64())

@@ -175,8 +175,8 @@ class _Files:
         reporters: dict[str, _ReporterIngest] = {}
         number = first
         listed = segments(folder)
-        for place, segment in enumerate(listed):
-            if place + 1 < len(listed) and listed[place + 1].first_row <= first:
+        for position, segment in enumerate(listed):
+            if position + 1 < len(listed) and listed[position + 1].first_row <= first:
                 continue
             number = segment.first_row
             rows = []
@@ -249,9 +249,9 @@ class _Files:
         rows = builder.state()
         if not rows:
             return ""
-        place = f"{STATE}/{uuid4().hex}.parquet"
-        self._output.write_rows(place, rows)
-        return place
+        path = f"{STATE}/{uuid4().hex}.parquet"
+        self._output.write_rows(path, rows)
+        return path
 
     def read_state(self, path: str) -> list[Row]:
         """Read a state."""

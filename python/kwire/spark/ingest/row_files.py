@@ -60,10 +60,10 @@ class SilverFiles:
         rows = self._waiting[table]
         if not rows:
             return
-        place = self._times[table]
+        time_index = self._times[table]
         by_day: dict[int, list[tuple[Any, ...]]] = {}
         for row in rows:
-            by_day.setdefault(row[place] // _DAY, []).append(row)
+            by_day.setdefault(row[time_index] // _DAY, []).append(row)
         declared = SILVER_SCHEMAS[table]
         for day, some in by_day.items():
             date = date_of(day * _DAY)

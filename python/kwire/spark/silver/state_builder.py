@@ -196,8 +196,10 @@ class StateBuilder:
             return row
         row = row._replace(cluster_id=self._cluster(row, None))
         kind, offset, path = error
-        place = offset or 0
-        self._add_bad_frame(row, kind, offset, path, payload[max(place - CONTEXT_BYTES, 0) : place + CONTEXT_BYTES])
+        position = offset or 0
+        self._add_bad_frame(
+            row, kind, offset, path, payload[max(position - CONTEXT_BYTES, 0) : position + CONTEXT_BYTES]
+        )
         return row
 
     # Responses
@@ -288,9 +290,9 @@ class StateBuilder:
 
     def _is_effective(self, row: Row, message: Message) -> bool:
         """Return whether the broker's state is this very message already."""
-        place = (*reporter_of(row), row.api_key if row.api_key != DESCRIBE_CONFIGS else row.request_key)
-        effective = self._effective_configs.get(place)
-        self._effective_configs[place] = message
+        config_key = (*reporter_of(row), row.api_key if row.api_key != DESCRIBE_CONFIGS else row.request_key)
+        effective = self._effective_configs.get(config_key)
+        self._effective_configs[config_key] = message
         return effective is message
 
     def _apply_to_state(self, state: BrokerState, at: int, row: Row, message: Any) -> int | None:

@@ -176,8 +176,8 @@ def plan_partitions(
     """
     partitions: list[CapturePartition] = []
     listed = segments(folder)
-    for place, segment in enumerate(listed):
-        end = listed[place + 1].first_row if place + 1 < len(listed) else UNBOUNDED
+    for position, segment in enumerate(listed):
+        end = listed[position + 1].first_row if position + 1 < len(listed) else UNBOUNDED
         if segment.first_row < stop and end > start and selection.includes(segment):
             first = not partitions and begins
             partitions.append(
@@ -245,12 +245,12 @@ def _update_effective(effective: dict[RequestKey, pa.RecordBatch], rows: pa.Reco
     """Add the full responses among the rows as carried ones; they replace older responses to the same request."""
     names = ("cluster_id", "broker_id", "endpoint", "api_key", "api_version", "poller_id", "request")
     keys = map(request_key, *(rows.column(name).to_pylist() for name in names))
-    place_of_kind = SCHEMA.get_field_index("kind")
-    field = SCHEMA.field(place_of_kind)
-    for place, (key, kind) in enumerate(zip(keys, rows.column(place_of_kind).to_pylist(), strict=True)):
+    kind_index = SCHEMA.get_field_index("kind")
+    field = SCHEMA.field(kind_index)
+    for position, (key, kind) in enumerate(zip(keys, rows.column(kind_index).to_pylist(), strict=True)):
         if kind in ("full", "carried"):
             carried = pa.array(["carried"], field.type)
-            effective[key] = rows.slice(place, 1).set_column(place_of_kind, field, carried)
+            effective[key] = rows.slice(position, 1).set_column(kind_index, field, carried)
 
 
 def count_carried(batch: pa.RecordBatch) -> int:

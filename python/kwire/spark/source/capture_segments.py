@@ -27,7 +27,7 @@ REPORTER_COLUMNS = ["cluster_id", "broker_id", "endpoint", "poller_id"]
 
 
 def capture_location(folder: object) -> str:
-    """Return the one spelling under which the log keeps the place of a capture: an absolute path, or a URI.
+    """Return the one spelling of the location of a capture: an absolute path, or a URI.
 
     Raises:
         UnsupportedLocation: the scheme is not supported.

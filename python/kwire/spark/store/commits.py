@@ -142,9 +142,9 @@ class Store:
             raise ValueError(
                 f"{self.out} has no commit {number}" if at is None else f"{self.out} has no commit at {at}"
             )
-        for place, row in enumerate(rows):
+        for position, row in enumerate(rows):
             versions = dict(row["versions"])
-            before = dict(rows[place + 1]["versions"]) if place + 1 < len(rows) else {}
+            before = dict(rows[position + 1]["versions"]) if position + 1 < len(rows) else {}
             snapshot = Snapshot(self.location, row["number"], versions, row["committed_at"])
             if snapshot.is_applied([name for name in versions if versions[name] != before.get(name)]):
                 return snapshot

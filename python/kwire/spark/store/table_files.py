@@ -123,8 +123,8 @@ class PartitionWriter(NamedTuple):
                 for name, value in key.items():
                     own = own.filter(pc.equal(own[name], value)) if len(keys) > 1 else own
                 partition = {name: str(value) for name, value in key.items()}
-                place = tuple(partition.values())
-                if place not in files:
-                    files[place] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
-                files[place].write(own.select(self.schema.names).cast(self.schema))
+                key_values = tuple(partition.values())
+                if key_values not in files:
+                    files[key_values] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
+                files[key_values].write(own.select(self.schema.names).cast(self.schema))
         yield manifest([file.close() for file in files.values()])

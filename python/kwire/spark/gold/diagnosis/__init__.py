@@ -28,7 +28,7 @@ __all__ = ["Incident", "IncidentKind", "PollFailure", "Sign", "Signal", "SignalK
 
 _SHORTEST_SETTLE = 3_000_000
 
-_ORDER = {kind: place for place, kind in enumerate(SignalKind)}
+_ORDER = {kind: position for position, kind in enumerate(SignalKind)}
 
 
 def diagnose(unordered: Iterable[Signal]) -> list[Incident]:

@@ -84,7 +84,7 @@ class PartitionCount:
         return len(self._hashes) + self._others
 
 
-_ORDER = {sign: place for place, sign in enumerate(Sign)}
+_ORDER = {sign: position for position, sign in enumerate(Sign)}
 
 
 @dataclass(slots=True)
