@@ -7,11 +7,12 @@ Hypothesis repeats the same examples on every run, so that a red test is red for
 ``pytest --hypothesis-profile=exhaustive``.
 
 Several processes share the work (``make test``), a file at a time, the slowest first: at the end they would keep one
-process busy and leave the others with nothing to do.
+process busy and leave the others with nothing to do. Spark computes and clusters mostly wait, so their files alternate.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
-SLOWEST_FIRST = ("tests/spark", "tests/cluster", "tests/report")
+SLOWEST = ("tests/spark/", "tests/cluster/")
 
 settings.register_profile(
     "quick",
@@ -46,7 +47,18 @@ settings.load_profile("quick")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(SLOWEST_FIRST))
+    """Run the files of `SLOWEST` first, one of each folder in turn."""
+    turns: dict[str, float] = {}
+    counts: Counter[str] = Counter()
+    for file in dict.fromkeys(map(_file, items)):
+        folder = next((folder for folder in SLOWEST if file.startswith(folder)), None)
+        turns[file] = counts[folder] if folder is not None else float("inf")
+        counts[folder or ""] += 1
+    items.sort(key=lambda item: turns[_file(item)])
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples.demo.__main__ import PARTS
+from scripts.demo import SPARK, WITH_SPARK, WITHOUT_SPARK, requirements
 
 pytestmark = pytest.mark.programs
 
@@ -118,3 +119,9 @@ async def test_demo_prints_its_results_and_cleans_up(parts: tuple[str, ...], tmp
 
 def test_every_part_of_the_demo_is_tested() -> None:
     assert sorted(part for parts in RUNS for part in parts) == sorted(EXPECTED_OUTPUT) == sorted(PARTS)
+
+
+def test_installation_shows_every_part_and_installs_all_that_an_extra_needs() -> None:
+    assert sorted([*WITHOUT_SPARK, *WITH_SPARK]) == sorted(PARTS)
+    names = {re.split(r"[<>=;]", requirement)[0] for requirement in requirements(*SPARK)}
+    assert {"deltalake", "jinja2", "kazoo", "pandas", "plotly", "pyarrow", "pyspark", "structlog"} <= names

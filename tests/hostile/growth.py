@@ -1,8 +1,8 @@
-"""Growth of time with the input: `python -m tests.hostile.growth` prints the factors for twice the input as JSON.
+"""Growth of work with the input: `python -m tests.hostile.growth` prints the factors for twice the input as JSON.
 
-Time is the CPU time of the thread, the minimum of several rounds with alternating sizes. Rounds are added while the
-machine is too busy for a result. `measured` runs it with an allocator that keeps freed memory: memory from the kernel
-costs more than decoding, and is needed only for some sizes.
+Work is the number of executed instructions, which Valgrind counts: unlike time, it depends neither on the load of the
+machine nor on its caches. `callgrind` writes its count whenever the program calls `getppid`, so the program calls it
+before and after each workload, and every second file has the instructions of a workload.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from functools import cache, partial
-from time import thread_time_ns
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kwire
@@ -25,64 +27,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Work = Callable[[int], Callable[[], object]]
-    """Prepares an input of a size and returns the function to time, which includes freeing its result."""
+    """Prepares an input of a size and returns the function to measure, which includes freeing its result."""
 
-MOST = 2.2
-"""A factor of time for twice the input at which no more rounds are needed. A single run of linear work exceeds it."""
-SIZE = 1 << 17
-DOUBLINGS = 3
-FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
-
-KEEPS_MEMORY = {
-    "PYTHONMALLOC": "malloc",
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TOP_PAD_": str(1 << 28),
-}
+SIZE = 1 << 14
+"""Bytes of the smaller input; its linear work is a hundred times that of a call, and Valgrind needs little time."""
+DOUBLINGS = 2
+DISTINCT = 1 << 16
+"""Bytes of structs that differ, more than the caches of the decoder have room for."""
 
 
 @cache
 def measured() -> dict[str, float]:
-    """Return the factor of every workload."""
-    command = [sys.executable, "-m", "tests.hostile.growth"]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | KEEPS_MEMORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    factors: dict[str, float] = json.loads(done.stdout)
-    return factors
+    """Return the factor of every workload: the growth of its instructions when the input doubles."""
+    with tempfile.TemporaryDirectory() as folder:
+        valgrind = ("valgrind", "--quiet", "--tool=callgrind", "--dump-before=getppid")
+        program = (sys.executable, "-m", "tests.hostile.growth", "run")
+        done = subprocess.run(
+            [*valgrind, f"--callgrind-out-file={folder}/counts", *program],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "malloc"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        counts = [instructions(Path(folder) / f"counts.{number}") for number in range(2, 4 * len(WORKS) + 1, 2)]
+        assert not (Path(folder) / f"counts.{4 * len(WORKS) + 2}").exists()
+    pairs = zip(counts[::2], counts[1::2], strict=True)
+    return {name: (large / small) ** (1 / DOUBLINGS) for name, (small, large) in zip(WORKS, pairs, strict=True)}
 
 
-def growth(work: Work) -> float:
-    """Return the average factor of time for twice the input.
-
-    If only the smaller input and its result fit into a cache, other sizes are compared: superlinear growth shows at all
-    sizes.
-    """
-    factor = float("inf")
-    for smallest in (SIZE, SIZE >> DOUBLINGS, SIZE << 1):
-        factor = min(factor, growth_from(smallest, work))
-        if factor <= MOST:
-            break
-    return factor
-
-
-def growth_from(smallest: int, work: Work) -> float:
-    """Return the factor for inputs of at least that size."""
-    small, large = work(smallest), work(smallest << DOUBLINGS)
-    least_small = least_large = float("inf")
-    factor = float("inf")
-    for rounds in range(1, MOST_ROUNDS + 1):
-        least_small = min(least_small, time_of(small))
-        least_large = min(least_large, time_of(large))
-        factor = (least_large / least_small) ** (1 / DOUBLINGS)
-        if rounds >= FEWEST_ROUNDS and factor <= MOST:
-            break
-    return factor
-
-
-def time_of(call: Callable[[], object]) -> int:
-    before = thread_time_ns()
-    call()
-    return thread_time_ns() - before
+def instructions(counts: Path) -> int:
+    """Return the number of instructions in a file of callgrind."""
+    total = re.search(r"^totals: (\d+)", counts.read_text(errors="replace"), flags=re.MULTILINE)
+    assert total is not None, counts
+    return int(total[1])
 
 
 # Workloads
@@ -134,8 +113,8 @@ def taking_tags_apart(size: int) -> Callable[[], object]:
 
 def structs_that_nearly_repeat(size: int) -> bytes:
     """The structs repeat after all caches have evicted them."""
-    once = distinct_structs(SIZE // 2)[4:]
-    count = size // len(once)
+    once = distinct_structs(DISTINCT)[4:]
+    count = 2 * size // SIZE
     return (count * len(once) // 3).to_bytes(4, "big") + once * count
 
 
@@ -161,6 +140,9 @@ PLANS: dict[str, Callable[[int], str]] = {
     "an invalid number": lambda size: "Long v0 {-a=" + "1" * size + "}",
 }
 
+QUADRATIC = "quadratic"
+"""A workload that must be found to be quadratic."""
+
 WORKS: dict[str, Work] = {
     **{
         f"{do.__name__} {case.name}": partial(do, case)
@@ -169,12 +151,27 @@ WORKS: dict[str, Work] = {
     },
     **{f"parsing {name}": partial(parsing, text) for name, text in PLANS.items()},
     "taking unknown tags apart": taking_tags_apart,
+    QUADRATIC: lambda size: lambda: sum(range((size >> 7) ** 2)),
 }
 
 
-def main() -> None:
+def run() -> None:
+    """Run each workload with the smaller and the larger input, between calls of `getppid`."""
     gc.disable()  # its passes visit all objects of the process
-    json.dump({name: growth(work) for name, work in WORKS.items()}, sys.stdout)
+    for work in WORKS.values():
+        work(SIZE >> 4)()  # the first use of a class prepares its plan, whatever the input
+        for size in (SIZE, SIZE << DOUBLINGS):
+            call = work(size)
+            os.getppid()
+            call()
+            os.getppid()
+
+
+def main() -> None:
+    if sys.argv[1:] == ["run"]:
+        run()
+    else:
+        json.dump(measured(), sys.stdout, indent=2)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,24 @@
-"""Time does not grow with the square of the input, whatever its content."""
+"""Work does not grow with the square of the input, whatever its content."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.for_rows import for_rows
-from tests.hostile.growth import WORKS, growth, measured
+from tests.hostile.growth import QUADRATIC, WORKS, measured
 
-MAX_FACTOR = 3.0
-"""Factor of time for twice the input, the mean of three doublings. Linear work has 2, and up to 2.6 was measured where
-inputs outgrow a cache; quadratic work has 4. A busy machine would have to slow all of 40 rounds down by 50 %."""
+pytestmark = pytest.mark.programs
+
+MAX_FACTOR = 2.5
+"""Factor of instructions for twice the input: up to 2.17 was measured for linear work, and quadratic work has 4."""
 
 
-@for_rows("work", WORKS)
-def test_time_is_linear_in_the_input(work: str) -> None:
+@pytest.mark.timeout(1_800)  # Valgrind executes instructions a hundred times slower
+@for_rows("work", [work for work in WORKS if work != QUADRATIC])
+def test_work_is_linear_in_the_input(work: str) -> None:
     assert measured()[work] <= MAX_FACTOR
 
 
-def test_quadratic_time_is_detected() -> None:
-    assert growth(lambda size: lambda: sum(range((size >> 10) ** 2))) > 3
+@pytest.mark.timeout(1_800)
+def test_quadratic_work_is_detected() -> None:
+    assert measured()[QUADRATIC] > 3.5

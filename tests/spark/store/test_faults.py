@@ -25,6 +25,7 @@ from kwire.spark.store.commits import Store, layouts
 from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import INGESTS, Change, DataFile, Layout, Record
 from kwire.spark.store.table_files import Output, TableFile
+from tests.cluster.repetitions import SOAK
 from tests.faulty_storage import Fault, FaultyStorage, faulty_storage
 from tests.object_storage import BUCKET
 
@@ -35,7 +36,7 @@ POLLS, GOLD = "silver/polls", "gold/incidents"
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 PARTITION = {"date": f"{DAY:%Y-%m-%d}"}
 SCHEMA = SILVER_SCHEMAS["polls"].arrow
-HISTORIES = 20
+HISTORIES = SOAK or 8
 READS = {"GET", "HEAD"}
 FAULTS_PER_REQUEST = 0.05
 
