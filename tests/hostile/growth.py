@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     """Prepares an input of a size and returns the function to measure, which includes freeing its result."""
 
 SIZE = 1 << 14
-"""Bytes of the smaller input; its linear work is a hundred times that of a call, and Valgrind needs little time."""
+"""Bytes of the smaller input: a hundred times the work of a call without input, and seconds of Valgrind for all."""
 DOUBLINGS = 2
 DISTINCT = 1 << 16
 """Bytes of structs that differ, more than the caches of the decoder have room for."""

@@ -9,8 +9,8 @@ from tests.hostile.growth import QUADRATIC, WORKS, measured
 
 pytestmark = pytest.mark.programs
 
-MAX_FACTOR = 2.5
-"""Factor of instructions for twice the input: up to 2.17 was measured for linear work, and quadratic work has 4."""
+MAX_FACTOR = 3.0
+"""Factor of instructions for twice the input: 2.24 at most was measured for linear work, and quadratic work has 4."""
 
 
 @pytest.mark.timeout(1_800)  # Valgrind executes instructions a hundred times slower
