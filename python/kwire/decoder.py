@@ -188,16 +188,6 @@ def _differing(by_bytes: ArrayChanges | None, before: tuple[Struct, ...], after:
     return by_bytes._replace(changed=tuple([pair for pair in by_bytes.changed if pair[0] != pair[1]]))
 
 
-def by_key(elements: Iterable[Struct]) -> dict[object, Any]:
-    """Return elements by the key of their class; without a key or with a duplicate key, by position."""
-    keyed: dict[object, Any] = {}
-    for position, element in enumerate(elements):
-        names = key(type(element))
-        value = tuple(getattr(element, name) for name in names) if names else position
-        keyed[(value, position) if value in keyed else value] = element
-    return keyed
-
-
 def _key_of(element: Struct) -> tuple[Any, ...]:
     return tuple([getattr(element, name) for name in key(type(element))])
 

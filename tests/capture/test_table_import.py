@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.capture import SCHEMA, Capture, Row, RowKind, UnreadableCapture, from_table, replay
-from kwire.capture.equivalence import decode_row, is_equivalent
+from kwire.capture.equivalence import decode_row
 from kwire.capture.rows import to_rows
+from kwire.metadata.diff import is_equivalent
 from tests.capture.sample_rows import at, decoded, metadata, payload
 
 RECORDINGS = Path(__file__).parent.parent / "data" / "tapes"

@@ -11,7 +11,6 @@ lengths and the sums of the bytes are equal, which every reordering preserves.
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import attrgetter
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,14 +21,13 @@ from kwire import frame
 from kwire.capture.rows import RowKind
 from kwire.codec import encode
 from kwire.declare.introspect import describe, fields
-from kwire.declare.introspect import key as declared_key
-from kwire.declare.wire_types import ArrayType, StructType
 from kwire.errors import KwireError
 from kwire.messages import find
+from kwire.metadata.diff import is_equivalent
 
 if TYPE_CHECKING:
     from kwire.capture.rows import Row
-    from kwire.declare import Message, Struct
+    from kwire.declare import Message
 
 CORRELATION_ID_SIZE = 4
 """Bytes of the correlation id at the start of every payload."""
@@ -193,54 +191,3 @@ def _replace(message: Any, **changes: object) -> Message:
 
 def _has_controller_id(cls: type[Message], version: int) -> bool:
     return any(field.name == "controller_id" and field.in_version(version) for field in fields(cls))
-
-
-def is_equivalent(before: Message, after: Message) -> bool:
-    """Return whether two responses differ at most in their controller and in the order of keyed elements."""
-    if type(before) is not type(after):
-        return False
-    if hasattr(after, "controller_id"):
-        before = _replace(before, controller_id=after.controller_id)
-    return _same_fields(before, after)
-
-
-def _same_fields(before: Struct, after: Struct) -> bool:
-    if before.unknown_tags != after.unknown_tags:
-        return False
-    return all(
-        old == new or (key is not None and old is not None and new is not None and _same_elements(old, new, key))
-        for old, new, key in (
-            (getattr(before, name), getattr(after, name), key) for name, key in _fields_and_keys(type(after))
-        )
-    )
-
-
-def _same_elements(before: tuple[Struct, ...], after: tuple[Struct, ...], key: attrgetter[Any]) -> bool:
-    """Compare elements in any order. Arrays with duplicate keys are only equal in the same order."""
-    by_key = {key(element): element for element in before}
-    if not len(by_key) == len(before) == len(after):
-        return False
-    for element in after:
-        old = by_key.pop(key(element), None)
-        if old is None or not (old == element or _same_fields(old, element)):
-            return False
-    return True
-
-
-def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, attrgetter[Any] | None], ...]:
-    """Return the fields of a struct, each with the key of its elements if it is an array with a declared key."""
-    known = _FIELDS_AND_KEYS.get(cls)
-    if known is None:
-        known = _FIELDS_AND_KEYS[cls] = tuple(
-            (field.name, _key_of(field.type) if isinstance(field.type, ArrayType) else None) for field in fields(cls)
-        )
-    return known
-
-
-_FIELDS_AND_KEYS: dict[type[Struct], tuple[tuple[str, attrgetter[Any] | None], ...]] = {}
-
-
-def _key_of(array: ArrayType) -> attrgetter[Any] | None:
-    if isinstance(array.element, StructType) and (names := declared_key(array.element.struct)):
-        return attrgetter(*names)
-    return None

@@ -36,7 +36,7 @@ T = TypeVar("T")
 class BlockingPoller(Generic[M]):
     """Polls the brokers of a cluster; an iterator of polls while in a `with` block.
 
-    The iterator may be read in any thread and ends with the block. The arguments and the type parameter are those of
+    The iterator may be read in any thread and ends with the block. It has the arguments and the type parameter of
     `Poller`.
     """
 
@@ -143,7 +143,7 @@ class BlockingPoller(Generic[M]):
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """The ids of the polled brokers in ascending order, with those that do not respond."""
+        """The ids of the polled brokers in ascending order, including brokers that do not respond."""
 
         async def ids() -> tuple[int, ...]:
             return self._poller.broker_ids

@@ -45,7 +45,7 @@ UNKNOWN_BROKER = -1
 
 @dataclass(slots=True)
 class PollerContext:
-    """What the broker pollers of one poller share.
+    """The context that the broker pollers of one poller share.
 
     Attributes:
         deliver: takes every poll.
@@ -86,7 +86,7 @@ class BrokerPoller:
     Attributes:
         broker_id: the id of the broker.
         tracker: its Metadata responses.
-        responds: whether its last Metadata poll succeeded.
+        responds: True if its last Metadata poll succeeded.
     """
 
     def __init__(self, context: PollerContext, broker_id: int, endpoint: Endpoint, tracker: ResponseTracker) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["CaptureThread"]
 
 MAX_WAITING_BYTES = 256 << 20
-"""How many bytes of responses may wait to be written: some minutes of a large cluster. Polling then waits."""
+"""Maximum bytes of responses that wait to be written: some minutes of a large cluster. Polling then waits."""
 
 
 class CaptureThread:

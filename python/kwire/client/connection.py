@@ -70,7 +70,7 @@ class TimedResponse(NamedTuple, Generic[R]):
 
     Attributes:
         response: the response.
-        at: when it was complete, in UTC.
+        at: the time at which it was complete, in UTC.
         duration_us: microseconds since the request was sent.
     """
 
@@ -306,7 +306,7 @@ class Connection:
 
     @property
     def authentications(self) -> int:
-        """How often the client has authenticated: once, and again before each end of a limited session (KIP-368)."""
+        """Number of authentications: one, and again before each end of a limited session (KIP-368)."""
         return self._authentications
 
     def submit(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[TimedResponse[R]]:

@@ -20,7 +20,7 @@ SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionConfig:
-    """How to connect to the brokers of one cluster.
+    """The security of connections to the brokers of one cluster.
 
     `Connection.open`, `ConnectionPool`, `Poller`, `BlockingPoller`, and `AdminClient.open` take it as `config=`. The
     default is plaintext without authentication. A configuration is immutable, can be shared by any number of

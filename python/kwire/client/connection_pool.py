@@ -37,7 +37,7 @@ class PooledConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection exists and has not failed."""
+        """True while a connection exists and has not failed."""
         return self._connection is not None and self._connection.fault is None
 
     async def get(self) -> Connection:

@@ -69,7 +69,7 @@ class LoopThread:
 
         Raises:
             LoopThreadClosed: the loop has ended.
-            RuntimeError: this process was forked from that of the loop.
+            RuntimeError: this process was forked after the loop began.
         """
         try:
             self._check_process()  # before the lock: another thread might have had it at the fork
@@ -112,7 +112,7 @@ class LoopThread:
 
         Raises:
             LoopThreadClosed: the loop has ended.
-            RuntimeError: this process was forked from that of the loop.
+            RuntimeError: this process was forked after the loop began.
         """
         self._check_process()
         with self._lock:

@@ -28,15 +28,15 @@ class Poll(NamedTuple, Generic[M]):
         cluster_id: None until a response contains it.
         broker_id: the polled broker; -1 for a bootstrap server that no response lists as a broker.
         endpoint: `host:port` of the broker.
-        polled_at: when the response was complete or the poll failed, in UTC.
+        polled_at: the time at which the response was complete or the poll failed, in UTC.
         duration_us: microseconds since the request was sent; of a failed poll, since the connection attempt.
         message: the response; None with an error. What did not change since the last response is the same object.
-        events: what changed since the last plausible response of this broker.
-        changed: what changed since the last response, as `kwire.Decoder.changed` reports it.
+        events: changes since the last plausible response of this broker.
+        changed: changes since the last response, as `kwire.Decoder.changed` reports them.
         error: why the poll failed; None if it succeeded.
-        same: whether only orders and the controller id differ from the last response.
+        same: True if only orders and the controller id differ from the last response.
         payload: the bytes of the response from the correlation id on; also of one that cannot be decoded.
-        suspect: whether the response lists no topics or no brokers and is not confirmed yet. It has no events.
+        suspect: True if the response lists no topics or no brokers and is not confirmed yet. It has no events.
         dialect: `kafka` or `kip4`.
         api_key: the API key of the request.
         api_version: the version of the request; -1 if none was negotiated.

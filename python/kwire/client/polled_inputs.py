@@ -20,7 +20,7 @@ class PolledInput(NamedTuple):
     """A further input.
 
     Attributes:
-        doc: what is polled.
+        doc: a description of the input.
         create: creates the request, or the factory of requests.
         brokers: `all` polled brokers, or `one` that responds.
     """

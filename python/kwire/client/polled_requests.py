@@ -50,7 +50,7 @@ class PolledRequest(NamedTuple):
         request: a request, or a function that returns one.
         interval: seconds between two requests.
         brokers: `all` polled brokers, or `one` broker that responds.
-        separate_connection: whether it is sent over a connection of its own. A broker processes the requests of one
+        separate_connection: True to send it over a connection of its own. A broker processes the requests of one
             connection in order, so that otherwise a slow response delays Metadata.
     """
 

@@ -69,8 +69,8 @@ class Poller(Generic[M]):
         timeout: seconds to connect, and to wait for each response.
         longest_pause: the longest pause in seconds between two attempts to reach a broker.
         forget_after: seconds without a response after which a broker that no other broker lists is not polled anymore.
-        queue_size: how many polls wait to be read.
-        overflow: what happens when the queue is full: `wait` stops polling until there is room, `drop` drops the oldest
+        queue_size: maximum number of polls that wait to be read.
+        overflow: the reaction to a full queue: `wait` stops polling until there is room, `drop` drops the oldest
             poll. Dropped polls are still captured.
         client_id: the client id of all requests.
         cluster_id: the cluster id of polls, for clusters that do not report it.
@@ -193,7 +193,7 @@ class Poller(Generic[M]):
         """Poll without a reader, to fill the capture.
 
         Args:
-            seconds: how long to poll; None polls until it is cancelled.
+            seconds: time to poll; None polls until it is canceled.
         """
         limit = asyncio.timeout(seconds)
         try:
@@ -211,7 +211,7 @@ class Poller(Generic[M]):
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """The ids of the polled brokers in ascending order, with those that do not respond."""
+        """The ids of the polled brokers in ascending order, including brokers that do not respond."""
         return tuple(sorted(self._brokers))
 
     async def close(self) -> None:
@@ -324,13 +324,19 @@ class Poller(Generic[M]):
     # brokers="one"
 
     async def _poll_one(self) -> None:
-        """Poll one broker until it fails, then the next: first the listed brokers, then the bootstrap servers."""
+        """Poll one broker until it fails, then the next one, forever.
+
+        Candidates are the brokers that the last agreed response lists, and then the bootstrap servers, each part in
+        random order so that pollers spread over the cluster. Invariants: at most one broker is polled at a time;
+        all share one tracker, so that changes during a failover are events; and there is no pause before each
+        candidate has failed once in succession.
+        """
         context, bootstrap = self._context, self.options.bootstrap
         tracker = ResponseTracker()
         listed: dict[Endpoint, int] = {}
-        reported: Any = None
         failures = 0
         while True:
+            # An endpoint that is both a listed broker and a bootstrap server is tried once, with its id.
             candidates = dict.fromkeys(
                 [
                     *context.random.sample(list(listed), len(listed)),
@@ -339,29 +345,33 @@ class Poller(Generic[M]):
             )
             for endpoint in candidates:
                 broker = BrokerPoller(context, listed.get(endpoint, UNKNOWN_BROKER), endpoint, tracker)
-                self._brokers = {broker.broker_id: broker}
-                try:
-                    async with aclosing(broker.polls()) as polls:
-                        async for poll in polls:
-                            await self._deliver(poll)
-                            if poll.error is not None:
-                                failures += 1
-                                break
-                            failures = 0
-                            self._brokers = {broker.broker_id: broker}  # the response may have the id
-                            agreed = tracker.agreed
-                            if agreed is not None and agreed.brokers is not reported:
-                                reported = agreed.brokers
-                                listed = {Endpoint(each.host, each.port): each.node_id for each in reported}
-                finally:
-                    await broker.close()
+                responded = await self._poll_until_failure(broker)
+                if tracker.agreed is not None:
+                    listed = {Endpoint(each.host, each.port): each.node_id for each in tracker.agreed.brokers}
+                failures = 1 if responded else failures + 1
                 if failures >= len(candidates):
                     await asyncio.sleep(context.pause(failures - len(candidates) + 1))
+
+    async def _poll_until_failure(self, broker: BrokerPoller) -> bool:
+        """Poll a broker until a poll fails, and return whether any poll before succeeded."""
+        self._brokers = {broker.broker_id: broker}
+        responded = False
+        try:
+            async with aclosing(broker.polls()) as polls:
+                async for poll in polls:
+                    await self._deliver(poll)
+                    if poll.error is not None:
+                        break
+                    responded = True
+                    self._brokers = {broker.broker_id: broker}  # the first response has the id of a bootstrap server
+        finally:
+            await broker.close()
+        return responded
 
     # For all brokers
 
     def _sends_for_all(self, broker_id: int) -> bool:
-        """Return whether a broker has the lowest id of those that respond: it gets the requests for one broker."""
+        """Return whether a broker has the lowest id of all that respond: it gets the requests for one broker."""
         return broker_id == min((id for id, each in self._brokers.items() if each.responds), default=None)
 
     async def _deliver(self, poll: Poll[Any]) -> None:

@@ -27,7 +27,7 @@ DEBUGGING_REPLICA = -2
 
 
 class FetchedRecords(NamedTuple):
-    """What a broker has returned for a partition.
+    """The response of a broker for a partition.
 
     Attributes:
         records: record batches, which `kwire.records` decodes. The first may begin before the requested offset, and the
@@ -48,7 +48,7 @@ class RecordFetcher:
 
     Args:
         admin: a client of the cluster.
-        max_wait_ms: how long a broker waits for records; it must be below the timeout of the client.
+        max_wait_ms: milliseconds that a broker waits for records; they must be below the timeout of the client.
         partition_max_bytes: the most bytes of a partition, except for the first batch.
         max_bytes: the most bytes of a response.
         committed_only: end at the last stable offset, and report aborted transactions.

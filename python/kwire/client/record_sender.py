@@ -98,7 +98,7 @@ class RecordSender:
 
 
 def _is_passing(result: int | AdminError) -> bool:
-    """Return whether a result is an error that may not occur again."""
+    """Return whether a result is an error that a retry can cure."""
     if not isinstance(result, AdminError):
         return False
     code = ErrorCode.of(result.code)

@@ -46,7 +46,7 @@ class Relay:
 
     Args:
         target: the broker.
-        observe: returns the observer of a new connection, from the address of the client and that of the broker.
+        observe: returns the observer of a new connection, from the addresses of the client and of the broker.
     """
 
     def __init__(self, target: Endpoint, observe: Observe) -> None:

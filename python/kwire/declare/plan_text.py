@@ -69,7 +69,7 @@ class _Writer:
         return opening + " ".join(plain + tagged + absent) + closing
 
     def by_tag(self, cls: type[Struct], present: list[Field]) -> list[Field]:
-        """Return the tagged fields by ascending tag. Reject those that the version cannot have."""
+        """Return the tagged fields by ascending tag. Reject fields that the version cannot have."""
         tags: dict[int, Field] = {}
         for f in present:
             if f.tag is None:
@@ -92,7 +92,7 @@ class _Writer:
         return f"{f.name}#{f.tag}:{self.type(cls, f, f.type)}={self.tagged_default(f.default)}"
 
     def tagged_default(self, value: Any) -> str:
-        """Return a default. That of a struct has all its plain fields; the others are at their own defaults."""
+        """Return a default. The default of a struct has all its plain fields; the others are at their own defaults."""
         if not isinstance(value, Struct):
             return literal(value)
         plain = [f.name for f in fields(type(value)) if f.tag is None and f.in_version(self.version)]

@@ -1,4 +1,4 @@
-"""Sensitive fields of messages, and the paths of secrets in a message of which only some values are known."""
+"""Sensitive fields of messages, and the paths of secrets in a partly known message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def has_sensitive_fields(cls: type[Struct]) -> bool:
 
 
 def secret_paths(cls: type[Struct], values: Mapping[Path, object]) -> set[Path]:
-    """Return the paths of secrets in a message of which only some values are known.
+    """Return the paths of secrets in a partly known message.
 
     Args:
         cls: the class of the message.

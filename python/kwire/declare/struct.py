@@ -120,7 +120,7 @@ class StructMeta(type):
 
 
 def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Declared, ...]:
-    """Return the inherited fields, then those of the class body in order, which are removed from `namespace`."""
+    """Return the inherited fields, then the fields of the class body in order, which are removed from `namespace`."""
     declared: dict[str, Declared] = {}
     for base in bases:
         for inherited in getattr(base, "__kwire_fields__", ()):

@@ -2,15 +2,19 @@
 
 A change is a pair (before, after): `before` is None for an added element, `after` is None for a removed one. Elements
 that are the same object or equal are skipped, so the cost follows what changed. Orders differ between responses of one
-broker and have no meaning.
+broker and have no meaning, so that `is_same` and `is_equivalent` ignore them: the former knows what a decoder found to
+differ, the latter compares two messages.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from kwire.declare import Struct
-from kwire.decoder import by_key
+from kwire.declare.introspect import fields
+from kwire.declare.introspect import key as declared_key
+from kwire.declare.wire_types import ArrayType, NullableType, StructType
 from kwire.metadata.fields import (
     UNKNOWN_TOPIC,
     PartitionFields,
@@ -23,11 +27,14 @@ from kwire.metadata.fields import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from kwire.declare import Message, Struct
+    from kwire.declare.wire_types import WireType
     from kwire.decoder import Changes
 
 __all__ = [
     "Change",
     "array_changes",
+    "is_equivalent",
     "is_same",
     "keyed_changes",
     "partition_changes",
@@ -64,12 +71,12 @@ def array_changes(changes: Changes, name: str) -> Iterator[Change[Any]]:
 def topic_changes(
     known: Mapping[str, Any], topics: Iterable[Any], *, complete: bool
 ) -> tuple[Mapping[str, Any], list[Change[Any]]]:
-    """Compare the topics of a response with those that were known before.
+    """Compare the topics of a response with the topics that were known before.
 
     Args:
         known: topics by name.
         topics: the topics of the response. Topics without a name are skipped: they were requested by an unknown id.
-        complete: whether the request was for all topics, so that other topics do not exist. Otherwise topics that are
+        complete: True if the request was for all topics, so that other topics do not exist. Otherwise topics that are
             not in the response remain known, and topics with error 3 do not exist.
 
     Returns:
@@ -105,7 +112,7 @@ def partition_changes(
     Args:
         before: the topic before; None if it is new.
         after: the topic now.
-        recreated: whether these are two topics with the same name, so that no partition is the same as before.
+        recreated: True if these are two topics with the same name, so that no partition is the same as before.
     """
     fields = partition_fields_of(after)
     new = partitions_by_index(after)
@@ -144,14 +151,53 @@ def is_same(changes: Changes) -> bool:
     return True
 
 
-def _differ_in_order_only(before: Any, after: Any) -> bool:
-    """Return whether two structs differ in the order of keyed elements only, such as partitions."""
-    for declared in type(after).__kwire_fields__:
-        old, new = getattr(before, declared.name), getattr(after, declared.name)
-        if old is new or old == new:
-            continue
-        if not (isinstance(new, tuple) and new and isinstance(new[0], Struct) and len(old) == len(new)):
+def is_equivalent(before: Message, after: Message) -> bool:
+    """Return whether two responses differ at most in their controller and in the order of keyed elements."""
+    if type(before) is not type(after):
+        return False
+    return _differ_in_order_only(before, after, ignored="controller_id")
+
+
+def _differ_in_order_only(before: Struct, after: Struct, ignored: str | None = None) -> bool:
+    """Return whether two structs have equal fields apart from the order of elements with a declared key.
+
+    Args:
+        ignored: the name of a field that may differ; a struct need not have it.
+    """
+    if before.unknown_tags != after.unknown_tags:
+        return False
+    cls: type[Any] = type(after)  # mypy takes `__hash__` of the instances for the hash of type[Struct]
+    return all(
+        name == ignored
+        or (old := getattr(before, name)) is (new := getattr(after, name))
+        or old == new
+        or (key is not None and old is not None and new is not None and _same_elements(old, new, key))
+        for name, key in _fields_and_keys(cls)
+    )
+
+
+def _same_elements(before: tuple[Struct, ...], after: tuple[Struct, ...], key: attrgetter[Any]) -> bool:
+    """Compare elements in any order. Arrays with duplicate keys are only equal in the same order."""
+    by_key = {key(element): element for element in before}
+    if not len(by_key) == len(before) == len(after):
+        return False
+    for element in after:
+        old = by_key.pop(key(element), None)
+        if old is None or not (old == element or _differ_in_order_only(old, element)):
             return False
-        if by_key(old) != by_key(new):
-            return False
-    return bool(before.unknown_tags == after.unknown_tags)
+    return True
+
+
+@cache
+def _fields_and_keys(cls: type[Struct]) -> tuple[tuple[str, attrgetter[Any] | None], ...]:
+    """Return the fields of a struct, each with the key of its elements if it is an array with a declared key."""
+    return tuple((field.name, _key_of(field.type)) for field in fields(cls))
+
+
+def _key_of(type: WireType) -> attrgetter[Any] | None:
+    if isinstance(type, NullableType):
+        type = type.inner
+    if isinstance(type, ArrayType) and isinstance(type.element, StructType):
+        names = declared_key(type.element.struct)
+        return attrgetter(*names) if names else None
+    return None

@@ -71,9 +71,9 @@ def metadata_events(
     Responses to Metadata, TopicMetadata, ClusterMetadata, and DescribeConfigs have events.
 
     Args:
-        changes: what differs between `before` and `after`.
-        kraft: whether the controller id has no meaning.
-        topics: the changed topics, if they are not those of `changes`.
+        changes: the differences between `before` and `after`.
+        kraft: True if the controller id has no meaning.
+        topics: the changed topics, if `changes` has others.
     """
     if changes.first or before is None:
         return ()
@@ -145,7 +145,7 @@ def _name(topic: Any) -> str:
 def partition_events(
     topic: str, error_code: int, changes: Iterable[tuple[int, PartitionFields | None, PartitionFields | None]]
 ) -> Iterator[MetadataEvent]:
-    """Yield the events of changed partitions of a topic. `error_code`: that of the topic."""
+    """Yield the events of changed partitions of a topic with an error code."""
     added: list[int] = []
     missing: list[int] = []
     found: list[MetadataEvent] = []

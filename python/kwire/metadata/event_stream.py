@@ -94,9 +94,9 @@ class EventStream:
     """Turns rows, in order of time, into events.
 
     Attributes:
-        polls: how many polls there were.
-        same: how many of them reported the same as the one before.
-        failed: how many of them have no response.
+        polls: number of polls.
+        same: number of polls that reported the same as the poll before.
+        failed: number of polls without a response.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CONFIRMED_AFTER", "EmptyResponseFilter", "payload_requests_all_topics", "requests_all_topics"]
 
 CONFIRMED_AFTER = timedelta(seconds=1)
-"""How long a broker must report an empty cluster. Kafka 3.9.1 does so for up to 0.5 s after a start."""
+"""Time for which a broker must report an empty cluster. Kafka 3.9.1 does so for up to 0.5 s after a start."""
 
 _LISTS = {
     "MetadataResponse": ("topics", "brokers"),
@@ -50,12 +50,12 @@ class EmptyResponseFilter:
 
     def __init__(self) -> None:
         self.suspect_since: datetime | None = None
-        """When the current series of suspect responses began; None if there is none."""
+        """Begin of the current series of suspect responses; None if there is none."""
         self._empty: tuple[str, ...] | None = None
 
     @property
     def agreed_is_empty(self) -> bool:
-        """Whether the last plausible response listed no topics or no brokers."""
+        """True if the last plausible response listed no topics or no brokers."""
         return bool(self._empty)
 
     def is_suspect(self, message: Message, at: datetime) -> bool:

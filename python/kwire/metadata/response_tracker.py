@@ -27,9 +27,9 @@ class TrackedResponse(NamedTuple, Generic[M]):
 
     Attributes:
         message: the decoded response.
-        changes: what differs from the last response.
-        events: what differs from the last plausible response; none if this one is suspect.
-        same: whether it reports the same as the last response.
+        changes: differences from the last response.
+        events: differences from the last plausible response; none if this one is suspect.
+        same: True if it reports the same as the last response.
         suspect: see `kwire.metadata.plausibility`.
     """
 
@@ -47,7 +47,7 @@ class ResponseTracker:
         self.agreed: Any = None
         """The last response that was not suspect; None before the first one."""
         self.is_suspect = False
-        """Whether the last response was suspect."""
+        """True if the last response was suspect."""
         self._last: Any = None
         self._response: type[Message] | None = None
         self._decoder: Decoder[Any] | None = None
@@ -57,7 +57,7 @@ class ResponseTracker:
 
     @property
     def in_suspect_series(self) -> bool:
-        """Whether another suspect response would continue a series."""
+        """True if another suspect response would continue a series."""
         return self._filter.suspect_since is not None
 
     def apply(
@@ -77,8 +77,8 @@ class ResponseTracker:
             body: the bytes behind the response header.
             version: the API version of the response.
             at: the time of the poll.
-            kraft: whether the cluster runs KRaft, so that the controller id has no meaning.
-            all_topics: whether the request was for all topics (`requests_all_topics`).
+            kraft: True if the cluster runs KRaft, so that the controller id has no meaning.
+            all_topics: True if the request was for all topics (`requests_all_topics`).
 
         Raises:
             DecodeError: the response is invalid. It changes nothing, but the next one is not the same as the last.

@@ -1,4 +1,4 @@
-"""Read a snapshot of a cluster: brokers, partitions, and on Kafka their sizes and disks."""
+"""Snapshots of a cluster: brokers, partitions, latencies, and on Kafka sizes and disks."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class InvalidClusterFile(KwireError):
 
     Attributes:
         file: the file.
-        reason: what is wrong with it.
+        reason: the problem.
     """
 
     def __init__(self, file: Path, reason: str) -> None:

@@ -62,7 +62,7 @@ class ClusterState:
         )
 
     def with_topics(self, topics: Iterable[MetadataResponseTopic]) -> ClusterState:
-        """Add topics, or replace those of the same name."""
+        """Add topics, or replace topics of the same name."""
         return replace(
             self, topics={**self.topics, **{topic.name: topic for topic in topics if topic.name is not None}}
         )

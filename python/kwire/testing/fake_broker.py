@@ -112,7 +112,7 @@ class FakeBroker:
 
     @property
     def is_running(self) -> bool:
-        """Whether the broker accepts connections."""
+        """True while the broker accepts connections."""
         return self._server is not None
 
     async def start(self) -> None:

@@ -144,7 +144,7 @@ class FakeCluster:
         Args:
             names: the names.
             partitions: the number of partitions of each topic.
-            internal: whether the topics are internal.
+            internal: True if the topics are internal.
 
         Raises:
             ValueError: a topic exists already, or a name is given twice.
@@ -167,7 +167,7 @@ class FakeCluster:
             name: the name.
             partitions: the number of partitions; ignored with `assignment`.
             assignment: the replicas of each partition.
-            internal: whether the topic is internal.
+            internal: True if the topic is internal.
 
         Raises:
             ValueError: the topic exists already, or a broker does not exist.
@@ -390,7 +390,7 @@ class FakeCluster:
 
         Args:
             broker_id: the broker.
-            misbehavior: what it does instead of responding.
+            misbehavior: its reaction to a request.
             times: for how many requests; None until `stop_misbehaving`.
             api_key: the API of these requests, Metadata by default; None for any.
         """

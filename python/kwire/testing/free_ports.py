@@ -12,7 +12,7 @@ def free_ports(count: int) -> list[int]:
     """Return different free ports of 127.0.0.1.
 
     Each of them has had a connection, and the system does not assign a port to another program while it remembers one
-    (TIME_WAIT, about a minute). A server that sets SO_REUSEADDR, as those of Java and asyncio do, can listen there.
+    (TIME_WAIT, about a minute). A server that sets SO_REUSEADDR, as servers of Java and asyncio do, can listen there.
     """
     with ExitStack() as stack:
         listening = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]

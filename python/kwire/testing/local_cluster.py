@@ -42,7 +42,7 @@ class NodeStateError(KwireError):
 
     Attributes:
         node_id: the id of the node.
-        reason: which of these.
+        reason: the reason.
     """
 
     def __init__(self, node_id: int, reason: str) -> None:
@@ -68,7 +68,7 @@ class LocalCluster:
         racks: the rack of each node, by id.
         zookeeper: the `zookeeper.connect` of a running ZooKeeper; None starts one.
         session_timeout: seconds after which a killed node counts as dead.
-        environment: environment variables of the nodes, in addition to those of this process.
+        environment: environment variables of the nodes, in addition to the environment of this process.
         module: the module to run instead of the `kwire` command, for nodes with injected faults.
 
     Attributes:
@@ -112,10 +112,10 @@ class LocalCluster:
     # Start and stop
 
     def lock(self) -> None:
-        """Lock the folder, and that of its ZooKeeper, which `start` does as well.
+        """Lock the folder and the folder of its ZooKeeper, which `start` does as well.
 
         Raises:
-            FolderInUse: another cluster uses the folder, or another server that of ZooKeeper.
+            FolderInUse: another cluster uses the folder, or another server the folder of ZooKeeper.
             OSError: the folder cannot be created.
         """
         if self._lock is None:

@@ -29,7 +29,7 @@ class NodeFailed(KwireError):
 
     Attributes:
         node_id: the id of the node.
-        reason: what happened.
+        reason: the event.
         log: the end of its log.
     """
 

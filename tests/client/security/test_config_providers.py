@@ -1,4 +1,4 @@
-"""References to values elsewhere."""
+"""References of client properties to values elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.client.security.config_providers import InvalidReference, resolve_references
+from kwire.client.security.client_properties import InvalidReference, resolve_references
 
 
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,14 +55,14 @@ _MODULES = {
     "kwire.client.admin.hanging_transactions": ("HangingTransaction",),
     "kwire.client.admin.log_dirs": ("LogDir", "ReplicaSize"),
     "kwire.client.admin.quorum": ("QuorumDescription", "QuorumReplica"),
-    "kwire.client.admin.quota_values": ("ClientQuotaEntity", "EntityName", "SpecialName"),
+    "kwire.client.admin.quotas": ("ClientQuotaEntity", "EntityName", "SpecialName"),
     "kwire.client.admin.scram_values": (
         "ScramCredentialInfo",
         "ScramMechanismName",
         "UserScramCredentialDeletion",
         "UserScramCredentialUpsertion",
     ),
-    "kwire.client.admin.token_values": ("DelegationToken",),
+    "kwire.client.admin.tokens": ("DelegationToken",),
     "kwire.client.admin.topic_changes": ("NewTopic", "TopicChange"),
     "kwire.client.admin.transactions": ("ProducerDescription", "TransactionDescription", "TransactionListing"),
     "kwire.client.admin.values": (

@@ -35,9 +35,9 @@ class ResourceType(CodedName):
 
 
 class PatternType(CodedName):
-    """How an ACL matches the names of resources (KIP-290). `ANY` and `MATCH` are for filters.
+    """Type of the match between an ACL and the names of resources (KIP-290). `ANY` and `MATCH` are for filters.
 
-    `MATCH` finds all ACLs that apply to a name: literal ones, prefixed ones, and those of the name `*`.
+    `MATCH` finds all ACLs that apply to a name: literal and prefixed ones, and the ACLs of the name `*`.
     """
 
     UNKNOWN = "UNKNOWN", 0
@@ -48,7 +48,7 @@ class PatternType(CodedName):
 
 
 class AclOperation(CodedName):
-    """What an ACL allows or denies. `ANY` is for filters, and `ALL` is every operation."""
+    """Operation that an ACL allows or denies. `ANY` is for filters, and `ALL` is every operation."""
 
     UNKNOWN = "UNKNOWN", 0
     ANY = "ANY", 1
@@ -88,7 +88,7 @@ that clients check them.
 
 
 class AclPermissionType(CodedName):
-    """Whether an ACL allows or denies. `ANY` is for filters. A denial overrides every permission."""
+    """Effect of an ACL: it allows or denies. `ANY` is for filters. A denial overrides every permission."""
 
     UNKNOWN = "UNKNOWN", 0
     ANY = "ANY", 1
@@ -98,15 +98,15 @@ class AclPermissionType(CodedName):
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class AclBinding:
-    """An ACL: which principal, from which host, may or may not perform which operation on which resources.
+    """An ACL: it allows or denies a principal on a host an operation on resources.
 
     Attributes:
         resource_type: the type of the resources.
-        resource_name: their name or prefix; a literal `*` matches every name. That of the cluster is `kafka-cluster`.
+        resource_name: their name or prefix; a literal `*` matches every name. The cluster's name is `kafka-cluster`.
         pattern_type: literal or prefixed.
         principal: such as `User:alice`; `User:*` for all users.
         host: the address of the client; `*` for any.
-        operation: what it may or may not do.
+        operation: the operation that is allowed or denied.
         permission_type: allow or deny.
     """
 

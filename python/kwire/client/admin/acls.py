@@ -47,7 +47,7 @@ async def create_acls(admin: AdminSession, acls: Iterable[AclBinding]) -> Outcom
 async def delete_acls(admin: AdminSession, filters: Iterable[AclBindingFilter]) -> AclDeletions:
     """Delete every ACL that matches one of the filters. The command is never repeated after a lost response.
 
-    The result of a filter has the ACLs that matched, with None for those that were deleted, or the error of the
+    The result of a filter has the ACLs that matched, with None for each deleted ACL, or the error of the
     filter: 31 not authorized; 42 it is invalid; 54 the cluster has no authorizer; 21, in a cluster of nodes, a
     resource that it concerns has entries that cannot be read. A filter that matches nothing is a success.
 
@@ -65,7 +65,7 @@ async def wait_until_acls(
     timeout: float = 30.0,
     on_progress: ProgressCallback | None = None,
 ) -> None:
-    """Wait until every broker reports ACLs that were created, and none reports those that were deleted.
+    """Wait until every broker reports the created ACLs, and none reports the deleted ones.
 
     A node reports what its authorizer has taken over.
 

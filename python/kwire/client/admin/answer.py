@@ -33,8 +33,8 @@ def first_error_code(results: str) -> Callable[[Any], int]:
     """
 
     def code(response: Any) -> int:
-        found = getattr(response, results)
-        return found[0].error_code if found else 0
+        items = getattr(response, results)
+        return items[0].error_code if items else 0
 
     return code
 
@@ -57,7 +57,7 @@ class Answer(NamedTuple, Generic[R]):
         """Return the response.
 
         Args:
-            item: what an error of the whole request concerns.
+            item: the subject of an error of the whole request.
 
         Raises:
             AdminError: the broker refused the whole request.

@@ -84,7 +84,7 @@ class Attempt(Generic[R]):
         is_single: True if a fault ends the attempt, because the caller then looks for another broker itself.
 
     Attributes:
-        state: what is being done.
+        state: the current state.
         endpoint: the broker of the current try; None if no broker was located yet.
         tries: number of times that the request was sent.
     """

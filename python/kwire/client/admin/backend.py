@@ -136,7 +136,7 @@ class Backend(Protocol):
     async def eligible_leaders(self, topics: tuple[str, ...]) -> dict[str, dict[int, EligibleLeaders]]: ...
 
     def features_request(self) -> Request[Any]:
-        """Return a request for the features as they are now; those of a connection are as old as the connection."""
+        """Return a request for the features as they are now; the features that a connection knows are as old as it."""
         ...
 
     async def update_features(

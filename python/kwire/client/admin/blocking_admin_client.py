@@ -17,8 +17,8 @@ class BlockingAdminClient(BlockingSession):
     """Administers a cluster. Use `with BlockingAdminClient(...)`, or `close` it.
 
     Its methods are the operations of `AdminClient` with their arguments, results, and errors. Each waits for its
-    result. They may be called in several threads, but not in the process after a fork. Arguments and errors of the
-    class are those of `AdminClient.open`.
+    result. They may be called in several threads, but not in the process after a fork. The class has the
+    arguments and errors of `AdminClient.open`.
 
     Every method raises LoopThreadClosed, a RuntimeError, if the client is closed before it has a result.
     """

@@ -40,7 +40,7 @@ class SentCommand:
 
     Attributes:
         request: the name of the request message.
-        answered: whether its response has arrived.
+        answered: True once its response has arrived.
     """
 
     __slots__ = ("answered", "request")
@@ -118,7 +118,7 @@ class Broker(NamedTuple):
         cache = router.metadata
         if self.id not in cache.brokers:
             await router.describe_cluster()
-        if self.id not in (cache.brokers if self.is_single else cache.seen):
+        if self.id not in (cache.brokers if self.is_single else cache.listed_ids):
             raise BrokerNotFound(self.id)
         return cache.brokers.get(self.id)
 
@@ -149,7 +149,7 @@ class ClusterRouter:
         self._connections = pool
         self.timeout = timeout
         self.metadata = MetadataCache()
-        """What the responses so far report about the cluster."""
+        """Metadata of the cluster from all responses so far."""
         self.commands: list[SentCommand] = []
         """The commands since the start, for a caller that is interrupted."""
         self._failed: dict[Endpoint, int] = {}
@@ -204,10 +204,10 @@ class ClusterRouter:
 
         Args:
             error_code: returns the code by which a broker refuses to be responsible for the whole request.
-            repeatable: whether a second execution has the same effect and the same response as the first one.
+            repeatable: True if a second execution has the same effect and the same response as the first one.
             adapt: returns the request as a version of the API needs it.
             highest: the highest version to send.
-            is_recorded: whether `commands` lists it; records may be sent for hours.
+            is_recorded: True to list it in `commands`; a sender of records would fill them.
 
         Raises:
             OutcomeUnknown: the response was lost, so that the command may have taken effect.
@@ -260,9 +260,9 @@ class ClusterRouter:
     # Brokers
 
     def known_brokers(self) -> tuple[Endpoint, ...]:
-        """Return the brokers of the cluster and the bootstrap servers, those that failed last at the end."""
-        known = dict.fromkeys((*self.metadata.brokers.values(), *self._bootstrap))
-        return tuple(sorted(known, key=lambda endpoint: self._failed.get(endpoint, 0)))
+        """Return the brokers of the cluster and the bootstrap servers, the latest failures at the end."""
+        endpoints = dict.fromkeys((*self.metadata.brokers.values(), *self._bootstrap))
+        return tuple(sorted(endpoints, key=lambda endpoint: self._failed.get(endpoint, 0)))
 
     def put_last(self, endpoint: Endpoint) -> None:
         """Try all other brokers before this one."""

@@ -46,7 +46,7 @@ async def wait_until(
     Args:
         change: the change in past tense, for the error.
         conditions: by topic.
-        configs: whether the conditions concern configs.
+        configs: True if the conditions concern configs.
 
     Raises:
         ChangeTimeout: a condition is not satisfied in time.
@@ -79,12 +79,12 @@ async def wait_for_values(
     """
 
     async def unmet(broker_id: int) -> Sequence[str]:
-        found = await reported(broker_id)
+        values_by_item = await reported(broker_id)
         return [
             f"{item} has {key}={value}"
             for item, values in expected.items()
-            for key, wanted in values.items()
-            if (value := found.get(item, {}).get(key)) != wanted
+            for key, expected_value in values.items()
+            if (value := values_by_item.get(item, {}).get(key)) != expected_value
         ]
 
     await wait_for_brokers(router, "changed", sum(map(len, expected.values())), unmet, timeout, on_progress)
@@ -102,7 +102,7 @@ async def wait_for_brokers(
 
     Args:
         change: the change in past tense, for the error.
-        conditions: how many conditions there are for a broker.
+        conditions: number of conditions for a broker.
         unmet: returns which conditions the broker with this id does not satisfy. A ConnectionFault stands for all.
 
     Raises:
@@ -124,8 +124,8 @@ async def wait_for_brokers(
             while True:
                 await router.describe_cluster()
                 brokers = tuple(router.metadata.brokers)
-                found = await asyncio.gather(*map(unmet_or_fault, brokers))
-                missing = {f"broker {id}": each for id, each in zip(brokers, found, strict=True) if each}
+                unmet_conditions = await asyncio.gather(*map(unmet_or_fault, brokers))
+                missing = {f"broker {id}": items for id, items in zip(brokers, unmet_conditions, strict=True) if items}
                 total = len(brokers) * conditions
                 if on_progress is not None:
                     on_progress(Progress(total - sum(map(len, missing.values())), total))
@@ -149,7 +149,7 @@ async def _unmet(
 
 
 def expected_count(topic: object) -> int | None:
-    """Return how many partitions a topic gets: a number, that of a NewTopic, or None if any number is right.
+    """Return the number of partitions that a topic gets; None if any number is right.
 
     Raises:
         TypeError: it is something else.

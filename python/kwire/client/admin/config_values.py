@@ -59,7 +59,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSource(IntEnum):
-    """Where the value of a config comes from."""
+    """Source of the value of a config."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -90,11 +90,11 @@ class ConfigValue(NamedTuple):
 
     Attributes:
         value: the value; None if it is secret or not set.
-        source: where it comes from.
-        is_sensitive: whether it is a secret, which brokers never return.
-        is_read_only: whether it cannot be changed while the broker runs.
+        source: its source.
+        is_sensitive: True for a secret, which brokers never return.
+        is_read_only: True if it cannot be changed while the broker runs.
         documentation: a description; None if it was not requested.
-        synonyms: where the value comes from and what it overrides, first the source in use; empty if not requested.
+        synonyms: the values by source, the source in use first; empty if not requested.
     """
 
     value: str | None
@@ -149,8 +149,8 @@ class RecordedChange(NamedTuple):
     """A change in the audit: of a config of brokers, of an ACL, or of the credential of a user.
 
     Attributes:
-        timestamp_ms: when it was made, in milliseconds since 1970.
-        author: who made it: the client id and the address.
+        timestamp_ms: its time in milliseconds since 1970.
+        author: the client id and the address of its author.
         node_id: the node that wrote it.
         resource: the resource with the config; otherwise where nodes store it, such as `users/alice` or
             `acls/Topic/literal/orders`.

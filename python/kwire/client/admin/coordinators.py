@@ -63,9 +63,9 @@ async def at_coordinators(
     Raises:
         ConnectionFault: a coordinator did not respond in time, and no other broker replaced it.
     """
-    wanted = tuple(dict.fromkeys(keys))
-    found: dict[str, Result[T] | Exception] = {}
-    unfinished: Sequence[str] = wanted
+    requested = tuple(dict.fromkeys(keys))
+    outcomes: dict[str, Result[T] | Exception] = {}
+    unfinished: Sequence[str] = requested
     cache = router.metadata
     deadline = cache.clock() + router.timeout
     pause = FIRST_PAUSE
@@ -73,24 +73,24 @@ async def at_coordinators(
         by_broker: dict[Broker, list[str]] = defaultdict(list)
         for key, coordinator in (await _find_all(router, unfinished, key_type)).items():
             if isinstance(coordinator, AdminError):
-                found[key] = coordinator
+                outcomes[key] = coordinator
             else:
                 by_broker[Broker(coordinator, is_single=True)].append(key)
         for each in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
-            found.update(each)
-        unfinished = [key for key in unfinished if _has_moved(found.get(key)) and cache.clock() < deadline]
+            outcomes.update(each)
+        unfinished = [key for key in unfinished if _has_moved(outcomes.get(key)) and cache.clock() < deadline]
         for key in unfinished:
             cache.forget_coordinator(key_type, key)
         if unfinished:
             pause = await back_off(pause)
-    return {key: _result(key, found) for key in wanted}
+    return {key: _result(key, outcomes) for key in requested}
 
 
 async def at_coordinator(router: ClusterRouter, key: str, request: Request[R], *, repeatable: bool = False) -> R:
     """Send a command for a group to its coordinator, and return the response.
 
     Args:
-        repeatable: whether a second execution has the same effect and the same response as the first one.
+        repeatable: True if a second execution has the same effect and the same response as the first one.
 
     Raises:
         AdminError: the coordinator refused the whole request.
@@ -108,14 +108,14 @@ async def at_coordinator(router: ClusterRouter, key: str, request: Request[R], *
 
 
 async def _find_all(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:
-    """Return the ids of the coordinators, and look up only those that are not known."""
-    known = {key: router.metadata.coordinator(key_type, key) for key in keys}
-    unknown = [key for key, coordinator in known.items() if coordinator is None]
-    found = await _find(router, unknown, key_type) if unknown else {}
-    for key, coordinator in found.items():
+    """Return the ids of the coordinators, and look up only unknown ones."""
+    coordinators = {key: router.metadata.coordinator(key_type, key) for key in keys}
+    unknown_keys = [key for key, coordinator in coordinators.items() if coordinator is None]
+    outcomes = await _find(router, unknown_keys, key_type) if unknown_keys else {}
+    for key, coordinator in outcomes.items():
         if not isinstance(coordinator, AdminError):
             router.metadata.add_coordinator(key_type, key, coordinator)
-    return {key: coordinator for key, coordinator in known.items() if coordinator is not None} | found
+    return {key: coordinator for key, coordinator in coordinators.items() if coordinator is not None} | outcomes
 
 
 async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -> dict[str, int | AdminError]:
@@ -124,10 +124,10 @@ async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -
 
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
     if len(keys) > 1 and await router.highest_version(FindCoordinatorRequest) < BATCHED_SINCE:
-        found: dict[str, int | AdminError] = {}
+        outcomes: dict[str, int | AdminError] = {}
         for key in keys:
-            found |= await _find(router, [key], key_type)
-        return found
+            outcomes |= await _find(router, [key], key_type)
+        return outcomes
     response = (await router.read(request, ANY, adapt=_with_one_key)).response
     if response.coordinators:
         return {each.key: result_error(each, each.key) or each.node_id for each in response.coordinators}
@@ -143,15 +143,15 @@ def _with_one_key(request: FindCoordinatorRequest, version: int) -> FindCoordina
     return FindCoordinatorRequest(key=request.coordinator_keys[0], key_type=request.key_type)
 
 
-def _result(key: str, found: Mapping[str, Result[T] | Exception]) -> Result[T]:
+def _result(key: str, outcomes: Mapping[str, Result[T] | Exception]) -> Result[T]:
     """Return the result for a key.
 
     Raises:
         ConnectionFault: the coordinator did not respond.
     """
-    if key not in found:
+    if key not in outcomes:
         return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, key, "the response of the broker lacks it")
-    result = found[key]
+    result = outcomes[key]
     if isinstance(result, Exception) and not isinstance(result, AdminError):
         raise result
     return result

@@ -1,4 +1,4 @@
-"""The errors of an admin client, besides those of its connections (`kwire.protocol.errors`)."""
+"""The errors of an admin client. Its connections have more of them (`kwire.protocol.errors`)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class AdminError(KwireError):
     Attributes:
         code: the error code. Numbers from 1000 on, and some below, belong to the drafts of KIP-4.
         name: the name of the code, such as `TOPIC_ALREADY_EXISTS`; `ERROR_<code>` for an unknown code.
-        item: what the error concerns, such as a topic; empty for the whole request.
+        item: the subject of the error, such as a topic; empty for the whole request.
         text: the broker's explanation, or the description of the code if the broker gave none.
-        attempts: how often the request was sent.
+        attempts: number of times that the request was sent.
     """
 
     def __init__(self, code: int, name: str, item: str, text: str, attempts: int = 1) -> None:
@@ -59,8 +59,8 @@ class NotSupported(KwireError):
     """The cluster has no such operation.
 
     Attributes:
-        operation: what was requested.
-        why: what the cluster lacks.
+        operation: the operation that was requested.
+        why: the reason.
     """
 
     def __init__(self, operation: str, why: str) -> None:
@@ -73,7 +73,7 @@ class NotSupported(KwireError):
 
 
 class OutcomeUnknown(KwireError):
-    """The response to a command was lost: the command may or may not have taken effect.
+    """The response to a command was lost: it is unknown if the command took effect.
 
     The client does not repeat such a command, because a second execution could have another effect. Look at the state
     of the cluster before you repeat it.
@@ -81,7 +81,7 @@ class OutcomeUnknown(KwireError):
     Attributes:
         request: the name of the request message.
         fault: why the response was lost.
-        attempts: how often the request was sent; all attempts but the last one had no effect.
+        attempts: number of times that the request was sent; all tries but the last one had no effect.
     """
 
     def __init__(self, request: str, fault: Exception, attempts: int) -> None:

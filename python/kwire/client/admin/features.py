@@ -114,8 +114,8 @@ async def wait_until_features(
     expected = {name: {"level": level} for name, level in levels.items()}
 
     async def reported(broker_id: int) -> Mapping[str, Mapping[str, int]]:
-        found = (await _describe_features(admin, Broker(broker_id))).finalized_features
-        return {name: {"level": found[name].max_version_level if name in found else 0} for name in levels}
+        finalized = (await _describe_features(admin, Broker(broker_id))).finalized_features
+        return {name: {"level": finalized[name].max_version_level if name in finalized else 0} for name in levels}
 
     await completion.wait_for_values(admin.router, expected, reported, timeout, on_progress)
 

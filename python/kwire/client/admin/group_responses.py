@@ -1,4 +1,4 @@
-"""Descriptions, offsets, and lags from responses about groups. Its imports are those of a program that uses groups."""
+"""Descriptions, offsets, and lags from responses about groups. Only programs that use groups import it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["DESCRIBE_QUERIES", "DescribeQuery", "committed_offset", "partition_l
 
 
 class DescribeQuery(NamedTuple):
-    """How groups of one type are described: the request, and the description for a group of its response."""
+    """A query for groups of one type: the request, and the description of a group in its response."""
 
     request: Callable[[tuple[str, ...]], Any]
     description: Callable[[Any, int], GroupDescription]
@@ -141,4 +141,4 @@ DESCRIBE_QUERIES = {
         _modern(GroupType.STREAMS, _tasks),
     ),
 }
-"""How groups are described, by type."""
+"""Queries that describe groups, by type."""

@@ -102,7 +102,7 @@ class GroupDescription(NamedTuple):
         type: its type.
         state: such as `Stable`.
         coordinator: the id of the broker that coordinates it.
-        assignor: how partitions are assigned; empty if the group has no members.
+        assignor: the strategy by which partitions are assigned; empty if the group has no members.
         members: its members.
         epoch: its epoch; None for a classic group.
     """
@@ -133,7 +133,7 @@ class CommittedOffset(NamedTuple):
 
 
 class OffsetSpec(NamedTuple):
-    """Which offset of a partition to look up: `EARLIEST`, `LATEST`, `MAX_TIMESTAMP`, or the first one from a time on.
+    """Offset of a partition to look up: `EARLIEST`, `LATEST`, `MAX_TIMESTAMP`, or the first one from a time on.
 
     Attributes:
         timestamp_ms: milliseconds since 1970, or a special value below 0 of the protocol.
@@ -157,7 +157,7 @@ class PartitionOffset(NamedTuple):
 
 
 class PartitionLag(NamedTuple):
-    """How far a group is behind in a partition.
+    """Lag of a group in a partition.
 
     Attributes:
         topic: the topic.
@@ -177,7 +177,7 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """How far a group is behind.
+    """Lag of a group in all its partitions.
 
     Attributes:
         group_id: the group.

@@ -79,18 +79,18 @@ async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict
     """
     from kwire.client.admin.group_responses import DESCRIBE_QUERIES
 
-    wanted = strings_tuple(group_ids)
+    requested = strings_tuple(group_ids)
     types = {each.group_id: each.type for each in await list_groups(admin)}
     by_type: dict[GroupType, list[str]] = defaultdict(list)
     described: dict[str, GroupDescription | AdminError] = {}
-    for group in wanted:
+    for group in requested:
         if group in types:
             by_type[types[group]].append(group)
         else:
             described[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
     for kind, groups in by_type.items():
         described |= await _describe(admin, groups, DESCRIBE_QUERIES[kind])
-    return {group: described[group] for group in wanted}
+    return {group: described[group] for group in requested}
 
 
 async def _describe(
@@ -164,18 +164,20 @@ async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None
     from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
 
     types = {each.group_id: each.type for each in await list_groups(admin)}
-    wanted = sorted(types) if group_ids is None else strings_tuple(group_ids)
-    shared = [group for group in wanted if types.get(group) is GroupType.SHARE]
-    others = [group for group in wanted if group in types and types[group] is not GroupType.SHARE]
+    requested = sorted(types) if group_ids is None else strings_tuple(group_ids)
+    shared = [group for group in requested if types.get(group) is GroupType.SHARE]
+    others = [group for group in requested if group in types and types[group] is not GroupType.SHARE]
     offsets: dict[str, Offsets | AdminError] = {}
     if others:
         offsets |= await list_group_offsets(admin, others)
     if shared:
         offsets |= await list_share_group_offsets(admin, shared)
-    partitions = {each for found in offsets.values() if not isinstance(found, AdminError) for each in found}
+    partitions = {
+        partition for committed in offsets.values() if not isinstance(committed, AdminError) for partition in committed
+    }
     ends = await list_offsets(admin, dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
     lags: dict[str, GroupLag | AdminError] = {}
-    for group in wanted:
+    for group in requested:
         committed = offsets.get(group) or {}
         if group not in types:
             lags[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)

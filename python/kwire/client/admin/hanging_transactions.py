@@ -52,7 +52,7 @@ async def find_hanging_transactions(
 
     Args:
         partitions: the partitions to search.
-        older_than_ms: only transactions without a write for so many milliseconds, at least the brokers'
+        older_than_ms: minimum time without a write in milliseconds, at least the brokers'
             `transaction.max.timeout.ms`: a younger transaction may be alive.
 
     Raises:
@@ -88,8 +88,8 @@ async def abort_transaction(admin: AdminSession, partition: TopicPartition, prod
         producer: its producer, as `describe_producers` returns it.
 
     Raises:
-        AdminError: 3 unknown partition; 31 not authorized; 47 the epoch of the producer is old; 52 that of the
-            coordinator is.
+        AdminError: 3 unknown partition; 31 not authorized; 47 the epoch of the producer is old; 52 the
+            epoch of the coordinator is old.
         OutcomeUnknown: the response was lost.
     """
     from kwire.messages.kafka.write_txn_markers import (

@@ -65,7 +65,7 @@ SET, DELETE = 0, 1
 PREFERRED, UNCLEAN = 0, 1
 """Types of elections (KIP-460)."""
 METADATA_LAG_SECONDS = 2.0
-"""How long the metadata of a broker may lack a change that the controller has made."""
+"""Seconds after which the metadata of a broker has a change that the controller has made. Chosen, not measured."""
 PARTITION_INDEX = attrgetter("partition_index")
 """The order of the partitions of a topic."""
 TOPICS_PER_REQUEST = 500
@@ -252,10 +252,10 @@ class KafkaBackend:
         deadline = self._router.metadata.clock() + METADATA_LAG_SECONDS
         pause = FIRST_PAUSE
         while True:
-            found = (await self.describe_topics((topic.name,), configs=False)).get(topic.name)
-            if isinstance(found, TopicDescription) and len(found.partitions) > len(topic.partitions):
-                added = tuple(each.replicas for each in found.partitions[len(topic.partitions) :])
-                return len(found.partitions) == count and (not expected or added == expected)
+            current = (await self.describe_topics((topic.name,), configs=False)).get(topic.name)
+            if isinstance(current, TopicDescription) and len(current.partitions) > len(topic.partitions):
+                added = tuple(each.replicas for each in current.partitions[len(topic.partitions) :])
+                return len(current.partitions) == count and (not expected or added == expected)
             if self._router.metadata.clock() >= deadline:
                 return False
             pause = await back_off(pause)
@@ -291,10 +291,10 @@ class KafkaBackend:
         """
         from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
-        found = [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
+        described = [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
         with_configs = dict(topics)
-        for start in range(0, len(found), TOPICS_PER_REQUEST):
-            by_name = {topic.name: topic for topic in found[start : start + TOPICS_PER_REQUEST]}
+        for start in range(0, len(described), TOPICS_PER_REQUEST):
+            by_name = {topic.name: topic for topic in described[start : start + TOPICS_PER_REQUEST]}
             response = await send(
                 DescribeConfigsRequest(
                     resources=tuple(
@@ -392,7 +392,7 @@ class KafkaBackend:
     async def elect_leaders(self, partitions: Mapping[str, Sequence[int]] | None, *, unclean: bool) -> Outcomes:
         from kwire.messages.kafka.elect_leaders import ElectLeadersRequest, TopicPartitions
 
-        wanted: tuple[TopicPartitions, ...] | None = None
+        elected: tuple[TopicPartitions, ...] | None = None
         if partitions is not None:
             whole = tuple(topic for topic, ids in partitions.items() if not ids)
             described = await self.describe_topics(whole, configs=False) if whole else {}
@@ -401,12 +401,12 @@ class KafkaBackend:
                 for name, topic in described.items()
                 if isinstance(topic, TopicDescription)
             }
-            wanted = tuple(
+            elected = tuple(
                 TopicPartitions(topic=topic, partitions=tuple(ids) or indexes.get(topic, (0,)))
                 for topic, ids in partitions.items()
             )
         request = ElectLeadersRequest(
-            election_type=UNCLEAN if unclean else PREFERRED, topic_partitions=wanted, timeout_ms=self._timeout_ms
+            election_type=UNCLEAN if unclean else PREFERRED, topic_partitions=elected, timeout_ms=self._timeout_ms
         )
         answer = await self._router.command(request, CONTROLLER, error_code, repeatable=not unclean)
         response = answer.accepted()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["change_reason", "creation_reason", "reassignment_reason"]
 
 NAMED = 5
-"""How many configs or partitions a reason names."""
+"""Maximum number of configs or partitions that a reason names."""
 
 
 TIMED_OUT = "the controller could not reach ZooKeeper in time: the outcome is unknown"
@@ -98,7 +98,7 @@ def _assignment_reason(
     """Return what is wrong with an assignment.
 
     Args:
-        complete: whether it must contain all partitions from 0 on, with the same number of replicas.
+        complete: True if it must contain all partitions from 0 on, with the same number of replicas.
     """
     for partition, replicas in sorted(assignment.items()):
         text = ",".join(map(str, replicas))

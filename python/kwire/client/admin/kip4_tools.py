@@ -29,7 +29,7 @@ async def tool_result(
     """Run a tool, and return what it prints.
 
     Args:
-        item: what an error concerns; empty for the whole request.
+        item: the subject of an error; empty for the whole request.
         broker: the node; None for any.
         reads: True if the run changes nothing; it is then repeated after a lost response.
         repeatable: True if a second run has the effect and the output of the first one; it is then repeated as well.

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 MOVED = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """Error codes of a partition that has another leader now: the request had no effect on it."""
 LEADERLESS_SECONDS = 5.0
-"""How long to wait for an election if a partition has no leader."""
+"""Timeout in seconds of an election, if a partition has no leader. Chosen, not measured."""
 
 
 async def at_leaders(
@@ -45,30 +45,30 @@ async def at_leaders(
     Raises:
         ConnectionFault: the leader of a partition did not respond in time, and no other broker became its leader.
     """
-    wanted = list(dict.fromkeys(partitions))
-    found: dict[TopicPartition, Any] = {}
-    unfinished = wanted
+    requested = list(dict.fromkeys(partitions))
+    outcomes: dict[TopicPartition, Any] = {}
+    unfinished = requested
     started = router.metadata.clock()
     pause = 0.0
     while unfinished:
-        by_leader = await _leaders(router, unfinished, found)
+        by_leader = await _leaders(router, unfinished, outcomes)
         for results in await asyncio.gather(*(attempt(send, leader, items) for leader, items in by_leader.items())):
-            found.update(results)
+            outcomes.update(results)
         passed = router.metadata.clock() - started
-        retried = [each for each in unfinished if passed < _patience(router, each, found.get(each), started)]
+        retried = [each for each in unfinished if passed < _patience(router, each, outcomes.get(each), started)]
         for each in retried:
             router.metadata.forget_topic(each.topic)
         unfinished = retried
         if unfinished:  # an old entry of the cache may be the reason, so the first look-up does not wait
             pause = await back_off(pause) if pause else FIRST_PAUSE
-    answers = {each: _answer(each, found.get(each)) for each in wanted}
+    answers = {each: _answer(each, outcomes.get(each)) for each in requested}
     return {each: answer if isinstance(answer, AdminError) else result(answer) for each, answer in answers.items()}
 
 
 async def _leaders(
-    router: ClusterRouter, partitions: Sequence[TopicPartition], found: dict[TopicPartition, Any]
+    router: ClusterRouter, partitions: Sequence[TopicPartition], outcomes: dict[TopicPartition, Any]
 ) -> dict[Broker, list[TopicPartition]]:
-    """Return partitions by leader. Those without a leader get an error in `found`."""
+    """Return partitions by leader. A partition without a leader gets an error in `outcomes`."""
     from kwire.client.admin.group_values import TopicPartition
 
     cache = router.metadata
@@ -78,15 +78,17 @@ async def _leaders(
     leaders: dict[Broker, list[TopicPartition]] = defaultdict(list)
     for topic, indexes in by_topic(partitions).items():
         described = cache.topic(topic)
-        known = {} if described is None else {each.partition_index: each.leader_id for each in described.partitions}
+        leader_ids = (
+            {} if described is None else {each.partition_index: each.leader_id for each in described.partitions}
+        )
         for index in indexes:
             partition = TopicPartition(topic, index)
-            leader = known.get(index)
+            leader = leader_ids.get(index)
             if leader is None:
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if described is None else described.error_code
-                found[partition] = AdminError.of_kafka(code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition))
+                outcomes[partition] = AdminError.of_kafka(code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition))
             elif leader < 0:
-                found[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
+                outcomes[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
             else:
                 leaders[Broker(leader, is_single=True)].append(partition)
     return leaders

@@ -27,7 +27,7 @@ class ReplicaSize(NamedTuple):
         partition: the partition.
         size: bytes of its log.
         lag: messages that it is behind.
-        is_future: whether it is moving here from another directory of the broker.
+        is_future: True if it is moving here from another directory of the broker.
     """
 
     topic: str
@@ -69,10 +69,10 @@ async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) ->
     """
     from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest
 
-    found: list[LogDir] = []
+    log_dirs: list[LogDir] = []
     request = DescribeLogDirsRequest(topics=None)
     for broker, answer in (await at_every_broker(admin.router, request, tuple(brokers))).items():
-        found += (
+        log_dirs += (
             LogDir(
                 broker,
                 each.log_dir,
@@ -90,7 +90,7 @@ async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) ->
             )
             for each in answer.accepted(f"broker {broker}").results
         )  # fmt: skip
-    return found
+    return log_dirs
 
 
 async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str]) -> Outcomes:
@@ -140,7 +140,7 @@ async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Map
 async def wait_for_log_dirs(
     admin: AdminSession, broker_id: int, paths: Mapping[TopicPartition, str], *, timeout: float = 30.0
 ) -> set[TopicPartition]:
-    """Wait until replicas of a broker are in these log directories, and return those that are there in time.
+    """Wait until replicas of a broker are in these log directories, and return the replicas that arrive in time.
 
     A move takes the time that its broker needs to copy the log, so the end of the waiting time is not an error.
 

@@ -1,4 +1,4 @@
-"""What a client knows about a cluster, so that requests need no look-up: brokers, controller, leaders, coordinators.
+"""A cache of the brokers, controller, leaders, and coordinators of a cluster, so that requests need no look-up.
 
 Every Metadata response of the client updates the cache. Entries are dropped when a broker contradicts them or cannot be
 reached, and they are not used after `MAX_AGE`.
@@ -38,8 +38,8 @@ class MetadataCache:
         clock: returns seconds.
 
     Attributes:
-        brokers: the live brokers by id, as the last response lists them, without those that failed since.
-        seen: the ids of all brokers that were listed at any time.
+        brokers: the live brokers by id, as the last response lists them, without brokers that have failed since.
+        listed_ids: the ids of all brokers that were listed at any time.
         controller: the controller; None if it has to be looked up.
         features_epoch: the highest epoch of features that a broker has reported; -1 if none has.
     """
@@ -47,7 +47,7 @@ class MetadataCache:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.clock = clock
         self.brokers: dict[int, Endpoint] = {}
-        self.seen: set[int] = set()
+        self.listed_ids: set[int] = set()
         self.controller: BrokerAddress | None = None
         self.features_epoch = -1
         self._cluster: Aged[ClusterDescription] | None = None
@@ -83,7 +83,7 @@ class MetadataCache:
             return
         if cluster.brokers:
             self.brokers = {broker.id: Endpoint(broker.host, broker.port) for broker in cluster.brokers}
-            self.seen |= self.brokers.keys()
+            self.listed_ids |= self.brokers.keys()
             self._cluster = cluster, self.clock()
         self.controller = cluster.controller
 
@@ -104,7 +104,7 @@ class MetadataCache:
         """Return the partitions of a topic with their leaders; None if they have to be looked up.
 
         Args:
-            not_before: how old the entry may be, in seconds of the clock.
+            not_before: the earliest time of the entry, in seconds of the clock.
         """
         return self._fresh(self._topics.get(name), not_before)
 

@@ -26,7 +26,7 @@ async def list_offsets(
     Errors of a partition: 3 unknown partition; 5 it has no leader.
 
     Args:
-        specs: which offset, by partition.
+        specs: the offset to look up, by partition.
         committed_only: end at the last stable offset: ignore open transactions.
     """
     from kwire.client.admin.group_values import PartitionOffset, TopicPartition
@@ -54,11 +54,11 @@ async def list_offsets(
     async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
         return by_partition((await admin.router.read(request(partitions), leader)).response.topics)
 
-    def result(found: Any) -> PartitionOffset:
+    def result(reported: Any) -> PartitionOffset:
         return PartitionOffset(
-            None if found.offset < 0 else found.offset,
-            None if found.timestamp < 0 else found.timestamp,
-            None if found.leader_epoch < 0 else found.leader_epoch,
+            None if reported.offset < 0 else reported.offset,
+            None if reported.timestamp < 0 else reported.timestamp,
+            None if reported.leader_epoch < 0 else reported.leader_epoch,
         )
 
     return await at_leaders(admin.router, specs, send, result)

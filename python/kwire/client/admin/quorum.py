@@ -28,8 +28,8 @@ class QuorumReplica(NamedTuple):
         id: the id of the controller or broker.
         directory_id: the id of its directory (KIP-853); None if it is not reported.
         log_end_offset: the end of its log.
-        last_caught_up_ms: when it had the whole log last, in milliseconds since 1970; None if it is not known.
-        last_fetch_ms: when it fetched last, in milliseconds since 1970; None if it is not known.
+        last_caught_up_ms: the last time it had the whole log, in milliseconds since 1970; None if it is not known.
+        last_fetch_ms: the time of its last fetch, in milliseconds since 1970; None if it is not known.
         listeners: the addresses of a voter by name of the listener; empty for an observer, or if they are not reported.
     """
 

@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, Broker
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
     from kwire.client.admin.values import Outcomes
     from kwire.messages.kafka.describe_client_quotas import ComponentData
 
 EXACT, DEFAULT, ANY_NAME = 0, 1, 2
-"""How a part of an entity is matched in DescribeClientQuotas."""
+"""Types of a match of a part of an entity in DescribeClientQuotas."""
+
+
+class SpecialName(Enum):
+    """A name of a part of an entity that is not a text. `ANY` is for filters."""
+
+    DEFAULT = "<default>"
+    ANY = "<any>"
+
+
+EntityName: TypeAlias = str | SpecialName | None
+"""The name of a part of an entity; None if the entity has no such part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientQuotaEntity:
+    """An entity with quotas: a user, a client id, both, or an IP address.
+
+    `SpecialName.DEFAULT` is the default entity: its quotas apply where no other quotas do.
+    """
+
+    user: EntityName = None
+    client_id: EntityName = None
+    ip: EntityName = None
+
+    def parts(self) -> Iterator[tuple[str, str | SpecialName]]:
+        """Return the type of each part on the wire, and its name."""
+        for kind, name in (("user", self.user), ("client-id", self.client_id), ("ip", self.ip)):
+            if name is not None:
+                yield kind, name
+
+    def __str__(self) -> str:
+        texts = (f"{kind} {name.value if isinstance(name, SpecialName) else name}" for kind, name in self.parts())
+        return ", ".join(texts)
 
 
 async def describe_client_quotas(
@@ -27,12 +61,12 @@ async def describe_client_quotas(
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
     """Return the quotas of entities by key, such as `producer_byte_rate` in bytes per second.
 
-    These are the quotas that are set, not those that apply to a client by inheritance.
+    These are the quotas that are set. A client can inherit others.
 
     Args:
         filter: an entity matches if it has the parts of the filter. `SpecialName.ANY` stands for any name.
             None for all entities.
-        strict: whether the entity must not have other parts.
+        strict: True if the entity must not have other parts.
 
     Raises:
         AdminError: 31 not authorized; 42 the cluster does not support this combination of parts.
@@ -68,7 +102,6 @@ async def alter_client_quotas(
         changes: values by entity and key, in the unit of the key; None removes a quota.
         validate_only: check the request and change nothing.
     """
-    from kwire.client.admin.quota_values import SpecialName
     from kwire.messages.kafka.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 
     request = AlterClientQuotasRequest(
@@ -111,7 +144,6 @@ async def wait_until_client_quotas(
 
 
 def _component(kind: str, name: str | SpecialName) -> ComponentData:
-    from kwire.client.admin.quota_values import SpecialName
     from kwire.messages.kafka.describe_client_quotas import ComponentData
 
     match name:
@@ -124,7 +156,5 @@ def _component(kind: str, name: str | SpecialName) -> ComponentData:
 
 def _entity(parts: Sequence[Any]) -> ClientQuotaEntity:
     """Return the entity for its parts in a response."""
-    from kwire.client.admin.quota_values import ClientQuotaEntity, SpecialName
-
     names = {each.entity_type: SpecialName.DEFAULT if each.entity_name is None else each.entity_name for each in parts}
     return ClientQuotaEntity(user=names.get("user"), client_id=names.get("client-id"), ip=names.get("ip"))

@@ -18,7 +18,7 @@ def with_replication_factor(
 
     Replicas stay where they are, in their order, so that the preferred leader stays. New replicas go to live brokers in
     racks without a replica first, then to those with the fewest replicas. Replicas that are removed are those out of
-    sync first, then those that share a rack, then the last ones.
+    sync first, then replicas that share a rack, then the last ones.
 
     Args:
         partitions: all partitions of the topic.

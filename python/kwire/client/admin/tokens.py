@@ -6,6 +6,7 @@ The connection must be authenticated, and not by a token.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.client.admin.answer import error_code
@@ -16,10 +17,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.token_values import DelegationToken
 
 ITEM = "delegation token"
-"""What an error concerns."""
+"""Subject of an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationToken:
+    """A delegation token. Times are in milliseconds since 1970.
+
+    Attributes:
+        token_id: its public id, the user name of a login with SCRAM.
+        owner: the principal that a login with the token acts as, such as `User:alice`.
+        requester: the principal that created it; None from brokers before Kafka 3.3.
+        renewers: other principals that may renew it.
+        issue_timestamp_ms: the time of its creation.
+        expiry_timestamp_ms: the time of its expiry unless it is renewed.
+        max_timestamp_ms: the latest possible expiry.
+        hmac: its secret in base64, the password of a login.
+    """
+
+    token_id: str
+    owner: str
+    requester: str | None
+    renewers: tuple[str, ...]
+    issue_timestamp_ms: int
+    expiry_timestamp_ms: int
+    max_timestamp_ms: int
+    hmac: Secret
 
 
 async def create_delegation_token(
@@ -39,7 +64,6 @@ async def create_delegation_token(
         OutcomeUnknown: the response was lost.
         ValueError: a principal has no type.
     """
-    from kwire.client.admin.token_values import DelegationToken
     from kwire.messages.kafka.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 
     kind, name = ("", "") if owner is None else _principal(owner)
@@ -76,19 +100,18 @@ async def describe_delegation_tokens(admin: AdminSession, owners: Iterable[str] 
         AdminError: 61 tokens are disabled; 64 not allowed on this connection.
         ValueError: a principal has no type.
     """
-    from kwire.client.admin.token_values import DelegationToken
     from kwire.messages.kafka.describe_delegation_token import (
         DescribeDelegationTokenOwner,
         DescribeDelegationTokenRequest,
     )
 
-    wanted = None
+    principals = None
     if owners is not None:
-        wanted = tuple(
+        principals = tuple(
             DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
             for kind, name in map(_principal, strings_tuple(owners))
         )
-    answer = await admin.router.read(DescribeDelegationTokenRequest(owners=wanted), error_code=error_code)
+    answer = await admin.router.read(DescribeDelegationTokenRequest(owners=principals), error_code=error_code)
     tokens = (
         DelegationToken(
             token_id=each.token_id,

@@ -16,8 +16,8 @@ class NewTopic:
     """A topic to create.
 
     Attributes:
-        partitions: how many partitions; None for the default of the cluster.
-        replication_factor: how many replicas; None for the default of the cluster.
+        partitions: number of partitions; None for the default of the cluster.
+        replication_factor: number of replicas of each partition; None for the default of the cluster.
         assignment: the brokers of each partition, the preferred leader first. It replaces both numbers.
         configs: the configs of the topic.
     """

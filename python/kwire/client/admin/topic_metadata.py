@@ -1,7 +1,7 @@
 """Requests for the metadata of topics.
 
 A broker of Kafka 3.9 that has just started reports no brokers, and no topics, for up to half a second. A response
-without brokers is therefore not accepted, and one that has none of the topics is replaced by that of another broker.
+without brokers is therefore not accepted, and another broker is asked if a response has none of the topics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transactions and producers (KIP-664): list and describe them, and find those that block a partition."""
+"""Transactions and producers (KIP-664): list and describe them, and find producers of a partition."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TransactionDescription(NamedTuple):
         producer_id: the id of its producer.
         producer_epoch: the epoch of its producer.
         timeout_ms: its timeout in milliseconds.
-        started_ms: when it started, in milliseconds since 1970; None if it is not in progress.
+        started_ms: the time of its start, in milliseconds since 1970; None if it is not in progress.
         partitions: the partitions that it has written to.
     """
 
@@ -58,7 +58,7 @@ class ProducerDescription(NamedTuple):
         producer_epoch: its epoch.
         last_sequence: the sequence number of its last message; None if there is none.
         last_timestamp_ms: the time of its last message; None if there is none.
-        transaction_start_offset: where its open transaction starts; None without one.
+        transaction_start_offset: the first offset of its open transaction; None without one.
         coordinator_epoch: the epoch of the coordinator that last ended a transaction of it here; None if none did.
     """
 
@@ -76,8 +76,8 @@ async def list_transactions(
     """Return all transactional ids, sorted.
 
     Args:
-        states: only those in these states, such as `Ongoing`.
-        producer_ids: only those of these producers.
+        states: only transactions in these states, such as `Ongoing`.
+        producer_ids: only transactions of these producers.
 
     Raises:
         AdminError: a broker refused the request.

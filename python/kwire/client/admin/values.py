@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ShadowedConfig:
-    """A setting of a node that is stronger than the one that was stored.
+    """A setting of a node that overrides a stored setting.
 
     Attributes:
         node: the id of the node.
@@ -57,7 +57,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
     """The result of a command by item, such as a topic: None if it was accepted, otherwise the error.
 
     Attributes:
-        attempts: how often the request was sent. All attempts but the last one had no effect, or the same effect.
+        attempts: number of times that the request was sent. All tries but the last one had no effect, or the same.
         shadowed: settings that are stored by a change of configs, but that the files of nodes override.
     """
 
@@ -129,7 +129,7 @@ class PartitionDescription(NamedTuple):
         leader: the broker that leads it; None if no broker does.
         replicas: its brokers, the preferred leader first.
         isr: the replicas that are in sync.
-        leader_epoch: how often the leader changed; None if the broker does not report it.
+        leader_epoch: number of elections so far; None if the broker does not report it.
         offline_replicas: the replicas that are not available; None if the broker does not report them.
         lag: by replica, how many messages it is behind, None if unknown. Kafka does not report it here: it is empty.
         error: the error that the broker reports for the partition, such as a missing leader.
@@ -153,7 +153,7 @@ class TopicDescription(NamedTuple):
         partitions: its partitions in ascending order.
         configs: the configs that the topic overrides; None if they were not requested.
         topic_id: the id of the topic (KIP-516); None if the broker does not report it.
-        is_internal: whether Kafka itself uses the topic, such as `__consumer_offsets`.
+        is_internal: True if Kafka itself uses the topic, such as `__consumer_offsets`.
     """
 
     name: str
@@ -215,7 +215,7 @@ class ToolResult(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How many pairs of broker and topic are complete while waiting for a change."""
+    """Number of complete pairs of broker and topic while waiting for a change, and the number of all pairs."""
 
     done: int
     total: int

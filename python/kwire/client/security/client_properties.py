@@ -1,17 +1,22 @@
-"""Kafka's `client.properties`: the file that `--command-config` names."""
+"""Kafka's `client.properties`: the file that `--command-config` names.
+
+Values can refer to others (KIP-297): `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`. These are Kafka's
+EnvVarConfigProvider, FileConfigProvider, and DirectoryConfigProvider under their usual names. They need no
+`config.providers` here. The text that a provider returns is not searched for further references.
+"""
 
 from __future__ import annotations
 
 import difflib
 import logging
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_config import ConnectionConfig
-from kwire.client.security.config_providers import InvalidReference, resolve_references
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.known_keys import USED, is_known, is_secret_key
 from kwire.client.security.sasl_properties import read_credentials
@@ -26,16 +31,17 @@ if TYPE_CHECKING:
 
     from kwire.client.security.values import PasswordSource
 
-__all__ = ["ClientProperties"]
+__all__ = ["ClientProperties", "InvalidReference", "resolve_references"]
 
 log = logging.getLogger("kwire.client")
 
+_REFERENCE = re.compile(r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProperties:
-    """What a file of client properties says.
+    """The content of a file of client properties.
 
     Attributes:
         connection: TLS and SASL.
@@ -87,7 +93,7 @@ class ClientProperties:
         """Interpret properties under Kafka's names.
 
         Args:
-            source: where they come from, for errors and warnings.
+            source: their origin, for errors and warnings.
             password: see `load`.
 
         Raises:
@@ -132,6 +138,40 @@ def _resolve(properties: Mapping[str, Secret], source: str | None) -> dict[str, 
         except InvalidReference as error:
             raise SecurityConfigError(key, str(error), source) from None
     return resolved
+
+
+class InvalidReference(ValueError):
+    """A reference cannot be resolved."""
+
+
+def resolve_references(text: str) -> str:
+    """Replace the references in a value. Text in braces without a known provider stays.
+
+    Raises:
+        InvalidReference: a variable, file, or key does not exist.
+    """
+    return _REFERENCE.sub(lambda match: _referenced(match[1], match[2] or "", match[3]), text)
+
+
+def _referenced(provider: str, path: str, key: str) -> str:
+    if provider == "env":
+        if key not in os.environ:
+            raise InvalidReference(f"the environment variable {key} is not set")
+        return os.environ[key]
+    file = Path(path) if provider == "file" else Path(path, key)
+    try:
+        if provider == "dir":
+            if not key or Path(key).name != key:
+                raise InvalidReference(f"{key!r} is not the name of a file in {path}")
+            return file.read_text(encoding="utf-8")
+        values = parse_properties(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidReference(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidReference(f"{file} is not UTF-8") from None
+    if key not in values:
+        raise InvalidReference(f"{file} has no key {key}")
+    return values[key]
 
 
 def mode_warnings(path: str | PathLike[str]) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class ScramCredentials(SaslCredentials):
 
     Attributes:
         mechanism: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
-        token: whether user name and password are the id and the HMAC of a delegation token (KIP-48).
+        token: True if user name and password are the id and the HMAC of a delegation token (KIP-48).
     """
 
     username: str
@@ -132,7 +132,7 @@ class KerberosCredentials(SaslCredentials):
 
     Attributes:
         service: the first part of the principal of the brokers (`sasl.kerberos.service.name`).
-        principal: the principal of the client; None for that of the ticket cache.
+        principal: the principal of the client; None for the principal of the ticket cache.
         keytab: the file with the key of the client; None for the ticket cache that `kinit` fills.
     """
 

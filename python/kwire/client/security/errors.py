@@ -12,7 +12,7 @@ class SecurityConfigError(KwireError, ValueError):
 
     Attributes:
         key: the key of `client.properties` that is wrong or missing; None if it is not about one key.
-        problem: what is wrong and what to do.
+        problem: the problem and its remedy.
         source: the file that was read; None if the configuration was made in code.
     """
 

@@ -50,7 +50,7 @@ def read_jks(data: bytes, password: Secret | None, key_password: Secret | None) 
 
     Args:
         password: the password of the store; None skips the check of its integrity, as Java does.
-        key_password: the password of the private keys; None for that of the store.
+        key_password: the password of the private keys; None for the password of the store.
 
     Raises:
         InvalidJks: the file is damaged, or a password is wrong or missing.

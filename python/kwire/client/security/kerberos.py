@@ -21,7 +21,7 @@ def start_gssapi(service: str, host: str, principal: str | None, keytab: str | N
     Args:
         service: the first part of the principal of the brokers.
         host: the second part: the host name of the broker.
-        principal: the principal of the client; None for that of the ticket cache.
+        principal: the principal of the client; None for the principal of the ticket cache.
         keytab: the file with its key; None for the ticket cache.
 
     Raises:
@@ -76,7 +76,7 @@ class KerberosContext:
 
     @property
     def complete(self) -> bool:
-        """Whether the context is established."""
+        """True once the context is established."""
         return bool(self._context.complete)
 
     def wrap(self, message: bytes) -> bytes:

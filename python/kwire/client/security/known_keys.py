@@ -1,4 +1,4 @@
-"""The keys of Kafka's client configurations: those that kwire uses, and those that have no effect on it."""
+"""The keys of Kafka's client configurations that kwire uses, and the keys that have no effect on it."""
 
 from __future__ import annotations
 

@@ -67,9 +67,9 @@ class ClientCredentials:
         client_id: the id of the client.
         client_secret: its secret.
         scope: the scope to request; None for the default of the server.
-        tls: how to verify the server; None for the certificates of the operating system.
+        tls: the verification of the server; None for the certificates of the operating system.
         timeout: seconds to wait for the server.
-        urlencode: whether id and secret are URL-encoded before they are sent, as RFC 6749 demands and many servers do
+        urlencode: True if id and secret are URL-encoded before they are sent, as RFC 6749 demands and many servers do
             not expect (`sasl.oauthbearer.header.urlencode`).
 
     Raises:

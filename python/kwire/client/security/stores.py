@@ -23,7 +23,7 @@ class InvalidStore(ValueError):
     """A store cannot be read.
 
     Attributes:
-        about: what is wrong: the `store`, its `password`, or the `key password`.
+        about: the subject of the problem: the `store`, its `password`, or the `key password`.
     """
 
     def __init__(self, reason: str, about: str = "store") -> None:
@@ -59,7 +59,7 @@ def read_key_store(data: bytes, password: Secret | None, key_password: Secret | 
     """Return the certificate chain and the private key of a store.
 
     Args:
-        key_password: the password of the key; None for that of the store.
+        key_password: the password of the key; None for the password of the store.
 
     Raises:
         InvalidStore: the store cannot be read, or does not have exactly one private key.

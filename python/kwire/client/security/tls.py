@@ -28,7 +28,7 @@ class ClientCertificate:
     """The certificate of the client and its private key.
 
     Attributes:
-        chain: the certificate in PEM, followed by those of intermediate authorities.
+        chain: the certificate in PEM, followed by the certificates of intermediate authorities.
         key: the private key in PEM.
         key_password: the password of the key; None if it is not encrypted.
     """
@@ -40,12 +40,12 @@ class ClientCertificate:
 
 @dataclass(frozen=True, kw_only=True)
 class TlsConfig:
-    """How to encrypt a connection and verify the broker.
+    """Encryption of a connection and verification of the broker.
 
     Attributes:
-        ca: the trusted certificates in PEM; None for those of the operating system.
+        ca: the trusted certificates in PEM; None for the certificates of the operating system.
         certificate: the certificate of the client; None if the broker does not request one.
-        check_hostname: whether the certificate of the broker must contain the host name or address that the client
+        check_hostname: True if the certificate of the broker must contain the host name or address that the client
             connects to (`ssl.endpoint.identification.algorithm`).
         versions: the versions of TLS, of `TLSv1.2` and `TLSv1.3`.
         ciphers: OpenSSL's list of cipher suites for TLS 1.2; None for its default.
@@ -70,7 +70,7 @@ class TlsConfig:
         """Return a configuration with certificates and key of PEM files.
 
         Args:
-            ca: the file of the trusted certificates; None for those of the operating system.
+            ca: the file of the trusted certificates; None for the certificates of the operating system.
             certificate: the file of the client's certificate chain.
             key: the file of its private key; None if `certificate` contains it.
 
@@ -122,7 +122,7 @@ def load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) ->
         SecurityConfigError: they are invalid, or do not belong together.
     """
     password = certificate.key_password
-    # Without a password OpenSSL would ask the terminal for that of an encrypted key.
+    # Without a password OpenSSL would ask the terminal for the password of an encrypted key.
     reveal = Secret("").reveal if password is None else password.reveal
     try:
         with _private_file(certificate.chain) as chain, _private_file(certificate.key.reveal()) as key:
@@ -180,7 +180,7 @@ def explain_tls_error(error: OSError, host: str, *, has_certificate: bool) -> st
     Args:
         error: the error of Python's `ssl`, or of the socket.
         host: the host that the client connects to.
-        has_certificate: whether the client has a certificate.
+        has_certificate: True if the client has a certificate.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in HOST_MISMATCH:

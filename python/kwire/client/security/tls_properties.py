@@ -102,7 +102,7 @@ def _versions(values: Values) -> tuple[str, ...]:
 
 
 def _ciphers(values: Values) -> str | None:
-    """Return the cipher suites in OpenSSL's names. Those of TLS 1.3 cannot be chosen, and are always allowed."""
+    """Return the cipher suites in OpenSSL's names. The suites of TLS 1.3 are always allowed."""
     suites = values.list("ssl.cipher.suites")
     names = [_openssl_name(suite) for suite in suites if "_WITH_" in suite]
     return ":".join(names) if names else None

@@ -22,7 +22,7 @@ class Values:
     """Values by key. An empty value counts as not set, except where `text` is asked to keep it.
 
     Attributes:
-        source: where the values come from; None if that is not known.
+        source: the origin of the values; None if it is not known.
         password: returns the password if the values have none; None if nothing does.
     """
 

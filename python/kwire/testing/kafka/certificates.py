@@ -27,7 +27,7 @@ class IssuedCertificate:
     """A certificate with its private key.
 
     Attributes:
-        chain: the certificate and that of its authority, in PEM.
+        chain: the certificate and the certificate of its authority, in PEM.
         key: the private key in PEM, not encrypted.
     """
 
@@ -99,7 +99,7 @@ class CertificateAuthority:
         Args:
             name: its common name.
             hosts: the host names and addresses that it is valid for.
-            expires: when it expires, from now; negative for an expired certificate.
+            expires: the time until its expiry; negative for an expired certificate.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -1,8 +1,8 @@
 """Clusters of real brokers, with ZooKeeper for Kafka 3.9.
 
 A broker keeps its ports and folder, so it can be killed and started again. Its configs are the smallest that work on
-one machine, plus those of the caller. A cluster is ready when every broker lists all brokers. With a `ClusterSecurity`
-its listeners require TLS or SASL, and the probe uses them too.
+one machine, plus settings of the caller. A cluster is ready when every broker lists all brokers. With a
+`ClusterSecurity` its listeners require TLS or SASL, and the probe uses them too.
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ class Kafka44(Cluster):
 
     Args:
         brokers: see `Cluster`, as for `config` and `security`.
-        dynamic_quorum: whether voters can be added and removed (KIP-853). The first node is the only voter then, and
+        dynamic_quorum: True if voters can be added and removed (KIP-853). The first node is the only voter then, and
             the others are observers. By default, all nodes are voters.
     """
 

@@ -22,7 +22,7 @@ MIN_JAVA = 17
 
 
 def jars(name: str) -> Path:
-    """Return the folder with the jars that `<name>.xml` in this package lists. Errors are those of `jars_of`."""
+    """Return the folder with the jars that `<name>.xml` in this package lists. See `jars_of` for errors."""
     with as_file(files(__package__) / f"{name}.xml") as pom:
         return jars_of(pom)
 

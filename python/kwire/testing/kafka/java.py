@@ -75,7 +75,7 @@ class JavaServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process exists, which may be stopped by SIGSTOP."""
+        """True while the process exists. SIGSTOP may have stopped it."""
         return self._process is not None and self._process.returncode is None
 
     def start(self) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["LISTENERS", "ClusterSecurity"]
 
 LISTENERS = ("SASL_SSL", "SSL", "SASL_PLAINTEXT")
-"""Listeners have the names of their security protocols. The first one is that of brokers and `Cluster.bootstrap`."""
+"""Listeners have the names of their security protocols. Brokers and `Cluster.bootstrap` use the first one."""
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 ADMIN = "admin"
 _KAFKA = "org.apache.kafka.common.security"
@@ -60,7 +60,7 @@ class ClusterSecurity:
     Attributes:
         authority: issues the certificates of brokers and clients.
         broker_certificate: the certificate of all brokers.
-        users: passwords by user name, for PLAIN; those of SCRAM are created when the cluster has started.
+        users: passwords by user name, for PLAIN; the users of SCRAM are created when the cluster has started.
         listeners: certificates of further listeners with TLS, by the name of the listener, such as an expired one.
         reauthenticate_ms: `connections.max.reauth.ms`; 0 for sessions without a limit.
     """
@@ -92,7 +92,7 @@ class ClusterSecurity:
         Args:
             mechanism: the SASL mechanism; None for the listener SSL, with a client certificate for `admin`.
             user: the user name.
-            tls: whether the listener has TLS.
+            tls: True if the listener has TLS.
         """
         if mechanism is None:
             return ConnectionConfig(tls=self.tls(certificate=self.client_certificate))
