@@ -1,6 +1,6 @@
 """Requests of other clients that a node serves while one client sends the worst legal and illegal traffic.
 
-    python -m benches.fairness [--quick] [--shared-address] [KIND...]
+    python -m benches.fairness [--quick] [--shared-address] [--connections N] [KIND...]
 
 Four clients, each with an address of its own, send small requests, in turns without and with the attacker: a process
 with eight connections from one address that sends, as fast as the node lets it, one kind of traffic of `ATTACKS`:
@@ -62,17 +62,17 @@ if TYPE_CHECKING:
     from kwire.testing.local_cluster import NodeAddress
 
 ITEMS = 10_000
-"""The topics that a request may list (`admin.request.max.items`)."""
+"""Maximum number of topics in a request (`admin.request.max.items`)."""
 CONNECTIONS = 8
-"""The connections of the attacker."""
+"""Number of connections of the attacker by default."""
 CLIENTS = tuple(f"127.0.0.{number}" for number in range(11, 15))
 """The addresses of the other clients."""
 ATTACKER = "127.0.0.2"
-IMPATIENCE = 0.1
-"""Seconds for which the attacker waits for an answer before it opens another connection."""
+ATTACKER_TIMEOUT = 0.1
+"""Timeout in seconds of an answer to the attacker, who then opens another connection."""
 TOPIC = "orders"
 BATCH, BATCHES = 256, 8
-"""The requests that a client sends at once, and how often before it waits for answers."""
+"""Number of requests in a batch of a client, and of batches that it sends before it waits for answers."""
 
 _numbers = count()
 
@@ -208,13 +208,15 @@ UNREAD = {unread.__name__}
 """The answers to these are not read."""
 
 
-def attack(target: tuple[str, int], kind: str, address: str, running: Event, stopped: Event) -> None:
+def attack(target: tuple[str, int], kind: str, address: str, connections: int, running: Event, stopped: Event) -> None:
     """Send requests of a kind on several connections while `running` is set, until `stopped` is."""
     os.setpriority(os.PRIO_PROCESS, 0, 10)
-    asyncio.run(_attack(target, kind, address, running, stopped))
+    asyncio.run(_attack(target, kind, address, connections, running, stopped))
 
 
-async def _attack(target: tuple[str, int], kind: str, address: str, running: Event, stopped: Event) -> None:
+async def _attack(
+    target: tuple[str, int], kind: str, address: str, connections: int, running: Event, stopped: Event
+) -> None:
     prepared = ATTACKS[kind]()
 
     async def one() -> None:
@@ -227,19 +229,19 @@ async def _attack(target: tuple[str, int], kind: str, address: str, running: Eve
                 try:
                     while running.is_set():
                         writer.write(prepared)
-                        await asyncio.wait_for(writer.drain(), None if kind not in UNREAD else 10 * IMPATIENCE)
+                        await asyncio.wait_for(writer.drain(), None if kind not in UNREAD else 10 * ATTACKER_TIMEOUT)
                         if kind in DISCONNECTS:
                             break
                         if kind in UNREAD:
                             continue
-                        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), IMPATIENCE), "big")
+                        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), ATTACKER_TIMEOUT), "big")
                         await reader.readexactly(size)
                 finally:
                     linger = struct.pack("ii", 1, 0)  # reset: what is not sent yet must not occupy the machine
                     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                     writer.transport.abort()
 
-    await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
+    await asyncio.gather(*(one() for _ in range(connections)))
 
 
 class Clients:
@@ -310,7 +312,9 @@ class NodeThread:
         return int(self._schedstat.read_text(encoding="ascii").split()[0]) / 1e9
 
 
-def run(quick: bool, kinds: Sequence[str] = tuple(ATTACKS), attacker: str = ATTACKER) -> list[Figure]:
+def run(
+    quick: bool, kinds: Sequence[str] = tuple(ATTACKS), attacker: str = ATTACKER, connections: int = CONNECTIONS
+) -> list[Figure]:
     turns, seconds = (2, 1.0) if quick else (5, 2.0)
     with LocalCluster(nodes=1) as cluster:
         [node] = cluster.nodes
@@ -320,7 +324,7 @@ def run(quick: bool, kinds: Sequence[str] = tuple(ATTACKS), attacker: str = ATTA
         with suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         clients.served(seconds, thread)
-        shares = {kind: measured(kind, attacker, node, clients, thread, turns, seconds) for kind in kinds}
+        shares = {kind: measured(kind, attacker, connections, node, clients, thread, turns, seconds) for kind in kinds}
         peak = peak_memory(node.pid)
     worst = min(shares, key=lambda kind: shares[kind])
     return [
@@ -344,12 +348,21 @@ def peak_memory(pid: int) -> int:
 
 
 def measured(
-    kind: str, attacker: str, node: NodeAddress, clients: Clients, thread: NodeThread, turns: int, seconds: float
+    kind: str,
+    attacker: str,
+    connections: int,
+    node: NodeAddress,
+    clients: Clients,
+    thread: NodeThread,
+    turns: int,
+    seconds: float,
 ) -> float:
     """Return the share of the normal number of answers during an attack of a kind, the median of the turns."""
     context = multiprocessing.get_context("spawn")
     running, stopped = context.Event(), context.Event()
-    process = context.Process(target=attack, args=((node.host, node.port), kind, attacker, running, stopped))
+    process = context.Process(
+        target=attack, args=((node.host, node.port), kind, attacker, connections, running, stopped)
+    )
     process.start()
     ratios = []
     try:
@@ -378,11 +391,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="measure shortly, for a first impression")
     parser.add_argument("--shared-address", action="store_true", help="the attacker has the address of a client")
+    parser.add_argument("--connections", type=int, default=CONNECTIONS, help="of the attacker [default: %(default)s]")
     parser.add_argument("kinds", nargs="*", choices=[[], *ATTACKS], help="kinds of traffic [default: all]")
     options = parser.parse_args()
-    for figure in run(
-        options.quick, options.kinds or tuple(ATTACKS), CLIENTS[0] if options.shared_address else ATTACKER
-    ):
+    attacker = CLIENTS[0] if options.shared_address else ATTACKER
+    for figure in run(options.quick, options.kinds or tuple(ATTACKS), attacker, options.connections):
         print(figure)
 
 

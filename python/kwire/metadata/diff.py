@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from kwire.declare.introspect import fields
 from kwire.declare.introspect import key as declared_key
@@ -25,7 +25,7 @@ from kwire.metadata.fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from kwire.declare import Message, Struct
     from kwire.declare.wire_types import WireType
@@ -166,7 +166,7 @@ def _differ_in_order_only(before: Struct, after: Struct, ignored: str | None = N
     """
     if before.unknown_tags != after.unknown_tags:
         return False
-    cls: type[Any] = type(after)  # mypy takes `__hash__` of the instances for the hash of type[Struct]
+    cls = cast("Hashable", type(after))  # mypy takes `__hash__` of the instances for the hash of their class
     return all(
         name == ignored
         or (old := getattr(before, name)) is (new := getattr(after, name))

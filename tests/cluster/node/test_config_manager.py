@@ -55,7 +55,7 @@ async def test_setting_of_one_broker_is_stronger_and_can_be_deleted(server: Embe
         await result(first, "set", "max.connections=100")
         await result(first, "set", "--broker", "2", "max.connections=50")
         await eventually(lambda: (first.settings.connections, second.settings.connections) == (100, 50))
-        assert second._listener.limits.connections == 50
+        assert second._listener.connections.limits.connections == 50
         await result(second, "delete", "--broker", "2", "max.connections")
         await eventually(lambda: second.settings.connections == 100)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster import loop_shares
-from kwire.cluster.loop_shares import BYTE_SECONDS, CONNECTION_SECONDS, LoopShares
+from kwire.cluster import request_quotas
 from kwire.cluster.node.connection_limits import CloseReason, Limits
 from kwire.cluster.node.listener import Listener
+from kwire.cluster.node.server_connection import BYTE_SECONDS
 from kwire.cluster.security.node_security import NodeSecurity
 from kwire.cluster.security.scram_users import ScramUsers
 from kwire.testing.kafka.certificates import CertificateAuthority
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.cluster.node.connection_limits import ConnectedClient, Frame
+    from kwire.cluster.request_quotas import Account
 
 GREEDY, OTHER = "127.0.0.2", "127.0.0.3"
 
 
 @pytest.fixture
 def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address that has used more than its share waits even if the loop is idle."""
-    monkeypatch.setattr(loop_shares, "IDLE_SHARE", 0.0)
-    monkeypatch.setattr(loop_shares, "LONGEST_WAIT", 1e6)
+    """An address over its quota is throttled even if the loop is idle."""
+    monkeypatch.setattr(request_quotas, "IDLE_LOAD", 0.0)
+    monkeypatch.setattr(request_quotas, "MAX_THROTTLE_SECONDS", 1e6)
 
 
 @asynccontextmanager
@@ -52,19 +53,19 @@ async def listening(
         await listener.stop(1.0)
 
 
-def charge(seconds: float) -> None:
+def account(listener: Listener, address: str = GREEDY) -> Account:
+    return listener.connections.quotas.account(address)
+
+
+def charge(listener: Listener, seconds: float) -> None:
     """Charge the greedy address for time that it has used while another address is active."""
-    shares, now = LoopShares.of_loop(), asyncio.get_running_loop().time()
-    greedy, other = shares.connection(GREEDY), shares.connection(OTHER)
-    greedy.arrived(now)
-    other.arrived(now)
-    greedy.used = seconds
-    greedy.settle(now)
+    account(listener, OTHER).charge(0.001)
+    account(listener).charge(seconds)
 
 
-def forgive() -> None:
+def forgive(listener: Listener) -> None:
     """Let the greedy address continue."""
-    LoopShares.of_loop().connection(GREEDY).address.due = 0.0
+    account(listener).throttled_until = 0.0
 
 
 async def connected(listener: Listener, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -94,14 +95,14 @@ def client_hello() -> bytes:
 
 
 @pytest.mark.usefixtures("never_idle")
-async def test_connection_of_an_address_that_used_more_than_its_share_is_opened_later() -> None:
+async def test_connection_of_an_address_that_used_more_than_its_quota_is_opened_later() -> None:
     async with listening() as (listener, observer):
-        charge(1e3)
+        charge(listener, 1e3)
         held = await connected(listener, GREEDY)
         other = await connected(listener, OTHER)
         await echo(*other)
         assert [client.host for client in observer.open] == [OTHER]
-        forgive()
+        forgive(listener)
         await echo(*held)
         for _, writer in (held, other):
             writer.close()
@@ -110,12 +111,12 @@ async def test_connection_of_an_address_that_used_more_than_its_share_is_opened_
 @pytest.mark.usefixtures("never_idle")
 async def test_connection_that_is_reset_before_it_is_opened_is_dropped() -> None:
     async with listening() as (listener, observer):
-        charge(1e3)
+        charge(listener, 1e3)
         for _ in range(20):
             send_part_of_a_frame_and_reset(listener)
         other = await connected(listener, OTHER)  # it is accepted after them
         await echo(*other)
-        forgive()
+        forgive(listener)
         later = await connected(listener, GREEDY)
         await echo(*later)
         assert [client.host for client in observer.open] == [OTHER, GREEDY]
@@ -126,12 +127,12 @@ async def test_connection_that_is_reset_before_it_is_opened_is_dropped() -> None
 @pytest.mark.usefixtures("never_idle")
 async def test_connections_that_are_not_open_count_as_connections_of_their_address() -> None:
     async with listening(Limits(connections_per_address=3, reserved_per_address=0)) as (listener, observer):
-        charge(1e3)
+        charge(listener, 1e3)
         clients = [await connected(listener, GREEDY) for _ in range(4)]
         await eventually(lambda: observer.closures)
         assert [reason for reason, _ in observer.closures] == [CloseReason.TOO_MANY_CONNECTIONS]
         assert await clients[-1][0].read() == b""
-        forgive()
+        forgive(listener)
         for client in clients[:3]:
             await echo(*client)
         for _, writer in clients:
@@ -143,7 +144,7 @@ async def test_opening_connections_is_charged_to_their_address() -> None:
         clients = [await connected(listener, GREEDY) for _ in range(3)]
         for client in clients:
             await echo(*client)
-        assert LoopShares.of_loop().connection(GREEDY).address.due > 0
+        assert account(listener).charged_at > 0
         for _, writer in clients:
             writer.close()
 
@@ -160,15 +161,14 @@ async def test_invalid_request_is_charged_to_its_address() -> None:
             return super().__call__(payload, client)
 
     async with listening(dispatcher=SlowRefusal()) as (listener, observer):
-        share, other = LoopShares.of_loop().connection(GREEDY), LoopShares.of_loop().connection(OTHER)
         reader, writer = await connected(listener, GREEDY)
         await echo(reader, writer)
-        other.arrived(asyncio.get_running_loop().time())
-        began = asyncio.get_running_loop().time()
+        account(listener, OTHER).charge(0.001)
+        started = perf_counter()
         writer.write(framed(b"bad"))
         assert await reader.read() == b""
         assert [reason for reason, _ in observer.closures] == [CloseReason.INVALID_REQUEST]
-        assert share.address.due > began + 0.04
+        assert account(listener).throttled_until > started + 0.04
         writer.close()
 
 
@@ -176,9 +176,10 @@ async def test_incomplete_frame_is_charged_to_its_address() -> None:
     async with listening() as (listener, _):
         reader, writer = await connected(listener, GREEDY)
         await echo(reader, writer)
-        before = LoopShares.of_loop().used
+        before = account(listener).throttled_until
         writer.write(framed(bytes(3_000_000))[:2_000_000])
-        await eventually(lambda: LoopShares.of_loop().used > before + 1_000_000 * BYTE_SECONDS)
+        # The throttle time of a client that is alone grows by what it is charged.
+        await eventually(lambda: account(listener).throttled_until > before + 1_000_000 * BYTE_SECONDS)
         writer.close()
 
 
@@ -187,9 +188,10 @@ async def test_tls_handshake_is_charged_even_if_the_client_never_completes_it(tm
     security = NodeSecurity(node_settings("127.0.0.1:2181", 1, properties), ScramUsers())
     async with listening(tls=security.tls) as (listener, observer):
         reader, writer = await connected(listener, GREEDY)
+        opened = account(listener).charged_at
         writer.write(client_hello())
         assert await reader.read(1)
-        assert LoopShares.of_loop().used > CONNECTION_SECONDS
+        assert account(listener).charged_at > opened
         assert not observer.open
         writer.close()
 
@@ -197,7 +199,7 @@ async def test_tls_handshake_is_charged_even_if_the_client_never_completes_it(tm
 @pytest.mark.usefixtures("never_idle")
 async def test_stop_closes_connections_that_are_not_open() -> None:
     async with listening() as (listener, observer):
-        charge(1e3)
+        charge(listener, 1e3)
         reader, writer = await connected(listener, GREEDY)
         other = await connected(listener, OTHER)
         await echo(*other)

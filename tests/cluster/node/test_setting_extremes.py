@@ -111,7 +111,7 @@ async def test_room_for_administration_is_limited(server: EmbeddedZooKeeper) -> 
     """One address cannot take the room of all others."""
     async with nodes(await new_root(server), 1, connections=1) as [node], AsyncExitStack() as stack:
         await eventually(lambda: not node._listener.connections)
-        reserved = node._listener.limits.reserved_per_address
+        reserved = node._listener.connections.limits.reserved_per_address
         for _ in range(1 + reserved):
             _, writer = await asyncio.open_connection(node.host, node.port)
             stack.callback(writer.close)

@@ -73,8 +73,8 @@ async def listening(tls: ssl.SSLContext, limits: Limits | None = None) -> AsyncI
 
 
 def closures(listener: Listener) -> list[tuple[CloseReason | None, str]]:
-    assert isinstance(listener.observer, RecordingObserver)
-    return listener.observer.closures
+    assert isinstance(listener.connections.observer, RecordingObserver)
+    return listener.connections.observer.closures
 
 
 @asynccontextmanager

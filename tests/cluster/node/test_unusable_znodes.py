@@ -9,7 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
-from kwire.cluster.node import config_watcher
+from kwire.cluster.node import znode_watcher
 from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from tests.cluster.node.nodes import new_root, nodes, send, settings
@@ -75,7 +75,7 @@ async def test_cluster_survives_the_deletion_of_a_parent(path: str, server: Embe
 async def test_cluster_survives_a_protected_znode(
     path: str, server: EmbeddedZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(config_watcher, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(znode_watcher, "RETRY_SECONDS", 0.1)
     root = await new_root(server)
     async with nodes(root, 1, 2) as (first, second):
         assert await is_created(first, "odd")

@@ -26,8 +26,7 @@ from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEven
 from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
-from kwire.cluster.loop_shares import ConnectionShare, Measured
-from kwire.cluster.time_slice import TimeSlice
+from kwire.cluster.request_quotas import TimeSlice, current_account
 from kwire.cluster.zookeeper.controllers import ActiveController
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,
@@ -399,7 +398,7 @@ class Controller:
         if response.done():  # the client does not wait for it any more
             return
         try:
-            value = await asyncio.get_running_loop().create_task(_measured(request), context=request.context)
+            value = await asyncio.get_running_loop().create_task(_charged(request), context=request.context)
         except AdminError as error:
             _fail(response, error)
         except (ControllerMoved, SessionExpired, StoreClosed) as error:
@@ -446,10 +445,10 @@ class _TimeLimit:
             response.set_exception(RequestTimedOut(self._seconds, started=self._has_begun))
 
 
-def _measured(request: RequestEvent) -> Coroutine[Any, Any, Any]:
-    """Start a request, the time of which is charged to the connection that sent it."""
-    share = request.context.get(ConnectionShare.current)
-    return request.work() if share is None else Measured(request.work(), share)
+def _charged(request: RequestEvent) -> Coroutine[Any, Any, Any]:
+    """Start a request, and charge its time to the client that sent it."""
+    account = request.context.get(current_account)
+    return request.work() if account is None else account.process(request.work())
 
 
 def _fail(response: asyncio.Future[Any], error: Exception) -> None:

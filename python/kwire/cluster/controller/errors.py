@@ -47,11 +47,11 @@ class QueueFull(AdminError):
     """The controller's queue is full, and the request was not accepted.
 
     Attributes:
-        limit: the maximum number of waiting requests, of all clients or of one address.
+        limit: the maximum number of waiting requests, of all clients or of one.
     """
 
-    def __init__(self, limit: int, *, of_address: bool = False) -> None:
-        sender = " of your address" if of_address else ""
+    def __init__(self, limit: int, *, of_client: bool = False) -> None:
+        sender = " of this client" if of_client else ""
         reason = f"{limit} requests{sender} are already waiting for the controller: try again later"
         super().__init__(ErrorCode.ADMIN_REQUEST_FAILED, reason)
         self.limit = limit

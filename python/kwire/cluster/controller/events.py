@@ -2,9 +2,10 @@
 
 Everything the controller does starts as an event of this queue and is processed by one consumer, one event at a time.
 
-- Requests of clients take turns (`request_turns`), and are processed after the changes that were known before them.
+- Clients take turns, and a request is processed after the changes that were known before it. The requests of a client
+  over its quota wait (`request_quotas`); a request that has begun is completed, because everything else waits for it.
 - A change event means "read this path again", so equal change events in the queue are merged.
-- The number of requests is limited because clients send them: one address fills at most half of the queue. The number
+- The number of requests is limited because clients send them: one client fills at most half of the queue. The number
   of change events is limited by the number of watched znodes.
 - A change that cannot be processed is repeated with growing pauses, so that a znode that stays unusable neither keeps
   the consumer busy nor is forgotten.
@@ -16,16 +17,17 @@ import asyncio
 from collections import deque
 from contextvars import copy_context
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kwire.cluster.controller.errors import QueueFull
-from kwire.cluster.controller.request_turns import RequestTurns
-from kwire.cluster.loop_shares import ConnectionShare
+from kwire.cluster.request_quotas import current_account
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextvars import Context
+
+    from kwire.cluster.request_quotas import Account
 
 __all__ = ["ChangeEvent", "ControllerEvent", "EventQueue", "ReloadEvent", "RequestEvent"]
 
@@ -47,7 +49,7 @@ class RequestEvent(NamedTuple):
         number: its position among all events.
         work: creates the coroutine that processes the request.
         response: receives the result.
-        context: the context variables of the caller, for its log messages and its share of the loop.
+        context: the context variables of the caller, for its log messages and its account.
     """
 
     number: int
@@ -59,7 +61,7 @@ class RequestEvent(NamedTuple):
 ControllerEvent: TypeAlias = ReloadEvent | ChangeEvent | RequestEvent
 
 MAX_RETRIES = 1000
-"""Number of remembered paths above which those that no longer fail are forgotten."""
+"""Maximum number of paths with retries; above it, paths that no longer fail are forgotten. Chosen, not measured."""
 
 
 class _Retry(NamedTuple):
@@ -88,13 +90,16 @@ class EventQueue:
         """Changes with their positions among all events."""
         self._known: set[ReloadEvent | ChangeEvent] = set()
         """The same changes."""
-        self._requests: RequestTurns[RequestEvent] = RequestTurns()
+        self._requests: dict[Account | None, deque[RequestEvent]] = {}
+        """Waiting requests of each client; None is the node itself."""
+        self._rotation: deque[Account | None] = deque()
+        """The clients that have waiting requests and are within their quotas, in the order of their turns."""
         self._numbers = count(1)
         self._closed = False
         self._filled = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._changes) + len(self._requests)
+        return len(self._changes) + sum(map(len, self._requests.values()))
 
     def enqueue_reload(self) -> None:
         """Reload the cluster state before all other events."""
@@ -141,45 +146,70 @@ class EventQueue:
 
         Args:
             work: creates the coroutine that processes the request.
-            is_continued: whether this is a further part of a request, which is accepted in any case.
+            is_continued: True for a further part of a request, which is accepted in any case.
 
         Raises:
-            QueueFull: too many requests are waiting, of all clients or of this address.
+            QueueFull: too many requests are waiting, of all clients or of this one.
         """
         context = copy_context()
-        share = context.get(ConnectionShare.current)
+        account = context.get(current_account)
         if not is_continued:
-            self._check_room(share)
-        if share is not None:
-            context.run(ConnectionShare.holds_up_others.set, partial(self.holds_up_others, share))
+            self._check_room(account)
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._requests.add(share, RequestEvent(next(self._numbers), work, response, context))
-        self._filled.set()
+        request = RequestEvent(next(self._numbers), work, response, context)
+        if account in self._requests:
+            self._requests[account].append(request)
+        else:
+            self._requests[account] = deque([request])
+            self._take_turn(account)
         return response
 
-    def _check_room(self, share: ConnectionShare | None) -> None:
-        if len(self._requests) >= self._limit:
+    def _check_room(self, account: Account | None) -> None:
+        if sum(map(len, self._requests.values())) >= self._limit:
             raise QueueFull(self._limit)
         limit = max(1, self._limit // 2)
-        if share is not None and self._requests.waiting_of(share) >= limit:
-            raise QueueFull(limit, of_address=True)
+        if account is not None and len(self._requests.get(account, ())) >= limit:
+            raise QueueFull(limit, of_client=True)
 
-    def holds_up_others(self, share: ConnectionShare) -> bool:
-        """Return whether requests of other addresses wait for the one of this connection that is being processed."""
-        return self._requests.has_others(share)
+    def _take_turn(self, account: Account | None) -> None:
+        """Add a client with waiting requests to the rotation, once it is within its quota."""
+        if account is not None and account.is_throttled:
+            account.call_when_allowed(partial(self._take_turn, account))
+        elif account in self._requests:  # they are gone once the queue is closed
+            self._rotation.append(account)
+            self._filled.set()
 
     async def next(self) -> ControllerEvent | None:
         """Remove and return the next event, or return None once the queue is closed."""
-        while not len(self):
+        while True:
+            self._end_turns_of_throttled()
+            first = self._requests[self._rotation[0]][0] if self._rotation else None
+            if self._changes and (first is None or self._changes[0][0] < first.number):
+                _, change = self._changes.popleft()
+                self._known.discard(change)
+                return change
+            if first is not None:
+                self._remove_first()
+                return first
             if self._closed:
                 return None
             self._filled.clear()
             await self._filled.wait()
-        if not self._changes or (self._requests and self._requests.first().number < self._changes[0][0]):
-            return self._requests.take()
-        _, change = self._changes.popleft()
-        self._known.discard(change)
-        return change
+
+    def _end_turns_of_throttled(self) -> None:
+        """Remove clients from the front of the rotation that are over their quotas since they were added."""
+        while self._rotation and (account := self._rotation[0]) is not None and account.is_throttled:
+            self._take_turn(self._rotation.popleft())
+
+    def _remove_first(self) -> None:
+        """Remove the next request, and move its client to the end of the rotation."""
+        account = self._rotation.popleft()
+        waiting = self._requests[account]
+        waiting.popleft()
+        if waiting:
+            self._rotation.append(account)
+        else:
+            del self._requests[account]
 
     def take_changes(self, prefix: str) -> list[str]:
         """Remove all changes of paths that start with `prefix` and return these paths, to process them together."""
@@ -198,10 +228,11 @@ class EventQueue:
             if retry.timer is not None:
                 retry.timer.cancel()
         self._retries.clear()
-        for request in self._requests:
+        for request in chain.from_iterable(self._requests.values()):
             if not request.response.done():
                 request.response.set_exception(error())
         self._requests.clear()
+        self._rotation.clear()
         self._changes.clear()
         self._known.clear()
         self._filled.set()

@@ -21,7 +21,7 @@ from kwire.cluster.controller.topic_alteration import alter_topic, check_single_
 from kwire.cluster.controller.topic_creation import new_topic
 from kwire.cluster.controller.topic_state import NO_ZNODE, Topic
 from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
-from kwire.cluster.time_slice import TimeSlice
+from kwire.cluster.request_quotas import TimeSlice
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.errors import (
     ConnectionLost,

@@ -2,44 +2,33 @@
 
 Kafka's brokers and tools write a notification after each change (`/kafka-acl-changes`, `/kafka-acl-extended-changes`).
 When a session starts, the watches are set before all entries are read, so no change is missed. Entries that are
-malformed, or that this session may not read, close the resources that they concern; the latter are read again later,
-because no watch reports a changed access control list of ZooKeeper.
+malformed, or that this session must not read, close the resources that they concern.
 """
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.logs import logger
+from kwire.cluster.node.znode_watcher import ZnodeWatcher
 from kwire.cluster.security.acl_authorizer import ResourcePattern
 from kwire.cluster.zookeeper.acls import PATTERN_TYPES, RESOURCE_TYPES, AclChangeNotification, ResourceAcls
-from kwire.cluster.zookeeper.errors import (
-    ConnectionLost,
-    NoNode,
-    NotAuthorized,
-    SessionExpired,
-    StoreClosed,
-    ZnodeError,
-)
+from kwire.cluster.zookeeper.errors import NoNode, NotAuthorized, ZnodeError
 from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kwire.cluster.security.acl_authorizer import AclAuthorizer
-    from kwire.cluster.zookeeper import AclEntry, Store, WatchEvent
+    from kwire.cluster.zookeeper import AclEntry, Store
     from kwire.cluster.zookeeper.acls import PatternType
     from kwire.cluster.zookeeper.store import ReadResult
-
-RETRY_SECONDS = 5.0
-"""Pause before znodes that may not be read are read again."""
 
 log = logger(__name__)
 
 
-class AclWatcher:
+class AclWatcher(ZnodeWatcher):
     """Keeps an authorizer equal to ZooKeeper for one session.
 
     Args:
@@ -49,35 +38,21 @@ class AclWatcher:
     """
 
     def __init__(self, store: Store, authorizer: AclAuthorizer, on_change: Callable[[], None]) -> None:
-        self._store = store
+        super().__init__(store, "access control lists")
         self._authorizer = authorizer
         self._on_change = on_change
         self._seen: dict[PatternType, set[str]] = {}
         """The names of the notifications that need no reading."""
         self._is_unreadable = False
-        """Whether something may not be read, so that everything is read again later."""
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Read all entries, and start following changes.
+    @property
+    def has_unreadable(self) -> bool:
+        """See `ZnodeWatcher`."""
+        return self._is_unreadable
 
-        Raises:
-            SessionExpired, StoreClosed: the session has ended.
-        """
-        while True:
-            try:
-                await self._make_paths()
-                await self._read_all()
-            except ConnectionLost:
-                continue
-            break
-        self._task = asyncio.get_running_loop().create_task(self._follow(), name="access control lists")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    async def _read_all(self) -> None:
+        await self._make_paths()
+        await self._replace_all()
 
     async def _make_paths(self) -> None:
         """Create the parents that do not exist, as Kafka's brokers do."""
@@ -87,7 +62,7 @@ class AclWatcher:
                     await make_path(self._store, _parent(ResourceAcls.path(resource_type, "x", pattern_type)))
                 await make_path(self._store, _parent(AclChangeNotification.path(pattern_type)))
 
-    async def _read_all(self) -> None:
+    async def _replace_all(self) -> None:
         self._is_unreadable = False
         entries: dict[ResourcePattern, tuple[AclEntry, ...] | None] = {}
         for pattern_type in PATTERN_TYPES:
@@ -107,7 +82,7 @@ class AclWatcher:
         self._on_change()
 
     async def _read(self, patterns: Sequence[ResourcePattern]) -> dict[ResourcePattern, tuple[AclEntry, ...] | None]:
-        """Return the entries of resources, None for those that cannot be read."""
+        """Return the entries of each resource; None if they cannot be read."""
         paths = [ResourceAcls.path(*pattern) for pattern in patterns]
         znodes = await self._store.get_many(paths)
         return {
@@ -131,40 +106,16 @@ class AclWatcher:
         log.error("closing resources to all but super users", path=error.path, reason=error.reason)
 
     async def _notifications(self, pattern_type: PatternType) -> list[str]:
-        root = _parent(AclChangeNotification.path(pattern_type))
         try:
-            return await self._store.children(root, self._on_event)
-        except NoNode:  # deleted by another client
-            await make_path(self._store, root)
-            return await self._store.children(root, self._on_event)
+            return await self._watch_children(_parent(AclChangeNotification.path(pattern_type)))
         except NotAuthorized as error:
             self._report_unreadable(error)
             return []
 
-    def _on_event(self, event: WatchEvent) -> None:
-        del event  # every kind of event requires listing again
-        self._changed.set()
-
-    async def _follow(self) -> None:
-        try:
-            while True:
-                try:
-                    async with asyncio.timeout(RETRY_SECONDS if self._is_unreadable else None):
-                        await self._changed.wait()
-                except TimeoutError:
-                    pass
-                self._changed.clear()
-                try:
-                    if self._is_unreadable:
-                        await self._read_all()
-                    else:
-                        await self._read_changed()
-                except ConnectionLost:
-                    self._changed.set()
-        except (SessionExpired, StoreClosed) as error:
-            log.debug("access control lists are no longer followed", reason=str(error))
-
     async def _read_changed(self) -> None:
+        if self._is_unreadable:
+            await self._replace_all()
+            return
         for pattern_type in PATTERN_TYPES:
             names = set(await self._notifications(pattern_type))
             new = sorted(names - self._seen[pattern_type])
@@ -175,7 +126,7 @@ class AclWatcher:
             znodes = await self._store.get_many(f"{root}/{name}" for name in new)
             patterns = _changed_patterns(root, new, znodes)
             if patterns is None:
-                await self._read_all()
+                await self._replace_all()
                 return
             for pattern, entries in (await self._read(list(patterns))).items():
                 self._authorizer.set(pattern, entries)

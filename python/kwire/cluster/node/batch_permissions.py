@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kwire.cluster.controller.backend import Outcome
 from kwire.cluster.node.topic_responses import result_of_each
-from kwire.cluster.time_slice import in_slices
+from kwire.cluster.request_quotas import in_slices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

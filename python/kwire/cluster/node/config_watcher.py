@@ -1,31 +1,21 @@
-"""The configs in ZooKeeper, followed through the notifications under `/config/changes`: of topics, of this node, and
-the SCRAM credentials of users.
+"""Configs of topics, settings of this node, and SCRAM credentials, followed through `/config/changes`.
 
-A notification only names the topic to read again. When a session starts, the watch is set before all configs are read,
-so no change is missed; notifications that exist by then are not read. A znode that is malformed or that this session
-may not read is logged, and its topic keeps the configs it had. The latter is read again later, because no watch reports
-a changed access control list.
+A notification only names the entity to read again; notifications that exist when a session starts are not read. A znode
+that is malformed, or that this session must not read, is logged, and its topic keeps the configs it had.
 """
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.broker_configs import read_broker_configs
 from kwire.cluster.node.logs import logger
+from kwire.cluster.node.znode_watcher import ZnodeWatcher
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig, ZnodeError
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, desanitize
-from kwire.cluster.zookeeper.errors import (
-    ConnectionLost,
-    NodeExists,
-    NoNode,
-    NotAuthorized,
-    SessionExpired,
-    StoreClosed,
-)
+from kwire.cluster.zookeeper.errors import NodeExists, NoNode, NotAuthorized
 from kwire.cluster.zookeeper.operations import CREATOR_ALL
 from kwire.cluster.zookeeper.store import make_path
 
@@ -35,14 +25,12 @@ if TYPE_CHECKING:
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.security.scram_users import ScramUsers
-    from kwire.cluster.zookeeper import Store, WatchEvent
+    from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.store import ReadResult
 
 MAX_DIRECT_READS = 8
-"""For more topics, the topics that have configs are listed first: few topics have any."""
-
-RETRY_SECONDS = 5.0
-"""Pause before znodes that may not be read are read again."""
+"""Maximum number of topics whose configs are read without listing the configured topics: few topics have configs.
+Chosen, not measured."""
 
 CONFIGS = "/config/topics"
 USERS = "/config/users"
@@ -52,7 +40,7 @@ UNKNOWN_USERS = "/config/scram_secret"
 log = logger(__name__)
 
 
-class ConfigWatcher:
+class ConfigWatcher(ZnodeWatcher):
     """Copies the topic configs to the metadata cache, and the node's settings to its layers, for one session.
 
     Args:
@@ -62,35 +50,26 @@ class ConfigWatcher:
     def __init__(
         self, store: Store, metadata: MetadataCache, config: LiveConfig, scram_users: ScramUsers | None = None
     ) -> None:
-        self._store = store
+        super().__init__(store, "configs")
         self._config = config
         self._scram_users = scram_users
         self._metadata = metadata
         self._seen: set[str] = set()
         """The names of the notifications that need no reading."""
         self._unauthorized: dict[str, str] = {}
-        """Znodes that may not be read, with the topic that each of them configures; empty for the parents."""
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        """Znodes that the session must not read, with the topic that each of them configures; empty for the parents."""
 
-    async def start(self) -> None:
-        """Read all configs, and start following changes."""
-        while True:
-            try:
-                self._seen = set(await self._list_notifications())
-                await read_broker_configs(self._store, self._config)
-                await self.read(await self._list_configured() or ())
-                await self._read_users(await self._list_users())
-                await self._read_scram_secret()
-            except ConnectionLost:
-                continue
-            break
-        self._task = asyncio.get_running_loop().create_task(self._follow(), name="configs")
+    @property
+    def has_unreadable(self) -> bool:
+        """See `ZnodeWatcher`."""
+        return bool(self._unauthorized)
 
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    async def _read_all(self) -> None:
+        self._seen = set(await self._list_notifications())
+        await read_broker_configs(self._store, self._config)
+        await self.read(await self._list_configured() or ())
+        await self._read_users(await self._list_users())
+        await self._read_scram_secret()
 
     async def read(self, topics: Iterable[str]) -> None:
         """Read the configs of these topics.
@@ -163,7 +142,7 @@ class ConfigWatcher:
                 log.error("ignoring a malformed credential", path=path, key=mechanism)
 
     async def _list_configured(self) -> set[str] | None:
-        """Return the topics that have configs, or None if they may not be listed."""
+        """Return the topics that have configs, or None if the session must not list them."""
         try:
             names = set(await self._store.children(CONFIGS))
         except NoNode:  # deleted by another client; the controller creates it again
@@ -177,10 +156,7 @@ class ConfigWatcher:
     async def _list_notifications(self) -> list[str]:
         root = ConfigChangeNotification.root
         try:
-            names = await self._store.children(root, self._on_event)
-        except NoNode:  # deleted by another client
-            await make_path(self._store, root)
-            names = await self._store.children(root, self._on_event)
+            names = await self._watch_children(root)
         except NotAuthorized as error:
             self._report_unauthorized(error)
             return sorted(self._seen)
@@ -192,32 +168,18 @@ class ConfigWatcher:
             self._unauthorized[error.path] = topic
             log.error("cannot use znode", path=error.path, reason=error.reason)
 
-    def _on_event(self, event: WatchEvent) -> None:
-        del event  # every kind of event requires listing again
-        self._changed.set()
-
-    async def _follow(self) -> None:
-        try:
-            while True:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(RETRY_SECONDS if self._unauthorized else None):
-                        await self._changed.wait()
-                self._changed.clear()
-                try:
-                    await self.read(sorted(topic for topic in self._unauthorized.values() if topic))
-                    names = set(await self._list_notifications())
-                    new = sorted(names - self._seen)
-                    znodes = await self._store.get_many(f"{ConfigChangeNotification.root}/{name}" for name in new)
-                    changed = changed_entities(new, znodes)
-                    if "brokers" in changed:
-                        await read_broker_configs(self._store, self._config)
-                    await self.read(changed.get("topics", ()))
-                    await self._read_users(changed.get("users", ()))
-                    self._seen = names
-                except ConnectionLost:
-                    self._changed.set()
-        except (SessionExpired, StoreClosed) as error:
-            log.debug("configs are no longer followed", reason=str(error))
+    async def _read_changed(self) -> None:
+        await self.read(sorted(topic for topic in self._unauthorized.values() if topic))
+        names = set(await self._list_notifications())
+        new = sorted(names - self._seen)
+        znodes = await self._store.get_many(f"{ConfigChangeNotification.root}/{name}" for name in new)
+        changed = changed_entities(new, znodes)
+        if "brokers" in changed:
+            await read_broker_configs(self._store, self._config)
+        await self.read(changed.get("topics", ()))
+        await self._read_users(changed.get("users", ()))
+        # Only now: after a lost connection, the same notifications are read again.
+        self._seen = names
 
 
 def changed_entities(notifications: list[str], znodes: list[ReadResult]) -> dict[str, dict[str, None]]:

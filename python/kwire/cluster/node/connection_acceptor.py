@@ -1,22 +1,21 @@
-"""Accepting connections, as fast as the shares of their addresses permit.
+"""Accepting connections, at the rate that the quotas of their addresses permit.
 
-- A connection costs little before it is opened: its transport, its TLS handshake, and its line in the log come later.
-  So a connection of an address that has used more than its share of the loop is held as a bare socket, and is opened
-  once the address is due. One that the client has given up meanwhile is dropped.
-- Accepting connections that are held has a share of its own. When it is used up, new connections wait in the backlog of
-  the system.
+- A connection is cheap before it is opened: its transport, its TLS handshake, and its line in the log come later. So a
+  connection of a throttled address stays a bare socket until the address is within its quota. One that the client has
+  given up meanwhile is dropped.
+- Accepting such connections has an account of its own (`RequestQuotas.own`). While that is throttled, new connections
+  wait in the backlog of the system.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter, deque
+from collections import Counter
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from kwire.cluster.loop_shares import CONNECTION_SECONDS, LoopShares
 from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient
 from kwire.cluster.node.logs import logger
 
@@ -24,32 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import TypeAlias
 
-    from kwire.cluster.loop_shares import ConnectionShare
-    from kwire.cluster.node.connection_owner import ConnectionOwner
+    from kwire.cluster.node.open_connections import OpenConnections
+    from kwire.cluster.request_quotas import Account
 
-    Open: TypeAlias = Callable[[socket.socket, ConnectionShare], Coroutine[Any, Any, object]]
+    Open: TypeAlias = Callable[[socket.socket, Account], Coroutine[Any, Any, object]]
     """Opens a connection: creates its transport, and completes the TLS handshake."""
 
 __all__ = ["ConnectionAcceptor", "bind"]
 
 BACKLOG = 512
-"""Connections that wait to be accepted."""
-ACCEPTED_AT_ONCE = 8
-"""Connections that are accepted in one iteration of the event loop, so that a client that connects all the time takes
-turns with others."""
+"""Maximum number of connections that wait in the system to be accepted. Chosen, not measured."""
+MAX_ACCEPTS = 8
+"""Maximum accepts per iteration of the loop: a client that reconnects constantly cannot starve others."""
+CONNECTION_SECONDS = 0.0005
+"""Seconds charged for opening and closing a connection, most of which the system uses, not the connection."""
 RETRY_SECONDS = 1.0
-"""Pause after the system has rejected an accept, for example because too many files are open."""
-HELD = "held connections"
-"""The name of the share of accepting connections that are held."""
+"""Pause in seconds after the system has rejected an accept, for example because too many files are open."""
 
 log = logger(__name__)
-
-
-class _Held(NamedTuple):
-    """A connection that is accepted, but not opened."""
-
-    socket: socket.socket
-    share: ConnectionShare
 
 
 class ConnectionAcceptor:
@@ -57,42 +48,43 @@ class ConnectionAcceptor:
 
     Args:
         sockets: bound sockets, which the acceptor closes.
-        owner: has the limits and the open connections.
+        connections: the open connections, with their limits.
         open_connection: opens an accepted connection.
     """
 
-    def __init__(self, sockets: list[socket.socket], owner: ConnectionOwner, open_connection: Open) -> None:
+    def __init__(self, sockets: list[socket.socket], connections: OpenConnections, open_connection: Open) -> None:
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
-        self._owner = owner
+        self._connections = connections
         self._open_connection = open_connection
-        self._shares = LoopShares.of_loop()
-        self._holding = self._shares.connection(HELD)
-        self._held: dict[str, deque[_Held]] = {}
+        self._pending: set[socket.socket] = set()
+        """Accepted connections of throttled addresses."""
         self._opening: set[asyncio.Task[object]] = set()
         self._unopened: Counter[str] = Counter()
-        """Connections by address that are held or being opened."""
+        """The number of connections by address that are pending or being opened."""
         for listening in sockets:
             listening.setblocking(False)
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, owner.limits.receive_buffer)  # is inherited
+            # Accepted sockets inherit it.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, connections.limits.receive_buffer)
             listening.listen(BACKLOG)
             self._listen(listening)
 
     @property
     def is_listening(self) -> bool:
-        """Whether `stop` was not called yet."""
+        """True until `stop` is called."""
         return bool(self._sockets)
 
     async def stop(self) -> None:
-        """Accept no further connections. Those that are not open are closed, or are open when this returns."""
+        """Accept no further connections. Pending ones are closed; connections that are being opened are open or closed
+        when this returns.
+        """
         sockets, self._sockets = self._sockets, []
         for listening in sockets:
             self._loop.remove_reader(listening)
             listening.close()
-        for held in self._held.values():
-            for one in held:
-                one.socket.close()
-        self._held.clear()
+        for accepted in self._pending:
+            accepted.close()
+        self._pending.clear()
         await asyncio.sleep(0)  # the transport of each accepted connection is created in this iteration of the loop
         await asyncio.sleep(0)  # and a connection without TLS is open after this one
         for task in self._opening:
@@ -104,9 +96,10 @@ class ConnectionAcceptor:
             self._loop.add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept some connections, and open those of addresses that are due."""
-        for _ in range(ACCEPTED_AT_ONCE):
-            began = perf_counter()
+        """Accept some connections, and open those of addresses that are not throttled."""
+        quotas = self._connections.quotas
+        for _ in range(MAX_ACCEPTS):
+            started = perf_counter()
             try:
                 accepted, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -117,34 +110,30 @@ class ConnectionAcceptor:
                 self._loop.call_later(RETRY_SECONDS, self._listen, listening)
                 return
             accepted.setblocking(False)
-            share = self._shares.connection(address[0])
-            share.arrived(self._loop.time())
+            account = quotas.account(address[0])
             exceeded = self._exceeded_limit(address[0])
-            if exceeded is not None:
-                self._refuse(accepted, address, exceeded)
-            elif address[0] in self._held or not share.is_due(self._loop.time()):
-                self._hold(address[0], _Held(accepted, share))
+            if exceeded is None:
+                self._unopened[address[0]] += 1
+                if not account.is_throttled:
+                    self._open(accepted, address[0], account)
+                    continue
+                self._pending.add(accepted)
+                account.call_when_allowed(partial(self._open_pending, accepted, address[0], account))
             else:
-                self._open(address[0], _Held(accepted, share))
-                continue
-            if not self._charge(share, began):
+                self._refuse(accepted, address, exceeded)
+            # A throttled client that goes on connecting must not occupy the loop with connections that are not opened.
+            seconds = perf_counter() - started
+            account.charge(seconds)
+            quotas.own.charge(seconds)
+            if quotas.own.is_throttled:
                 self._loop.remove_reader(listening)
-                self._holding.call_when_due(partial(self._listen, listening))
+                quotas.own.call_when_allowed(partial(self._listen, listening))
                 return
 
-    def _charge(self, share: ConnectionShare, began: float) -> bool:
-        """Charge the time for a connection that is not opened, and return whether further ones may be accepted."""
-        now = self._loop.time()
-        share.used = self._holding.used = perf_counter() - began
-        share.settle(now)
-        self._holding.settle(now)
-        return self._holding.is_due(now)
-
     def _exceeded_limit(self, ip_address: str) -> str | None:
-        """Return which limit does not permit a further connection of an address, not even one for administration."""
-        owner, limits, unopened = self._owner, self._owner.limits, self._unopened
-        exceeded = owner.exceeded_limit(ip_address, unopened.total(), unopened[ip_address])
-        reserved = owner.reserved
+        """Return the limit that a further connection exceeds; None if it is allowed, or reserved for administration."""
+        limits, reserved, unopened = self._connections.limits, self._connections.reserved, self._unopened
+        exceeded = self._connections.exceeded_limit(ip_address, unopened.total(), unopened[ip_address])
         if reserved.total() + unopened.total() < limits.reserved and (
             reserved[ip_address] + unopened[ip_address] < limits.reserved_per_address
         ):
@@ -154,40 +143,23 @@ class ConnectionAcceptor:
     def _refuse(self, accepted: socket.socket, address: tuple[Any, ...], detail: str) -> None:
         accepted.close()
         client = ConnectedClient(f"{address[0]}:{address[1]}")
-        self._owner.observer.opened(client)
-        self._owner.observer.closed(client, CloseReason.TOO_MANY_CONNECTIONS, detail)
+        self._connections.observer.opened(client)
+        self._connections.observer.closed(client, CloseReason.TOO_MANY_CONNECTIONS, detail)
 
-    def _hold(self, ip_address: str, connection: _Held) -> None:
-        """Open a connection later."""
-        self._unopened[ip_address] += 1
-        held = self._held.setdefault(ip_address, deque())
-        held.append(connection)
-        if len(held) == 1:
-            connection.share.call_when_due(partial(self._open_held, ip_address))
-
-    def _open_held(self, ip_address: str) -> None:
-        """Open connections of an address until it is not due any more."""
-        held = self._held.get(ip_address)
-        while held and held[0].share.is_due(self._loop.time()):
-            began = perf_counter()
-            connection = held.popleft()
+    def _open_pending(self, accepted: socket.socket, ip_address: str, account: Account) -> None:
+        """Open a pending connection, unless the acceptor has stopped, or the client has given up."""
+        if accepted not in self._pending:
+            return
+        self._pending.discard(accepted)
+        if has_disconnected(accepted):
+            accepted.close()
             self._forget(ip_address)
-            if has_disconnected(connection.socket):
-                connection.socket.close()
-                self._charge(connection.share, began)
-            else:
-                self._open(ip_address, connection)
-        if held:
-            held[0].share.call_when_due(partial(self._open_held, ip_address))
         else:
-            self._held.pop(ip_address, None)
+            self._open(accepted, ip_address, account)
 
-    def _open(self, ip_address: str, connection: _Held) -> None:
-        share = connection.share
-        share.used = CONNECTION_SECONDS
-        share.settle(self._loop.time())
-        self._unopened[ip_address] += 1
-        task = self._loop.create_task(self._open_connection(connection.socket, share))
+    def _open(self, accepted: socket.socket, ip_address: str, account: Account) -> None:
+        account.charge(CONNECTION_SECONDS)
+        task = self._loop.create_task(self._open_connection(accepted, account))
         self._opening.add(task)
         task.add_done_callback(partial(self._opened, ip_address))
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from kwire.cluster.config.value_types import SupportedFeature
 from kwire.cluster.controller.feature_rules import incompatibilities
 from kwire.cluster.node.logs import logger
-from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed, ZnodeError
+from kwire.cluster.node.znode_watcher import ZnodeWatcher
+from kwire.cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire.cluster.zookeeper.features import VersionedFeatures, read_features
 from kwire.errors import KwireError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kwire.cluster.config.value_types import SupportedFeature
-    from kwire.cluster.zookeeper import Store, WatchEvent
+    from kwire.cluster.zookeeper import Store
 
 __all__ = ["FeatureCache", "FeatureWatcher", "IncompatibleFeatures"]
 
@@ -59,9 +60,9 @@ class FeatureCache:
         self.supported = supported
         self.current = VersionedFeatures(None, -1)
         self.error: IncompatibleFeatures | None = None
-        """Why this node must stop."""
+        """The reason for which this node must stop."""
         self.is_updating = False
-        """Whether this node, as the controller, is processing UpdateFeatures."""
+        """True while this node, as the controller, is processing UpdateFeatures."""
         self._on_change = on_change
         self._changed = asyncio.Event()
 
@@ -70,20 +71,20 @@ class FeatureCache:
         """Whether feature versioning is enabled."""
         return self.current.znode is not None and self.current.znode.enabled
 
-    def set(self, found: VersionedFeatures) -> None:
+    def set(self, features: VersionedFeatures) -> None:
         """Take over finalized features, unless a later epoch is known.
 
         Raises:
             IncompatibleFeatures: this node does not support them.
         """
-        if found.epoch < self.current.epoch:
-            log.warning("ignoring an earlier epoch of the features", epoch=found.epoch, known=self.current.epoch)
+        if features.epoch < self.current.epoch:
+            log.warning("ignoring an earlier epoch of the features", epoch=features.epoch, known=self.current.epoch)
             return
-        if found == self.current:
+        if features == self.current:
             return
-        self.current = found
-        reasons = incompatibilities(found.znode, self.supported)
-        self.error = IncompatibleFeatures(found.epoch, reasons) if reasons else None
+        self.current = features
+        reasons = incompatibilities(features.znode, self.supported)
+        self.error = IncompatibleFeatures(features.epoch, reasons) if reasons else None
         self._on_change()
         self._changed.set()
         self._changed = asyncio.Event()
@@ -102,61 +103,31 @@ class FeatureCache:
         return self.error
 
 
-class FeatureWatcher:
+class FeatureWatcher(ZnodeWatcher):
     """Copies the finalized features from ZooKeeper to the cache, for one session."""
 
     def __init__(self, store: Store, cache: FeatureCache) -> None:
-        self._store = store
+        super().__init__(store, "features")
         self._cache = cache
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Read the features, and start following changes.
+    async def _read_all(self) -> None:
+        """Read the features. Malformed or unreadable ones leave the cache as it is.
 
         Raises:
             IncompatibleFeatures: this node does not support them.
-            SessionExpired, StoreClosed: the session has ended.
         """
-        while True:
-            try:
-                await self._read()
-            except ConnectionLost:
-                continue
-            break
-        self._task = asyncio.get_running_loop().create_task(self._follow(), name="features")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _read(self) -> None:
-        """Read the features. Malformed or unreadable ones leave the cache as it is."""
         try:
-            found = await read_features(self._store, self._on_event)
+            features = await read_features(self._store, self._on_event)
         except ZnodeError as error:
             log.error("ignoring malformed znode", path=error.path, key=error.key, reason=error.reason)
         except NotAuthorized as error:
             log.error("cannot read the finalized features", reason=str(error))
         else:
-            if found.znode is not None:  # a deleted znode is written again by the controller
-                self._cache.set(found)
+            if features.znode is not None:  # a deleted znode is written again by the controller
+                self._cache.set(features)
 
-    def _on_event(self, event: WatchEvent) -> None:
-        del event  # every kind of event requires reading again
-        self._changed.set()
-
-    async def _follow(self) -> None:
+    async def _read_changed(self) -> None:
         try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                try:
-                    await self._read()
-                except ConnectionLost:
-                    self._changed.set()
-        except IncompatibleFeatures as error:
+            await self._read_all()
+        except IncompatibleFeatures as error:  # the node waits for it (`FeatureCache.wait_incompatible`)
             log.error("this node must stop", reason=str(error))
-        except (SessionExpired, StoreClosed) as error:
-            log.debug("features are no longer followed", reason=str(error))

@@ -1,33 +1,32 @@
-"""The listening socket of a node, and what its connections may occupy together.
+"""The listening socket of a node.
 
-- The listener knows frames, not messages. Requests go to two functions: `cached_responses`, which may answer a run of
-  requests by their bytes, and `dispatch`, which answers one request.
-- Connections are isolated from each other (`server_connection`). The memory that all of them occupy together is
-  bounded, and so is the number of connections of one address.
+The listener knows frames, not messages. Requests go to two functions: `cached_responses`, which may answer a run of
+requests by their bytes, and `dispatch`, which answers one request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.authentication import identify_by_connection
 from kwire.cluster.node.connection_acceptor import ConnectionAcceptor, bind
-from kwire.cluster.node.connection_limits import Limits, enforce_memory
+from kwire.cluster.node.connection_limits import Limits, RequestHandlers
+from kwire.cluster.node.open_connections import OpenConnections
 from kwire.cluster.node.server_connection import ServerConnection
 from kwire.cluster.node.tls_connection import TlsConnection
+from kwire.cluster.request_quotas import RequestQuotas
 
 if TYPE_CHECKING:
     import socket
     import ssl
 
-    from kwire.cluster.loop_shares import ConnectionShare
-    from kwire.cluster.node.connection_limits import ConnectedClient, Observer
-    from kwire.cluster.node.connection_owner import CachedResponses, Dispatch, Identify
+    from kwire.cluster.node.connection_limits import CachedResponses, ConnectedClient, Dispatch, Identify, Observer
+    from kwire.cluster.request_quotas import Account
 
 SWEEP_SECONDS = 1.0
+"""Interval in seconds at which timeouts are checked."""
 
 
 def no_cached_responses(_received: bytes, _start: int, _at_most: int, _client: ConnectedClient) -> None:
@@ -35,7 +34,17 @@ def no_cached_responses(_received: bytes, _start: int, _at_most: int, _client: C
 
 
 class Listener:
-    """A listening socket and its connections."""
+    """A listening socket and its connections.
+
+    Args:
+        dispatch: answers one request.
+        observer: receives the events of connections.
+        limits: the limits of connections; the defaults of `Limits` if None.
+        cached_responses: may answer a run of requests by their bytes.
+        identify: sets the subject of a new client, or how it must authenticate.
+        tls: the context of TLS; None for plain connections.
+        quotas: the accounts of clients, which the listeners of a node share.
+    """
 
     def __init__(
         self,
@@ -45,24 +54,13 @@ class Listener:
         cached_responses: CachedResponses = no_cached_responses,
         identify: Identify = identify_by_connection,
         tls: ssl.SSLContext | None = None,
+        quotas: RequestQuotas | None = None,
     ) -> None:
-        self.dispatch = dispatch
-        self.cached_responses = cached_responses
-        self.observer = observer
-        self.identify = identify
+        self.handlers = RequestHandlers(dispatch, cached_responses, identify)
+        self.connections = OpenConnections(observer, limits or Limits(), quotas or RequestQuotas())
         self._tls = tls
-        self.limits = limits or Limits()
-        self.connections: set[ServerConnection] = set()
         self._acceptor: ConnectionAcceptor | None = None
         self._sweeper: asyncio.Task[None] | None = None
-        self._addresses: Counter[str] = Counter()
-        self.reserved: Counter[str] = Counter()
-        self.is_adding_up = False
-        """Whether connections must wait before they start further requests, because memory is about to be checked."""
-        self._growth = 0
-        """Bytes that connections have added to what they occupy since all were added up."""
-        self._empty = asyncio.Event()
-        self._empty.set()
         self.host = ""
         self.port = 0
 
@@ -74,39 +72,40 @@ class Listener:
         """
         sockets = await bind(host, port)
         self.host, self.port = sockets[0].getsockname()[:2]
-        self._acceptor = ConnectionAcceptor(sockets, self, self._open)
+        self._acceptor = ConnectionAcceptor(sockets, self.connections, self._open)
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name=f"sweep :{self.port}")
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Stop accepting, answer requests in flight for at most `grace` seconds, and close all connections."""
+        """Stop accepting, answer requests in progress for at most `grace` seconds, and close all connections."""
         if self._acceptor is not None:
             await self._acceptor.stop()
         for connection in tuple(self.connections):
             connection.finish()
         try:
             async with asyncio.timeout(grace):
-                await self._empty.wait()
+                await self.connections.wait_empty()
         except TimeoutError:
             for connection in tuple(self.connections):
                 connection.abort()
-            await self._empty.wait()
+            await self.connections.wait_empty()
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
 
     @property
     def is_listening(self) -> bool:
-        """Whether new connections are accepted."""
+        """True while new connections are accepted."""
         return self._acceptor is not None and self._acceptor.is_listening
 
-    async def _open(self, accepted: socket.socket, share: ConnectionShare) -> None:
+    async def _open(self, accepted: socket.socket, account: Account) -> None:
         """Create the transport of a connection, and wait until its TLS handshake is complete."""
         loop = asyncio.get_running_loop()
+        connection = ServerConnection(self.connections, account, self.handlers)
         with suppress(OSError):  # the client has disconnected
             if self._tls is None:
-                await loop.connect_accepted_socket(lambda: ServerConnection(self, share), accepted)
+                await loop.connect_accepted_socket(lambda: connection, accepted)
                 return
-            tls = TlsConnection(self._tls, ServerConnection(self, share), share, self.limits.incomplete_frame)
+            tls = TlsConnection(self._tls, connection, account, self.connections.limits.incomplete_frame)
             await loop.connect_accepted_socket(lambda: tls, accepted)
             try:
                 await tls.opened
@@ -114,46 +113,8 @@ class Listener:
                 tls.abort()
                 raise
 
-    def add(self, connection: ServerConnection) -> None:
-        """Register an open connection."""
-        self.connections.add(connection)
-        self._addresses[connection.ip_address] += 1
-        self.reserved[connection.ip_address] += connection.client.is_reserved
-        self._empty.clear()
-
-    def exceeded_limit(self, ip_address: str, unopened: int = 0, unopened_of_address: int = 0) -> str | None:
-        """Return which limit a further connection of an address exceeds, if any. See `ConnectionOwner`."""
-        limits = self.limits
-        if len(self.connections) + unopened >= limits.connections:
-            return f"more than {limits.connections} connections"
-        if self._addresses[ip_address] + unopened_of_address >= limits.connections_per_address:
-            return f"more than {limits.connections_per_address} connections of {ip_address}"
-        return None
-
-    def occupied_more(self, size: int) -> None:
-        """Note that a connection occupies more memory, and add up all connections if that matters."""
-        before, threshold = self._growth, self.limits.memory // 16
-        self._growth += size
-        if before <= threshold < self._growth:
-            self.is_adding_up = True
-            asyncio.get_running_loop().call_soon(self._enforce_memory)
-
-    def _enforce_memory(self) -> None:
-        self._growth = 0
-        self.is_adding_up = False
-        enforce_memory(self.connections, self.limits.memory)
-
-    def remove(self, connection: ServerConnection) -> None:
-        """Unregister a closed connection."""
-        self.connections.discard(connection)
-        self._addresses[connection.ip_address] -= 1
-        self.reserved[connection.ip_address] -= connection.client.is_reserved
-        if not self._addresses[connection.ip_address]:
-            del self._addresses[connection.ip_address], self.reserved[connection.ip_address]
-        if not self.connections:
-            self._empty.set()
-
     async def _sweep(self) -> None:
+        """Close connections whose timeouts have passed."""
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(SWEEP_SECONDS)

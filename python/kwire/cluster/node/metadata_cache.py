@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.cluster.config.node_settings import BROKER_LISTENER
 from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire.cluster.node.logs import logger
-from kwire.cluster.time_slice import TimeSlice
+from kwire.cluster.request_quotas import TimeSlice
 from kwire.cluster.zookeeper.brokers import MAX_HOST_LENGTH
 from kwire.codec import encode
 from kwire.messages.kip4.error_codes import ErrorCode

@@ -36,6 +36,7 @@ from kwire.cluster.node.security_tools import AclsTool, UsersTool
 from kwire.cluster.node.session import NodeSession
 from kwire.cluster.node.tool_connections import ToolConnections
 from kwire.cluster.node.tools import AsyncTool, Caller, ProcessRights, ProcessTool, ToolRegistry, ToolRunner
+from kwire.cluster.request_quotas import RequestQuotas
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
 from kwire.cluster.security.scram_users import ScramUsers
@@ -92,6 +93,7 @@ class Node:
         self._dispatcher = RequestDispatcher(self._services, self.metrics, has_sasl=bool(self._security.mechanisms))
         self._services.dispatch = self._dispatcher.dispatch
         self._guesses = GuessLimit()
+        self._quotas = RequestQuotas()
         self._listener = self._make_listener(self._security.client_protocol)
         self._broker_listener = self._make_listener(self._security.broker_protocol)
         self._session: NodeSession | None = None
@@ -115,6 +117,7 @@ class Node:
             dispatcher.cached_responses,
             identify,
             security.tls_of(protocol),
+            self._quotas,
         )
 
     @property
@@ -125,7 +128,7 @@ class Node:
     def _settings_changed(self) -> None:
         log.info("settings have changed", node_id=self.settings.id)
         for listener in (self._listener, self._broker_listener):
-            listener.limits = limits(self.settings)  # of connections that are opened from now on
+            listener.connections.limits = limits(self.settings)
 
     # Start and stop
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.controller.backend import AdminBackend
-    from kwire.cluster.node.connection_limits import ConnectedClient
-    from kwire.cluster.node.connection_owner import Dispatch
+    from kwire.cluster.node.connection_limits import ConnectedClient, Dispatch
     from kwire.cluster.node.finalized_features import FeatureCache
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.node.metadata_updates import MetadataUpdates

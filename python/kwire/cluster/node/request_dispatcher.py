@@ -20,8 +20,8 @@ from kwire.cluster.node.apis import DIALECT, api_versions, find_handler, served_
 from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.request_context import RequestContext
+from kwire.cluster.request_quotas import TimeSlice
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
-from kwire.cluster.time_slice import TimeSlice
 from kwire.codec import encode
 from kwire.declare import Message, introspect
 from kwire.declare.wire_types import ArrayType, StructType
@@ -105,7 +105,9 @@ class RequestDispatcher:
         """
         if self._cached_at != self._metadata.changes:
             self._clear_cache()
-        cached = client.responses if self._shared is None else self._shared
+        cached = self._shared
+        if cached is None and client.subject is not None:
+            cached = self._of_subjects.get(client.subject)
         if client.is_reserved or (client.authentication is not None and client.authentication.is_expired):
             return None
         found = cached.get(received, start, at_most) if cached is not None else None
@@ -276,14 +278,11 @@ class RequestDispatcher:
         responses = self._of_subjects.get(client.subject)
         if responses is None:
             responses = self._of_subjects[client.subject] = _kwire.ResponseCache()
-        client.responses = responses
         return responses
 
     def _clear_cache(self) -> None:
         if self._shared is not None:
             self._shared.clear()
-        for responses in self._of_subjects.values():  # clients may keep them
-            responses.clear()
         self._of_subjects.clear()
         self._cached_count = 0
         self._cached_at = self._metadata.changes

@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import suppress
-from time import perf_counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kwire.cluster.loop_shares import ConnectionShare
+    from kwire.cluster.node.server_connection import ServerConnection
+    from kwire.cluster.request_quotas import Account
 
 __all__ = ["TlsConnection"]
 
@@ -34,7 +35,7 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
     Args:
         context: the context of the listener.
         connection: receives what is decrypted. It is made once the handshake is complete.
-        share: the share of the connection.
+        account: the account of the address.
         handshake_timeout: seconds that the handshake may take.
 
     Attributes:
@@ -42,12 +43,12 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
     """
 
     __slots__ = (
+        "_account",
         "_connection",
         "_handshake_bytes",
         "_is_open",
         "_loop",
         "_received",
-        "_share",
         "_socket",
         "_timeout",
         "_timer",
@@ -57,12 +58,12 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
     )
 
     def __init__(
-        self, context: ssl.SSLContext, connection: asyncio.Protocol, share: ConnectionShare, handshake_timeout: float
+        self, context: ssl.SSLContext, connection: ServerConnection, account: Account, handshake_timeout: float
     ) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self._connection = connection
-        self._share = share
+        self._account = account
         self._received = ssl.MemoryBIO()
         self._unsent = ssl.MemoryBIO()
         """Encrypted bytes on their way to the socket."""
@@ -72,7 +73,7 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._handshake_bytes = 0
         self._is_open = False
-        """Whether the handshake is complete."""
+        """True once the handshake is complete."""
         self.opened: asyncio.Future[None] = self._loop.create_future()
 
     # The protocol of the socket
@@ -83,7 +84,10 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
         self._timer = self._loop.call_later(self._timeout, self.abort)
 
     def data_received(self, data: bytes) -> None:
-        began = perf_counter()
+        account = self._connection.account if self._is_open else self._account
+        account.run(partial(self._process, data))
+
+    def _process(self, data: bytes) -> None:
         was_open = self._is_open
         decrypted: list[bytes] = []
         try:
@@ -92,14 +96,11 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
             has_ended = True
         if self._unsent.pending and self._socket is not None:
             self._socket.write(self._unsent.read())  # the response of the handshake, or an alert
-        self._share.used += perf_counter() - began
-        if not self._is_open:
-            self._share.settle(self._loop.time())
-        elif not was_open:
+        if self._is_open and not was_open:
             self._open()
         if self._is_open and not self.is_closing():
-            # Without a byte, the connection only checks whether its share is used up.
-            self._connection.data_received(decrypted[0] if len(decrypted) == 1 else b"".join(decrypted))
+            # Without a byte, the connection only checks whether its client is throttled.
+            self._connection.process(decrypted[0] if len(decrypted) == 1 else b"".join(decrypted))
         if has_ended:
             self.close()
 

@@ -16,19 +16,16 @@ from struct import pack
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
-from kwire.cluster.loop_shares import LoopShares
-from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest
+from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest, RequestHandlers
 from kwire.cluster.node.listener import no_cached_responses
 from kwire.cluster.node.server_connection import ServerConnection
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from kwire.client.connection_config import ConnectionConfig
     from kwire.cluster.node.connection_limits import ConnectedClient
-    from kwire.cluster.node.connection_owner import CachedResponses, ConnectionOwner, Dispatch, Identify
+    from kwire.cluster.node.listener import Listener
     from kwire.cluster.node.metadata_cache import MetadataCache
     from kwire.cluster.security.subjects import Subject
     from kwire.protocol.endpoint import Endpoint
@@ -56,7 +53,7 @@ class ToolConnections:
 
     def __init__(
         self,
-        listener: ConnectionOwner,
+        listener: Listener,
         metadata: MetadataCache,
         node_id: int,
         address: tuple[str, int],
@@ -81,19 +78,25 @@ class ToolConnections:
         """
         if len(self._opening) >= MAX_CONNECTIONS:
             raise ConnectionRefusedError(f"a tool can open {MAX_CONNECTIONS} connections")
-        dispatch, cached = self._listener.dispatch, self._listener.cached_responses
+        handlers = self._listener.handlers._replace(identify=self._identify)
         if (host, port) != self.address:
             endpoint = self._endpoint_of(host, port)
             if endpoint is not None:
-                dispatch, cached = partial(self._forward, endpoint), no_cached_responses
+                handlers = RequestHandlers(partial(self._forward, endpoint), no_cached_responses, self._identify)
         served, given = socket.socketpair()
         served.setblocking(False)
-        owner = _ConnectionOfTool(self._listener, dispatch, cached, self._subject, self._peer)
-        share = LoopShares.of_loop().connection(self._subject.host)
+        connections = self._listener.connections
+        connection = ServerConnection(connections, connections.quotas.account(self._subject.host), handlers)
         loop = asyncio.get_running_loop()
-        opening = loop.connect_accepted_socket(lambda: ServerConnection(owner, share), served)
+        opening = loop.connect_accepted_socket(lambda: connection, served)
         self._opening.append(loop.create_task(opening))
         return given
+
+    def _identify(self, client: ConnectedClient, transport: asyncio.BaseTransport) -> None:
+        """Make the client of a connection the user who runs the tool."""
+        del transport
+        client.address, client.host, client.subject = self._peer, self._subject.host, self._subject
+        client.is_tool = True
 
     def _endpoint_of(self, host: str, port: int) -> Endpoint | None:
         """Return where this node connects to the broker with this address; None for this node itself."""
@@ -124,46 +127,3 @@ class ToolConnections:
         """Close the connections to other nodes. Those of the process have closed with it."""
         await asyncio.gather(*self._opening, return_exceptions=True)
         await self._forwarding.close()
-
-
-class _ConnectionOfTool:
-    """The owner of one connection: the listener, but for who the client is and where requests go."""
-
-    def __init__(
-        self, listener: ConnectionOwner, dispatch: Dispatch, cached: CachedResponses, subject: Subject, peer: str
-    ) -> None:
-        self._listener = listener
-        self.dispatch = dispatch
-        self.cached_responses = cached
-        self.observer = listener.observer
-        self.limits = listener.limits
-        self.reserved = listener.reserved
-        self.identify: Identify = self._identify
-        self._subject = subject
-        self._peer = peer
-
-    def _identify(self, client: ConnectedClient, transport: asyncio.BaseTransport) -> None:
-        del transport
-        client.address, client.host, client.subject = self._peer, self._subject.host, self._subject
-        client.is_tool = True
-
-    @property
-    def connections(self) -> Collection[object]:
-        return self._listener.connections
-
-    @property
-    def is_adding_up(self) -> bool:
-        return self._listener.is_adding_up
-
-    def add(self, connection: ServerConnection) -> None:
-        self._listener.add(connection)
-
-    def remove(self, connection: ServerConnection) -> None:
-        self._listener.remove(connection)
-
-    def exceeded_limit(self, ip_address: str, unopened: int = 0, unopened_of_address: int = 0) -> None:
-        """Return None: MAX_CONNECTIONS bounds the connections of a tool, which its caller's connection has allowed."""
-        del ip_address, unopened, unopened_of_address
-
-    def occupied_more(self, size: int) -> None:
-        self._listener.occupied_more(size)
