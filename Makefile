@@ -45,7 +45,7 @@ miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly R
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test $(PURE) --lib --tests
 
 soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
-	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py tests/cluster/node/test_random_features.py tests/cluster/node/test_random_settings.py
+	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py tests/cluster/node/settings/test_random_features.py tests/cluster/node/settings/test_random_settings.py
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py tests/spark/store/test_faults.py
 
 coverage: setup ## run the tests of the package and fail below the coverage in pyproject.toml

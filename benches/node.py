@@ -71,13 +71,13 @@ def serve_node(pipe: Connection) -> None:
     from kwire.client.connection_pool import ConnectionPool
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.node.finalized_features import FeatureCache
-    from kwire.cluster.node.listener import Listener
-    from kwire.cluster.node.metadata_cache import MetadataCache
-    from kwire.cluster.node.metadata_updates import MetadataUpdates
+    from kwire.cluster.node.listener.listener import Listener
+    from kwire.cluster.node.metadata.metadata_cache import MetadataCache
+    from kwire.cluster.node.metadata.metadata_updates import MetadataUpdates
     from kwire.cluster.node.metrics import Metrics
-    from kwire.cluster.node.request_context import NodeServices
-    from kwire.cluster.node.request_dispatcher import RequestDispatcher
+    from kwire.cluster.node.requests.request_context import NodeServices
+    from kwire.cluster.node.requests.request_dispatcher import RequestDispatcher
+    from kwire.cluster.node.settings.finalized_features import FeatureCache
     from kwire.cluster.node.tools import ProcessRights, ToolRegistry, ToolRunner
 
     class NoObserver:

@@ -19,7 +19,7 @@ from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
 from kwire.cluster.config.node_settings import node_settings
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
-from kwire.cluster.node.apis import served_requests
+from kwire.cluster.node.requests.apis import served_requests
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
@@ -95,7 +95,7 @@ def _permissions_page() -> Iterator[str]:
     yield "The permissions that nodes with an authorizer check before they process a request.\n"
     yield "| API key | request | permissions |\n|---|---|---|"
     for cls, module in served_requests().items():
-        permissions = import_module(f"kwire.cluster.node.apis.{module}").PERMISSIONS
+        permissions = import_module(f"kwire.cluster.node.requests.apis.{module}").PERMISSIONS
         yield f"| {cls.api_key} | {cls.__name__} | {', '.join(map(str, permissions)) or 'none'} |"
 
 

@@ -17,13 +17,13 @@ from kwire.cluster.config.stored_configs import (
     read_config,
 )
 from kwire.cluster.zookeeper import ConfigChangeNotification
-from kwire.cluster.zookeeper.memory_store import InjectedFault, MemoryZooKeeper
+from kwire.testing.memory_store import InjectedFault, MemoryZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from kwire.cluster.config.stored_configs import VersionedConfig
-    from kwire.cluster.zookeeper.memory_store import MemoryStore
+    from kwire.testing.memory_store import MemoryStore
 
 EVERY = broker_entity(None)
 

@@ -17,15 +17,15 @@ from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.feature_commands import NO_FEATURES
-from kwire.cluster.node.metadata_cache import MetadataCache
+from kwire.cluster.node.metadata.metadata_cache import MetadataCache
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
-from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
 from kwire.cluster.zookeeper.store import make_path
 from kwire.cluster.zookeeper.topics import PartitionState, TopicRegistration
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
+from kwire.testing.memory_store import MemoryZooKeeper
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.controller.backend import Outcome
     from kwire.cluster.zookeeper.features import VersionedFeatures
-    from kwire.cluster.zookeeper.memory_store import MemoryStore
+    from kwire.testing.memory_store import MemoryStore
 
 SETTINGS = NodeSettings(retry_backoff_ms=1, retry_backoff_max_ms=10, send_timeout_ms=1000)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kwire.cluster.controller.backend import Outcome
-from kwire.cluster.zookeeper import MemoryZooKeeper
+from kwire.testing.memory_store import MemoryZooKeeper
 from tests.cluster.controller.clusters import cluster_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "controller.md"

@@ -16,11 +16,11 @@ from kwire.cluster.controller.errors import AdminError, NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire.messages.kip4.structures import ConfigEntry
+from kwire.testing.memory_store import InjectedFault
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from kwire.cluster.controller.backend import Outcome
     from kwire.cluster.controller.controller import Controller
-    from kwire.cluster.zookeeper.memory_store import MemoryStore
     from kwire.cluster.zookeeper.operations import Operation
+    from kwire.testing.memory_store import MemoryStore
     from tests.cluster.controller.clusters import Cluster
 
 

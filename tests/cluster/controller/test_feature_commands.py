@@ -13,8 +13,8 @@ from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.controller.feature_rules import FeatureChange
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
 from kwire.cluster.zookeeper.features import LAST_FEATURES, VersionedFeatures
-from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
+from kwire.testing.memory_store import InjectedFault
 from tests.cluster.controller.clusters import SETTINGS, cluster_of
 from tests.eventually import eventually
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cluster.controller.controller import Controller
-    from kwire.cluster.zookeeper.memory_store import MemoryStore
     from kwire.cluster.zookeeper.operations import Operation
+    from kwire.testing.memory_store import MemoryStore
     from tests.cluster.controller.clusters import Cluster
 
 PATH = FeaturesZnode.path()

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
-from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.operations import SessionState
 from kwire.cluster.zookeeper.topics import DeletionMarker
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.testing.memory_store import InjectedFault
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cluster.controller.controller import Controller
-    from kwire.cluster.zookeeper.memory_store import MemoryStore
     from kwire.cluster.zookeeper.operations import Operation
+    from kwire.testing.memory_store import MemoryStore
     from tests.cluster.controller.clusters import Cluster
 
 BROKERS = (1, 2, 3, 4)

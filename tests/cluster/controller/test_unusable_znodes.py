@@ -12,19 +12,19 @@ from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, Rea
 from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
-from kwire.cluster.zookeeper.memory_store import InjectedFault
 from kwire.cluster.zookeeper.notifications import IsrChangeNotification
 from kwire.cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire.messages.kip4.structures import ConfigEntry
+from kwire.testing.memory_store import InjectedFault
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, reassignment
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.cluster.zookeeper.memory_store import MemoryStore
     from kwire.cluster.zookeeper.operations import Operation
+    from kwire.testing.memory_store import MemoryStore
 
 FOUND_BY = pytest.mark.parametrize("found_by", ["a watch", "a new controller"])
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
-from kwire.cluster.node.apis import find_handler
-from kwire.cluster.node.finalized_features import FeatureCache
-from kwire.cluster.node.metadata_cache import MetadataCache
-from kwire.cluster.node.metadata_updates import MetadataUpdates
-from kwire.cluster.node.request_context import NodeServices, RequestContext
+from kwire.cluster.node.metadata.metadata_cache import MetadataCache
+from kwire.cluster.node.metadata.metadata_updates import MetadataUpdates
+from kwire.cluster.node.requests.apis import find_handler
+from kwire.cluster.node.requests.request_context import NodeServices, RequestContext
+from kwire.cluster.node.settings.finalized_features import FeatureCache
 from kwire.cluster.node.tool_connections import ToolConnections
 from kwire.cluster.node.tools import Caller, ProcessRights, ToolRegistry, ToolRunner
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from kwire.cluster.node.metadata_updates import STALE_BROKER_EPOCH
+from kwire.cluster.node.metadata.metadata_updates import STALE_BROKER_EPOCH
 from kwire.cluster.node.node import Node
 from kwire.cluster.node.registration import IdInUse
 from kwire.cluster.zookeeper import BrokerRegistration, ControllerEpoch

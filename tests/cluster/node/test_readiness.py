@@ -11,13 +11,12 @@ import pytest
 
 from kwire import frame
 from kwire.cluster.controller.controller import Controller
-from kwire.cluster.node.apis import served_requests
-from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient, InvalidRequest
+from kwire.cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.node import Node
 from kwire.cluster.node.process import run_node
-from kwire.cluster.node.request_dispatcher import RequestDispatcher
-from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper
+from kwire.cluster.node.requests.apis import served_requests
+from kwire.cluster.node.requests.request_dispatcher import RequestDispatcher
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest
@@ -41,9 +40,10 @@ from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartiti
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 from kwire.messages.kip584.update_features import UpdateFeaturesRequest
 from kwire.protocol.client_connection import response_class
+from kwire.testing.memory_store import MemoryZooKeeper
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session, settings
-from tests.cluster.node.test_error_codes import alteration, creation
+from tests.cluster.node.requests.test_error_codes import alteration, creation
 from tests.eventually import eventually
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from kwire import frame
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import ScramCredentials
-from kwire.cluster.node.connection_limits import CloseReason
+from kwire.cluster.node.listener.connection_limits import CloseReason
 from kwire.cluster.node.node import Node
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -21,6 +21,7 @@ from kwire.protocol.client_connection import response_class
 from kwire.protocol.endpoint import Endpoint
 from kwire.secret import Secret
 from tests.cluster.node.nodes import new_root
+from tests.cluster.node.requests.test_error_codes import creation
 from tests.cluster.node.secured import (
     ALICE_PASSWORD,
     NODE_PASSWORD,
@@ -32,7 +33,6 @@ from tests.cluster.node.secured import (
     set_scram_password,
     with_sasl,
 )
-from tests.cluster.node.test_error_codes import creation
 from tests.eventually import eventually
 
 if TYPE_CHECKING:

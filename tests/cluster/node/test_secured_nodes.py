@@ -17,7 +17,7 @@ from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials, ScramCredentials
 from kwire.client.security.tls import TlsConfig
 from kwire.cluster.config.setting import SettingError
-from kwire.cluster.node.connection_limits import CloseReason
+from kwire.cluster.node.listener.connection_limits import CloseReason
 from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper.errors import NotAuthorized
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
@@ -27,6 +27,7 @@ from kwire.secret import Secret
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
 from tests.cluster.node.nodes import new_root, session
+from tests.cluster.node.requests.test_error_codes import creation
 from tests.cluster.node.secured import (
     ALICE_PASSWORD,
     BOB_PASSWORD,
@@ -43,7 +44,6 @@ from tests.cluster.node.secured import (
     tls_properties,
     with_sasl,
 )
-from tests.cluster.node.test_error_codes import creation
 from tests.eventually import eventually
 from tests.for_rows import for_rows
 

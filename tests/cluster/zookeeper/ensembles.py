@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from kazoo.client import KazooClient
 
 from kwire.cluster.zookeeper import connect, make_path
-from kwire.cluster.zookeeper.memory_store import InjectedFault, MemoryStore, MemoryZooKeeper
 from kwire.protocol.server_shutdown import close_server
+from kwire.testing.memory_store import InjectedFault, MemoryStore, MemoryZooKeeper
 
 if TYPE_CHECKING:
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper

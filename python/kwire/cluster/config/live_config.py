@@ -1,6 +1,6 @@
 """The effective settings of a node, and the layer that each value comes from.
 
-The layers are those of KAFKA-1694: first the node's own file, then what is stored in ZooKeeper for this broker, then
+KAFKA-1694 defines the layers: first the node's own file, then what is stored in ZooKeeper for this broker, then
 what is stored for every broker, then the default in the code. Kafka has another order, with the file last but one.
 Values in ZooKeeper change while a node runs; `current` is replaced as a whole, so reading a value costs two look-ups.
 """
@@ -25,7 +25,7 @@ HIDDEN = "(hidden)"
 
 
 class Layer(StrEnum):
-    """Where a value comes from, the strongest layer first."""
+    """Layers of values, the strongest first."""
 
     FILE = "file"
     """`server.properties`, or an option of the command line."""

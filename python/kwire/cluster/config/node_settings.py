@@ -103,7 +103,7 @@ class NodeSettings:
     """User name and password, `user:password`, by which the node authenticates to ZooKeeper. All nodes of a cluster
     need the same ones. Kafka has a JAAS file instead."""
     zookeeper_set_acl: bool = setting("zookeeper.set.acl", BOOLEAN, False)
-    """Whether only the nodes may change the znodes that they create; everybody may read them."""
+    """True if only the nodes can change the znodes that they create; everybody can read them."""
     supported_features: Mapping[str, SupportedFeature] = setting("supported.features", FEATURES, {})
     """The features that the node supports (KIP-584), such as `group_coordinator:1-3,transaction_coordinator:1-4:2`. A
     third number is the lowest safe level: no update goes below it. Kafka has no such setting."""
@@ -120,13 +120,13 @@ class NodeSettings:
     default_replication_factor: int = setting("default.replication.factor", integer(1, 32767), 1, is_live=True)
     """Default replication factor of new topics."""
     auto_create_topics: bool = setting("auto.create.topics.enable", BOOLEAN, True, is_live=True)
-    """Whether TopicMetadata version 0 creates the unknown topics that it names."""
+    """True if TopicMetadata version 0 creates the unknown topics that it names."""
     unclean_leader_election: bool = setting("unclean.leader.election.enable", BOOLEAN, False, is_live=True)
-    """Whether a replica outside the ISR may become leader if no other replica is available."""
+    """True if a replica outside the ISR can become leader when no other replica is available."""
     strict_batches: bool = setting("admin.batch.strict", BOOLEAN, False, is_live=True)
-    """Whether batches follow the older draft, with the errors 1011 and 1012 (decision D9)."""
+    """True if batches follow the older draft, with the errors 1011 and 1012 (decision D9)."""
     controlled_shutdown: bool = setting("controlled.shutdown.enable", BOOLEAN, True, is_live=True)
-    """Whether leaders are moved away before the node stops."""
+    """True if leaders are moved away before the node stops."""
     controlled_shutdown_timeout_ms: int = setting(
         "controller.socket.timeout.ms", integer(1, 2**31 - 1), 30_000, is_live=True
     )
@@ -195,13 +195,13 @@ class NodeSettings:
     )
     """Time that config change notifications stay in ZooKeeper. Kafka keeps them for 15 minutes, without a setting."""
     authorizer: str = setting("authorizer.class.name", AUTHORIZER, "")
-    """What decides who may do what: nothing by default, or `kafka.security.authorizer.AclAuthorizer`, which follows the
+    """The authorizer: none by default, or `kafka.security.authorizer.AclAuthorizer`, which follows the
     access control lists in ZooKeeper."""
     super_users: frozenset[str] = setting("super.users", PRINCIPALS, frozenset())
     """Principals that may do everything, such as `User:admin;User:CN=node-1,O=example`. The nodes' own principals must
     be among them, or have the permission ClusterAction."""
     allow_if_no_acl: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
-    """Whether everybody may use a resource that no access control list is about."""
+    """True if everybody can use a resource without access control lists."""
     tools_folders: str | None = setting("tools.folders", TEXT, level=Level.BROKER)
     """The folders with the files that tools may read and write, separated by commas; none by default. Kafka has no such
     setting."""
@@ -218,9 +218,9 @@ class NodeSettings:
     their addresses, as in `SASL_SSL://0.0.0.0:9092`. Names that are protocols need no entry. Without a name, the
     listeners are `ADMIN` and `BROKER`, and the default of these is PLAINTEXT."""
     inter_broker_protocol: str | None = setting("security.inter.broker.protocol", one_of(*SECURITY_PROTOCOLS))
-    """The protocol between nodes. It must be that of the listener for nodes, which is also the default."""
+    """The protocol between nodes. It must equal the protocol of the listener for nodes, which is also the default."""
     allow_anonymous: bool = setting("listener.allow.anonymous", BOOLEAN, False, level=Level.BROKER)
-    """Whether a listener without authentication may have an address that other machines can reach. Kafka has no such
+    """True if a listener without authentication can have an address that other machines can reach. Kafka has no such
     setting."""
     ssl_keystore_location: str | None = setting("ssl.keystore.location", TEXT, level=Level.BROKER)
     """The file with the certificate of the node and its private key, in PEM, PKCS12, or JKS."""
@@ -239,11 +239,11 @@ class NodeSettings:
     )
     """The password of the file."""
     ssl_client_auth: str = setting("ssl.client.auth", one_of("none", "requested", "required"), "none")
-    """Whether clients with TLS must have a certificate. Their principal is its subject, such as `User:CN=alice,O=x`."""
+    """True if clients with TLS must have a certificate. Their principal is its subject, such as `User:CN=alice,O=x`."""
     ssl_principal_rules: tuple[PrincipalRule, ...] = setting(
         "ssl.principal.mapping.rules", PRINCIPAL_RULES, DEFAULT_RULES
     )
-    """How the subject of a certificate becomes the name of a principal: by the first rule that matches (KIP-371). The
+    """Rules that map the subject of a certificate to the name of a principal; the first match counts (KIP-371). The
     connection of a client without a matching rule is closed."""
     ssl_identification: str | None = setting("ssl.endpoint.identification.algorithm", TEXT)
     """`https`, the default: the certificates of other nodes must have their host name. Empty: they need not."""
@@ -268,7 +268,7 @@ class NodeSettings:
 
     @property
     def features_enabled(self) -> bool:
-        """Whether the protocol version is recent enough for feature versioning."""
+        """True if the protocol version is recent enough for feature versioning."""
         return self.protocol_version >= self.migration_protocol_version.first
 
     @property

@@ -18,7 +18,7 @@ __all__ = ["Level", "Setting", "SettingError", "setting", "settings_of"]
 
 
 class Level(StrEnum):
-    """Where a setting can be set, besides the file of a node.
+    """Scopes in which a setting can be set, besides the file of a node.
 
     Clients have no level. KAFKA-1694 calls settings of brokers and topics global; what Kafka stores for clients in
     `/config/clients` are quotas of producers and consumers, which nodes without records have nothing to apply to.

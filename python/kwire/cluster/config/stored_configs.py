@@ -1,6 +1,6 @@
 """Settings in ZooKeeper: reading and changing them, with a notification and an audit entry in the same transaction.
 
-`/config/brokers/<default>` has the settings of every broker, `/config/brokers/<id>` those of one, in Kafka's form.
+`/config/brokers/<default>` has the settings of every broker, and `/config/brokers/<id>` of one, in Kafka's form.
 """
 
 from __future__ import annotations

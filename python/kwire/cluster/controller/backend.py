@@ -104,7 +104,7 @@ class AdminBackend(Protocol):
         """
 
     async def reassign_partitions(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
-        """Start a reassignment, or cancel those of partitions without replicas.
+        """Start a reassignment, or cancel the reassignments of partitions without replicas.
 
         Outcomes have the codes 3, 1005, and 1009.
         """

@@ -3,7 +3,7 @@
 There is one handler for each watched path. It reads the path and sets the watch again, compares the result with the
 cluster state, applies the differences, and continues elections, reassignments, and deletions. Every handler may be
 called at any time. If a handler raises ConnectionLost, the caller reloads the whole state. After any other error of the
-store, the caller repeats the handler later. A znode that is missing, or that this session may not read, concerns only
+store, the caller repeats the handler later. A znode that is missing, or that this session must not read, concerns only
 what it describes.
 """
 

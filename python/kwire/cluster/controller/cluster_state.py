@@ -61,5 +61,5 @@ class Cluster:
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a reassignment is in progress, so that no other can start."""
+        """True while a reassignment is in progress, so that no other can start."""
         return self.reassignment_requested or self.topics.reassigning_count > 0

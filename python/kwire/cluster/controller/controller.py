@@ -135,7 +135,7 @@ class Controller:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the session has ended or `stop` was called. A stopped controller does not start again."""
+        """True once the session has ended or `stop` was called. A stopped controller does not start again."""
         return self._task is None or self._task.done()
 
     # State
@@ -147,7 +147,7 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Whether this broker is the controller, as far as it knows."""
+        """True while this broker is the controller, as far as it knows."""
         return self._queue is not None
 
     @property

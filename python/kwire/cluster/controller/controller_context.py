@@ -142,7 +142,7 @@ class ControllerContext:
         return await self.loader.brokers_named(map(str, sorted(known)))
 
     async def list_children(self, path: str) -> list[str] | None:
-        """Return the names of the children, or None, and try again later, if this session may not read them."""
+        """Return the names of the children, or None, and try again later, if this session must not read them."""
         try:
             return await self.loader.children(path)
         except NotAuthorized as error:
@@ -238,7 +238,7 @@ class ControllerContext:
     async def wait_for_writes(
         self, pending: Mapping[str, Coroutine[Any, Any, None]]
     ) -> dict[str, WriteConflict | StoreError]:
-        """Wait for all writes and return the errors of those that failed.
+        """Wait for all writes and return the errors of the failed ones.
 
         Raises:
             ControllerMoved: another controller was elected; all writes have ended.

@@ -64,7 +64,7 @@ class ElectedEpoch(NamedTuple):
 
 
 async def create_top_level_paths(store: Store, watch: Watch | None = None) -> None:
-    """Create the missing znodes of `TOP_LEVEL_PATHS`, and log those that may not be created.
+    """Create the missing znodes of `TOP_LEVEL_PATHS`, and log a znode that the session must not create.
 
     Args:
         store: the session.
@@ -92,7 +92,7 @@ async def elect(
 
     Raises:
         SessionExpired, StoreClosed: the session has ended.
-        NotAuthorized: the session may not use `/controller` or `/controller_epoch`.
+        NotAuthorized: the session must not use `/controller` or `/controller_epoch`.
     """
     while True:
         try:

@@ -4,7 +4,7 @@ The version of `/features` is the epoch of the finalized features, which never d
 at 0 when a znode is created. So a znode that another client has deleted, or created again, is written repeatedly, until
 the epoch is above the last one. The last epoch is the highest of three: what this controller has read in its term, what
 its broker has read before, and `LAST_FEATURES`, which is written in the transactions that write `/features`. A deleted
-znode gets the last features; those of a znode that another client has created are its choice and stay.
+znode gets the last features; a znode that another client has created keeps its features.
 """
 
 from __future__ import annotations

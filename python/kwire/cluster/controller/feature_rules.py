@@ -37,7 +37,7 @@ class FeatureChange(NamedTuple):
 
 
 class UpdatePlan(NamedTuple):
-    """What an update leads to: the znode to write, or the errors by feature, in the order of the request."""
+    """The result of an update: the znode to write, or the errors by feature, in the order of the request."""
 
     after: FeaturesZnode
     errors: Mapping[str, AdminError]

@@ -193,7 +193,7 @@ class _BrokerSender:
         self.broker_epoch = broker.epoch
         self.position: int | None = None
         self._is_full_requested = False
-        """Whether the full metadata was requested while a message was in flight."""
+        """True if the full metadata was requested while a message was in flight."""
         self.wake = asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(self._run(), name=f"metadata for broker {broker.id}")
 

@@ -53,7 +53,7 @@ async def advance_reassignments(context: ControllerContext) -> None:
 
 
 async def start_pending_reassignments(context: ControllerContext) -> None:
-    """Start all pending reassignments; those that cannot be written stay pending."""
+    """Start all pending reassignments; a reassignment that cannot be written stays pending."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for (name, index), replicas in context.cluster.pending_reassignments.items():
         by_topic.setdefault(name, {})[index] = replicas

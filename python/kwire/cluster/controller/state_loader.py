@@ -1,7 +1,7 @@
 """Loading of the cluster state from ZooKeeper: the whole state for a new controller, single topics after a change.
 
 Reads are pipelined: one part is decoded while the next is being read. The same reads set the watches. A znode that is
-malformed or that this session may not read is reported and left out. A partition state affects only its partition, a
+malformed or that this session must not read is reported and left out. A partition state affects only its partition, a
 registration its topic.
 """
 
@@ -49,7 +49,7 @@ class LoadedTopics(NamedTuple):
         topics: the topics.
         malformed: names of topics with a registration that cannot be read or decoded.
         missing: names of topics that do not exist.
-        unauthorized: names of topics with znodes that this session may not read. No watch reports when it may.
+        unauthorized: names of topics with znodes that this session must not read. No watch reports when it may.
     """
 
     topics: list[Topic]
@@ -76,7 +76,7 @@ class StateLoader:
         """Read the names of the children of a top-level znode, and create it if another client has deleted it.
 
         Raises:
-            NotAuthorized: this session may not read or create it.
+            NotAuthorized: this session must not read or create it.
         """
         try:
             return await self._store.children(path, self._watch)
@@ -93,7 +93,7 @@ class StateLoader:
         return await self.brokers_named(await self.children(BrokerRegistration.root))
 
     async def brokers_named(self, names: Iterable[str]) -> Mapping[int, Broker]:
-        """Read those of some brokers that are live."""
+        """Read the registrations of the brokers that are live among some."""
         names = list(names)
         paths = [f"{BrokerRegistration.root}/{name}" for name in names]
         brokers = {}

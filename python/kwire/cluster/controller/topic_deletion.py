@@ -2,7 +2,7 @@
 
 `delete_marked_topics` deletes what can be deleted in the current cluster state and may be called at any time. A
 deletion waits while a reassignment of the topic is in progress, and for replicas on brokers that failed. It does not
-wait for brokers that were not alive since this controller was elected, because they may not exist at all.
+wait for brokers that were not alive since this controller was elected, because they might not exist at all.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _descendants(topic: Topic) -> list[str]:
 async def _delete_unconditionally(context: ControllerContext, name: str) -> None:
     """Delete a topic that is malformed or has other znodes than expected, reading its znodes first.
 
-    Everything below the znodes of the topic is deleted as well. What may not be deleted is tried again later.
+    Everything below the znodes of the topic is deleted as well. Protected znodes are tried again later.
     """
     path = TopicRegistration.path(name)
     roots = (path, EntityConfig.path("topics", name), DeletionMarker.path(name))

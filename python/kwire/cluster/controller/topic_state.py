@@ -79,7 +79,7 @@ class Topic:
         partitions: in ascending order of their ids.
         reassignments: the ongoing reassignments, by partition.
         version: version of the registration's znode, or NO_ZNODE.
-        config_version: version of the znode of the topic's configs, or NO_ZNODE, or MALFORMED if it may not be read.
+        config_version: version of the znode of the topic's configs, or NO_ZNODE, or MALFORMED if it is unreadable.
         has_partitions_znode: whether the parent of the partitions' znodes exists.
         unknown: unknown keys of the registration.
         config_unknown: unknown keys of the configs.

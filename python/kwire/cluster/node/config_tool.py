@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import ConfigConflict
-from kwire.cluster.node.config_manager import TOOL
+from kwire.cluster.node.settings.config_manager import TOOL
 from kwire.cluster.node.tools import DESCRIBE, Requirement, UsageError
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.errors import KwireError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
     from typing import TextIO
 
-    from kwire.cluster.node.config_manager import ConfigManager
+    from kwire.cluster.node.settings.config_manager import ConfigManager
     from kwire.cluster.node.tools import Caller, ToolContext
 
 CONFLICT = 4

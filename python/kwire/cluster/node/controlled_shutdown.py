@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cluster.controller.backend import AdminBackend
-    from kwire.cluster.node.request_context import NodeServices
+    from kwire.cluster.node.requests.request_context import NodeServices
 
 TOOL = "controlled-shutdown"
 RETRY_SECONDS = 0.2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node.logs import logger
-from kwire.cluster.node.metadata_cache import broker_endpoint
+from kwire.cluster.node.metadata.metadata_cache import broker_endpoint
 from kwire.cluster.zookeeper import ActiveController, BrokerRegistration, StoreError, ZnodeError
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cluster.controller.backend import AdminBackend
-    from kwire.cluster.node.request_context import NodeServices
+    from kwire.cluster.node.requests.request_context import NodeServices
     from kwire.protocol.endpoint import Endpoint
 
 TOOL = "full-metadata"

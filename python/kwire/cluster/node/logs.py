@@ -1,7 +1,7 @@
 """Structured logs: one JSON object per line.
 
 Events are plain sentences, and facts are fields. While a request is processed, `bound` adds the client and the
-correlation id to every event, including those of the controller. Clients choose some of the texts, so long ones are
+correlation id to every event, also of the controller. Clients choose some of the texts, so long ones are
 shortened, and a log file is rotated.
 """
 
@@ -61,7 +61,7 @@ def shorten_texts(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, file: LogFile | None = None) -> None:
-    """Write the events of this process, including those of the standard library's loggers.
+    """Write the events of this process, including the events of the standard library's loggers.
 
     Args:
         stream: where events are written unless `file` is given.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from kwire.cluster.node.connection_limits import CloseReason
+    from kwire.cluster.node.listener.connection_limits import CloseReason
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds in seconds, from a response from memory to a response that waits for a large batch."""

@@ -18,22 +18,22 @@ from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import BROKER_LISTENER, CLIENT_LISTENER
 from kwire.cluster.config.value_types import is_wildcard
-from kwire.cluster.node.authentication import identify_by_connection, identify_by_sasl
-from kwire.cluster.node.config_manager import ConfigManager
 from kwire.cluster.node.config_tool import ConfigTool
-from kwire.cluster.node.connection_limits import Limits
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
-from kwire.cluster.node.finalized_features import FeatureCache
 from kwire.cluster.node.full_metadata import request_full_metadata
-from kwire.cluster.node.listener import Listener
+from kwire.cluster.node.listener.authentication import identify_by_connection, identify_by_sasl
+from kwire.cluster.node.listener.connection_limits import Limits
+from kwire.cluster.node.listener.listener import Listener
 from kwire.cluster.node.logs import LineLimit, logger
-from kwire.cluster.node.metadata_cache import MetadataCache, broker_endpoint
-from kwire.cluster.node.metadata_updates import MetadataUpdates
+from kwire.cluster.node.metadata.metadata_cache import MetadataCache, broker_endpoint
+from kwire.cluster.node.metadata.metadata_updates import MetadataUpdates
 from kwire.cluster.node.metrics import Metrics
-from kwire.cluster.node.request_context import NodeServices
-from kwire.cluster.node.request_dispatcher import RequestDispatcher
+from kwire.cluster.node.requests.request_context import NodeServices
+from kwire.cluster.node.requests.request_dispatcher import RequestDispatcher
 from kwire.cluster.node.security_tools import AclsTool, UsersTool
 from kwire.cluster.node.session import NodeSession
+from kwire.cluster.node.settings.config_manager import ConfigManager
+from kwire.cluster.node.settings.finalized_features import FeatureCache
 from kwire.cluster.node.tool_connections import ToolConnections
 from kwire.cluster.node.tools import AsyncTool, Caller, ProcessRights, ProcessTool, ToolRegistry, ToolRunner
 from kwire.cluster.request_quotas import RequestQuotas
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.node.connection_limits import CloseReason, ConnectedClient
+    from kwire.cluster.node.listener.connection_limits import CloseReason, ConnectedClient
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5

@@ -35,7 +35,7 @@ async def run_node(
         settings: the settings of the node.
         ready_file: where to write id, host, ports, and process id as JSON once the node has the full metadata.
         end_with: the id of a process; the node stops when it ends.
-        tools: tools in addition to those that every node has.
+        tools: tools in addition to the tools of every node.
 
     Raises:
         OSError: an address is in use, or the ready file cannot be written.

@@ -128,7 +128,7 @@ async def wait_deleted(store: Store, node_id: int) -> None:
     """Wait until the registration of this session does not exist.
 
     Raises:
-        StoreError: the session has ended, or may not read the registration.
+        StoreError: the session has ended, or must not read the registration.
     """
     while True:
         changed = asyncio.Event()

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.cluster.config.stored_acls import change_acls
 from kwire.cluster.config.stored_configs import change_config, read_config
-from kwire.cluster.node.config_manager import author
 from kwire.cluster.node.config_tool import ToolParser
+from kwire.cluster.node.settings.config_manager import author
 from kwire.cluster.node.tools import Requirement, UsageError
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission, ResourcePattern
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, PATTERN_TYPES, RESOURCE_TYPES, AclEntry, ResourceAcls
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from typing import TextIO
 
-    from kwire.cluster.node.request_context import NodeServices
+    from kwire.cluster.node.requests.request_context import NodeServices
     from kwire.cluster.node.tools import ToolContext
     from kwire.cluster.security.scram_users import ScramUsers
     from kwire.cluster.zookeeper.store import ReadResult, Store

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.controller_election import create_top_level_paths
-from kwire.cluster.node.acl_watcher import AclWatcher
-from kwire.cluster.node.config_watcher import ConfigWatcher
-from kwire.cluster.node.finalized_features import FeatureWatcher
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.registration import IdInUse, ensure_cluster_id, register, registration, wait_deleted
+from kwire.cluster.node.security.acl_watcher import AclWatcher
+from kwire.cluster.node.settings.config_watcher import ConfigWatcher
+from kwire.cluster.node.settings.finalized_features import FeatureWatcher
 from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.controller.metadata_broadcast import Send
-    from kwire.cluster.node.finalized_features import FeatureCache
-    from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.node.metadata.metadata_cache import MetadataCache
+    from kwire.cluster.node.settings.finalized_features import FeatureCache
     from kwire.cluster.security.acl_authorizer import AclAuthorizer
     from kwire.cluster.security.scram_users import ScramUsers
     from kwire.cluster.zookeeper import BrokerEndpoint, Store
@@ -114,7 +114,7 @@ class NodeSession:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the session has ended."""
+        """True once the session has ended."""
         return self._ended.is_set()
 
     async def wait_ended(self) -> None:

@@ -16,17 +16,17 @@ from struct import pack
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
-from kwire.cluster.node.connection_limits import CloseReason, InvalidRequest, RequestHandlers
-from kwire.cluster.node.listener import no_cached_responses
-from kwire.cluster.node.server_connection import ServerConnection
+from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest, RequestHandlers
+from kwire.cluster.node.listener.listener import no_cached_responses
+from kwire.cluster.node.listener.server_connection import ServerConnection
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from kwire.client.connection_config import ConnectionConfig
-    from kwire.cluster.node.connection_limits import ConnectedClient
-    from kwire.cluster.node.listener import Listener
-    from kwire.cluster.node.metadata_cache import MetadataCache
+    from kwire.cluster.node.listener.connection_limits import ConnectedClient
+    from kwire.cluster.node.listener.listener import Listener
+    from kwire.cluster.node.metadata.metadata_cache import MetadataCache
     from kwire.cluster.security.subjects import Subject
     from kwire.protocol.endpoint import Endpoint
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kwire.cluster.node.connection_limits import ConnectedClient
+    from kwire.cluster.node.listener.connection_limits import ConnectedClient
     from kwire.cluster.node.tool_connections import ToolConnections
     from kwire.cluster.security.subjects import Subject
 

@@ -1,1 +1,1 @@
-"""Who may do what in a cluster of nodes: principals and Kafka's access control lists."""
+"""Authorization in a cluster of nodes: principals and Kafka's access control lists."""

@@ -38,7 +38,7 @@ IMPLIED_BY = {
     AclOperation.DESCRIBE: (AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER),
     AclOperation.DESCRIBE_CONFIGS: (AclOperation.ALTER_CONFIGS,),
 }
-"""Operations, each with those that include it."""
+"""The operations that include an operation, by operation."""
 
 _OPERATIONS = {each.replace("_", ""): each for each in AclOperation}
 _PERMISSION_TYPES = {each.value: each for each in AclPermissionType}
@@ -123,7 +123,7 @@ class AclAuthorizer:
             names[pattern.name] = rules
 
     def entries(self) -> dict[ResourcePattern, tuple[AclEntry, ...] | None]:
-        """Return the entries of all resources; None for those that cannot be read."""
+        """Return the entries of all resources; None for a resource that cannot be read."""
         rules_by_pattern = {
             ResourcePattern(resource_type, name, pattern_type): rules
             for pattern_type in PATTERN_TYPES

@@ -36,7 +36,7 @@ USER_OPTION = "user_"
 
 
 class NodeSecurity:
-    """What the settings of a node say about TLS and SASL.
+    """TLS and SASL according to the settings of a node.
 
     Args:
         settings: the settings.

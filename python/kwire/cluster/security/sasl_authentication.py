@@ -55,17 +55,17 @@ class SaslAuthentication:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the client may authenticate for the first time, or again."""
+        """True if the client can authenticate for the first time, or again."""
         return self.user is None or monotonic() - self._completed_at >= SECONDS_BETWEEN
 
     @property
     def is_complete(self) -> bool:
-        """Whether the last exchange is complete."""
+        """True once the last exchange is complete."""
         return self.user is not None and self._mechanism is None
 
     @property
     def is_expired(self) -> bool:
-        """Whether the session has ended, so that the client must authenticate before anything else."""
+        """True once the session has ended, so that the client must authenticate before anything else."""
         return self._ends is not None and monotonic() > self._ends
 
     def choose(self, name: str) -> bool:

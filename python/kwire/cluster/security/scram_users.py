@@ -24,7 +24,7 @@ class ScramUsers:
         self._likenesses: dict[str, ScramCredential | None] = {}
         """By mechanism, a credential as most users have it; computed when it is needed."""
         self.secret = secrets.token_bytes(32)
-        """From which the salts of unknown users are derived. A node has that of its cluster once it has read it."""
+        """Secret of the salts of unknown users: random until the secret of the cluster is read."""
 
     def set(self, user: str, config: Mapping[str, str]) -> list[str]:
         """Take over the config of a user, and return the names of the mechanisms with malformed credentials."""

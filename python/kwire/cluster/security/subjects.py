@@ -1,4 +1,4 @@
-"""Who sends a request: a principal and the host that it connects from."""
+"""The sender of a request: a principal and the host that it connects from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kafka's data in ZooKeeper: a class for every znode, and sessions to read, watch, and write them.
 
-`connect` opens a `Store` over a ZooKeeper ensemble (requires kazoo), `MemoryZooKeeper` is an ensemble in memory, and
-`EmbeddedZooKeeper` starts a server (requires Java).
+`connect` opens a `Store` over a ZooKeeper ensemble (requires kazoo), and `EmbeddedZooKeeper` starts a server (requires
+Java). `kwire.testing.memory_store` is an ensemble in memory.
 
 Every znode class has `path(...)`, `encode()`, and `decode(data, path)`, which raises `ZnodeError` with path and key.
 Unknown keys are kept in `unknown` and written back.
@@ -29,7 +29,6 @@ _MODULES = {
     "kwire.cluster.zookeeper.embedded_server": ("EmbeddedZooKeeper",),
     "kwire.cluster.zookeeper.errors": ("StoreError", "ZnodeError"),
     "kwire.cluster.zookeeper.features": ("FeaturesZnode", "FinalizedVersionRange"),
-    "kwire.cluster.zookeeper.memory_store": ("MemoryZooKeeper",),
     "kwire.cluster.zookeeper.notifications": ("IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"),
     "kwire.cluster.zookeeper.operations": (
         "Acl",

@@ -27,7 +27,6 @@ from kwire.cluster.zookeeper.errors import StoreError as StoreError
 from kwire.cluster.zookeeper.errors import ZnodeError as ZnodeError
 from kwire.cluster.zookeeper.features import FeaturesZnode as FeaturesZnode
 from kwire.cluster.zookeeper.features import FinalizedVersionRange as FinalizedVersionRange
-from kwire.cluster.zookeeper.memory_store import MemoryZooKeeper as MemoryZooKeeper
 from kwire.cluster.zookeeper.notifications import IsrChangeNotification as IsrChangeNotification
 from kwire.cluster.zookeeper.notifications import LogDirEventNotification as LogDirEventNotification
 from kwire.cluster.zookeeper.notifications import ProducerIdBlock as ProducerIdBlock

@@ -28,7 +28,7 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 MAX_FEATURE_VERSION = 0x7FFF
 MAX_HOST_LENGTH = 255
-"""Maximum number of characters of a host (RFC 1035), listener, and rack: longer names may not fit into responses."""
+"""Maximum number of characters of a host (RFC 1035), listener, and rack: longer names might not fit into responses."""
 
 # As in Kafka's EndPoint.scala: any listener name, and an IPv6 address without its brackets.
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")

@@ -40,7 +40,7 @@ class Tls:
     """TLS options. All files are in PEM format.
 
     Attributes:
-        authority: the CA certificates, None for those of the system.
+        authority: the CA certificates; None for the certificates of the system.
         certificate: the client certificate, if the server requires one.
         key: the private key of the client certificate.
         key_password: the password of the private key.

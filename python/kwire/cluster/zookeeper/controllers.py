@@ -49,7 +49,7 @@ class ActiveController:
 
     @property
     def is_migrating(self) -> bool:
-        """Whether a KRaft controller has taken over, so that no other client may write."""
+        """True once a KRaft controller has taken over, so that no other client must write."""
         return self.kraft_controller_epoch not in {None, -1}
 
     def encode(self) -> bytes:

@@ -306,7 +306,7 @@ def _log_settings(log: Path) -> str:
 
 
 def command(java: str | None = None) -> str:
-    """Return the Java executable: `java`, that of `JAVA_HOME`, or the first on the path. Raises CannotStart."""
+    """Return the Java executable: `java`, the one in `JAVA_HOME`, or the first on the path. Raises CannotStart."""
     home = os.environ.get("JAVA_HOME")
     candidates = ["java"]
     if java:

@@ -53,7 +53,7 @@ class StoreError(KwireError):
     """Base class of the errors of a store.
 
     Attributes:
-        path: the znode; for a transaction, that of the first operation.
+        path: the znode; for a transaction, the znode of the first operation.
     """
 
     reason = "failed"

@@ -60,7 +60,7 @@ class CallbackQueue:
 class AsyncResult:
     """The part of kazoo's `AsyncResult` that kazoo itself uses, without locks.
 
-    A callback runs once, in the thread that comes second: the one that sets the result, or the one that links.
+    The callback runs exactly once: immediately if the result is set, else in the thread that sets it.
     """
 
     __slots__ = ("_callbacks", "exception", "ready", "value")

@@ -114,7 +114,7 @@ class StoreRequest(Protocol):
 
     @property
     def exhausted(self) -> bool:
-        """Whether all packets have been sent."""
+        """True once all packets are sent."""
 
     def send(self, client: Any) -> tuple[AsyncResult, ResponseCallback]:
         """Give the next packet to kazoo."""

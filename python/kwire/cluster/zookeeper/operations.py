@@ -120,7 +120,7 @@ class Create(NamedTuple):
         data: the data.
         ephemeral: whether the znode is deleted when the session ends.
         sequential: append a number of ten digits, which increases with every child created below the parent.
-        acl: the access control list, None for the one that the store was opened with.
+        acl: the access control list; None for the list with which the store was opened.
     """
 
     path: str

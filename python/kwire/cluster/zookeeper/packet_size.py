@@ -1,6 +1,6 @@
 """Sizes of ZooKeeper requests, to reject requests that are longer than ZooKeeper accepts.
 
-A size is that of the packet without its length prefix, as `jute` counts it. Sources: ZooKeeper's `zookeeper.jute` and
+A size does not include the length prefix of the packet, as `jute` counts it. Sources: ZooKeeper's `zookeeper.jute` and
 `MultiOperationRecord`.
 """
 

@@ -44,7 +44,7 @@ __all__ = ["MAX_PACKET", "ReadResult", "Store", "Watch", "check_operation", "che
 
 Watch: TypeAlias = Callable[[WatchEvent], None]
 ReadResult: TypeAlias = Znode | NotAuthorized | None
-"""One result of `get_many`: the znode, an error if this session may not read it, or None if it does not exist."""
+"""One result of `get_many`: the znode, an error if this session must not read it, or None if it does not exist."""
 
 _COMMON_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 MAX_PACKET = 0xFFFFF
@@ -75,7 +75,7 @@ class Store(Protocol):
     def get_many(self, paths: Iterable[str], watch: Watch | None = None) -> asyncio.Future[list[ReadResult]]:
         """Return many znodes in the given order.
 
-        A znode that does not exist is None, and one that this session may not read is a NotAuthorized error. No watch
+        A missing znode is None, and a znode that this session must not read is a NotAuthorized error. No watch
         is set on them.
         """
 

@@ -2,7 +2,7 @@
 
 Everything that Kafka 3.9 reads (`TopicZNode`, `TopicPartitionStateZNode`) is read, with one exception: a registration
 that is not JSON is an error, while Kafka treats it as a topic without partitions and overwrites it. The written keys
-and their order are those of Kafka 3.9.
+and their order equal Kafka 3.9.
 """
 
 from __future__ import annotations

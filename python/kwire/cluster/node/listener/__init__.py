@@ -1,0 +1,1 @@
+"""The socket of a node: connections, frames, limits, TLS, and authentication."""

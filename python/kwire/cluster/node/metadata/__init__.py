@@ -1,0 +1,1 @@
+"""The metadata of the cluster: its cache, and the updates of the controller."""

@@ -1,0 +1,1 @@
+"""Requests: their dispatch, their context, and a module for each API."""

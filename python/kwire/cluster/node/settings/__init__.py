@@ -1,0 +1,1 @@
+"""Settings, topic configs, and features: copied from ZooKeeper, and changed there."""
