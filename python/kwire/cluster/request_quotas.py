@@ -89,9 +89,12 @@ class Account:
             return
         used, self._uncharged = self._uncharged, 0.0
         now = self._quotas.clock()
+        active = self._quotas.add_usage(self, used, now)
         # The n-fold usage has to pass since the usage began, minus the burst: with n active accounts, the quota is 1/n.
-        earned = max(self.throttled_until, now - used - BURST_SECONDS)
-        self.throttled_until = min(earned + used * self._quotas.add_usage(self, used, now), now + MAX_THROTTLE_SECONDS)
+        throttled_until = max(self.throttled_until, now - used - BURST_SECONDS) + active * used
+        # Estimates, such as for opening a connection, can exceed the time that has passed: they throttle nobody alone.
+        limit = now + MAX_THROTTLE_SECONDS if active > 1 else max(self.throttled_until, now)
+        self.throttled_until = min(throttled_until, limit)
 
     @property
     def is_throttled(self) -> bool:
