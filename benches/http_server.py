@@ -23,9 +23,9 @@ from benches.administration import FULL, Size, fake_cluster
 from benches.figure import Figure
 from benches.program import print_figures
 from kwire.client.admin import AdminClient
-from kwire.verbs.rows import json_value
-from kwire.verbs.topics.list_ import list_
-from kwire.verbs.verb import Run
+from kwire.operations.rows import json_value
+from kwire.operations.run import Run
+from kwire.operations.verbs.topics.list_ import list_
 
 SECONDS = 30.0
 """The longest time that the server may take to start."""

@@ -78,7 +78,7 @@ def serve_node(pipe: Connection) -> None:
     from kwire.cluster.node.requests.request_context import NodeServices
     from kwire.cluster.node.requests.request_dispatcher import RequestDispatcher
     from kwire.cluster.node.settings.finalized_features import FeatureCache
-    from kwire.cluster.node.tools import ProcessRights, ToolRegistry, ToolRunner
+    from kwire.cluster.node.tools import ProcessRights, ToolRunner
 
     class NoObserver:
         def opened(self, client: Any) -> None: ...
@@ -97,7 +97,7 @@ def serve_node(pipe: Connection) -> None:
             metadata,
             FeatureCache({}, metadata.mark_changed),
             MetadataUpdates(metadata),
-            ToolRunner(ToolRegistry(), dict, ProcessRights("none", ()), no_tool_connections),
+            ToolRunner(ProcessRights("none", ()), no_tool_connections),
             ConnectionPool(client_id="node-1", timeout=10.0),
         )
         dispatcher = RequestDispatcher(services, Metrics(1))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 from mkdocs.structure.files import File, InclusionLevel
 
-from kwire import verbs
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
 from kwire.cluster.config.node_settings import node_settings
@@ -23,6 +22,7 @@ from kwire.cluster.node.requests.apis import served_requests
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
+from kwire.operations import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,12 +157,12 @@ def _verb_table() -> Iterator[str]:
     """Say which verbs each kind of cluster has. Older versions of Kafka lack some of them."""
     yield "## Administration by kind of cluster\n"
     yield "| verb | Apache Kafka | kwire's nodes | |\n|---|---|---|---|"
-    for noun in verbs.nouns():
-        for name in verbs.verbs(noun):
-            verb = verbs.find_verb(noun, name)
+    for noun in registry.nouns():
+        for name in registry.verb_names(noun):
+            verb = registry.find_verb(noun, name)
             assert verb is not None
             works = " | ".join("yes" if dialect in verb.dialects else "no" for dialect in ("kafka", "kip4"))
-            yield f"| `kafka {noun} {name}` | {works} | {verbs.verb_help(noun, name)} |"
+            yield f"| `kafka {noun} {name}` | {works} | {verb.summary} |"
     yield ""
 
 

@@ -10,7 +10,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from kwire import verbs
+from kwire.operations import registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ class Step(NamedTuple):
 
     def kinds(self) -> tuple[Kind, ...]:
         """Return the kinds of clusters that have the verb."""
-        verb = verbs.find_verb(*self.verb)
+        verb = registry.find_verb(*self.verb)
         assert verb is not None
         return tuple(kind for kind in self.only if ("kip4" if kind == "nodes" else "kafka") in verb.dialects)
 

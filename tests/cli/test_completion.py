@@ -306,7 +306,17 @@ finally:
         [sys.executable, "-c", program, line], capture_output=True, text=True, env=environment(), check=True
     )
     assert done.stdout.split() == ["audit"]
-    slow = {"click", "asyncio", "typing", "dataclasses", "re", "json", "pathlib", "subprocess", "kwire.verbs"}
+    slow = {
+        "click",
+        "asyncio",
+        "typing",
+        "dataclasses",
+        "re",
+        "json",
+        "pathlib",
+        "subprocess",
+        "kwire.operations.verbs",
+    }
     assert not slow & set(done.stderr.split())
 
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire import verbs
-from kwire.cli.cluster_choice import ClusterChoice
+from kwire.cli.cluster import ClusterChoice
 from kwire.cli.verb_run import VerbRun
 from kwire.cli.verb_session import VerbSession
-from kwire.parameters import Danger, InvalidArgument
-from kwire.tools import find_tools
-from kwire.tools.command_line import danger_of_words
-from kwire.tools.tool import Need
-from tests.verbs.dry_runs import CHANGING
+from kwire.operations import find_tools, registry
+from kwire.operations.command_line import danger_of_words
+from kwire.operations.declaration import Need
+from kwire.operations.parameters import Danger, InvalidArgument
+from tests.operations.verbs.dry_runs import CHANGING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,7 @@ def address(server: socket.socket) -> str:
 
 
 def run(noun: str, name: str, cluster: ClusterChoice, arguments: dict[str, Any], *, dry_run: bool = False) -> None:
-    verb = verbs.find_verb(noun, name)
+    verb = registry.find_verb(noun, name)
     assert verb is not None
     VerbRun(verb, VerbSession(), cluster, arguments, {"dry_run": dry_run, "yes": True}).rows()
 

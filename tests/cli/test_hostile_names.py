@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.cli.cluster_choice import ClusterChoice
+from kwire.cli.cluster import ClusterChoice
 from kwire.cli.colors import Paint
 from kwire.cli.commands.replay import _line
 from kwire.cli.row_output import FORMATS, print_rows
@@ -22,11 +22,11 @@ from kwire.cli.verb_run import VerbRun
 from kwire.cli.verb_session import VerbSession
 from kwire.compat.options import Values
 from kwire.compat.script import ScriptRun
-from kwire.parameters import InvalidArgument
+from kwire.operations.parameters import InvalidArgument
+from kwire.operations.registry import find_verb
+from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.tools.run import ToolOutput
 from kwire.readable import printable, printable_lines
-from kwire.verbs import find_verb
-from kwire.verbs.changes import Change
-from kwire.verbs.tools.run import ToolOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from typing import Any, cast
 import click
 
 import kwire
-from kwire import verbs
 from kwire.cli.program import command_names, program, short_help
+from kwire.operations import registry
 from tests.cli.running import environment
 from tests.cli.running import kwire as run
 from tests.docs.pages import console_examples
@@ -43,8 +43,8 @@ def test_help_lists_every_command() -> None:
     done = run("--help")
 
     assert done.code == 0
-    for name in {*command_names(), *verbs.nouns()}:
-        sentence = verbs.noun_help(name) if name in verbs.nouns() else short_help(name)
+    for name in {*command_names(), *registry.nouns()}:
+        sentence = registry.noun_help(name) if name in registry.nouns() else short_help(name)
         assert sentence.endswith(".")
         assert re.search(rf"^  {name} +{re.escape(sentence[:40])}", done.out, re.MULTILINE)
 

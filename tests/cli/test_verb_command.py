@@ -15,9 +15,9 @@ import click
 import pytest
 import yaml
 
-from kwire import verbs
 from kwire.cli.row_help import described_keys
 from kwire.cli.verb_command import verb_command
+from kwire.operations import registry
 from kwire.testing import FakeCluster
 from tests.cli.running import GOLDEN, environment, kwire, kwire_on_terminal
 from tests.cli.scripted_broker import raw_server, sized
@@ -43,9 +43,9 @@ def cluster() -> Iterator[FakeCluster]:
 def test_help_says_which_options_can_be_repeated() -> None:
     options = [
         parameter
-        for noun in verbs.nouns()
-        for name in verbs.verbs(noun)
-        if (verb := verbs.find_verb(noun, name)) is not None
+        for noun in registry.nouns()
+        for name in registry.verb_names(noun)
+        if (verb := registry.find_verb(noun, name)) is not None
         for parameter in verb_command(verb).params
         if isinstance(parameter, click.Option)
     ]
@@ -311,9 +311,9 @@ def test_keys_of_rows_are_only_ever_added() -> None:
     """Programs rely on the keys: a key that was released stays, with its type."""
     described = {
         f"{noun} {name} {key.path}: {key.type}"
-        for noun in verbs.nouns()
-        for name in verbs.verbs(noun)
-        if (verb := verbs.find_verb(noun, name)) is not None
+        for noun in registry.nouns()
+        for name in registry.verb_names(noun)
+        if (verb := registry.find_verb(noun, name)) is not None
         for key in described_keys(verb.result)
     }
     if os.environ.get("KWIRE_WRITE_GOLDEN"):

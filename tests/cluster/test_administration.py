@@ -13,7 +13,7 @@ from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync
-from tests.verbs.dry_runs import ACCEPTED, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import ACCEPTED, LAST, REFUSED, cases_of, check_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

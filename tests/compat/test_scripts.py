@@ -13,8 +13,8 @@ import pytest
 from kwire import compat
 from kwire.compat import SCRIPTS, install, run_script
 from kwire.compat.registry import MODULES, find_script
+from kwire.operations import find_tools
 from kwire.testing import FakeCluster
-from kwire.tools import find_tools
 from tests.cli.running import environment, kwire
 from tests.for_rows import for_rows
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from openapi_spec_validator import validate
 
-from kwire import verbs
 from kwire.http.openapi import openapi_document, served_verbs
+from kwire.operations import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def test_statuses_of_the_server_are_described() -> None:
 
 
 def test_every_verb_is_described() -> None:
-    every = {f"/api/v1/{noun}/{name}" for noun in verbs.nouns() for name in verbs.verbs(noun)}
+    every = {f"/api/v1/{noun}/{name}" for noun in registry.nouns() for name in registry.verb_names(noun)}
     assert every <= set(openapi_document()["paths"])
 
 

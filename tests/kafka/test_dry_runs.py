@@ -11,7 +11,7 @@ import pytest
 from kwire.client.admin import AdminClient
 from kwire.client.security import ClientProperties
 from tests.eventually import eventually_sync
-from tests.verbs.dry_runs import ACCEPTED, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import ACCEPTED, LAST, REFUSED, cases_of, check_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,12 +20,12 @@ from kwire import records
 from kwire.client.admin import AdminClient, NewTopic, TopicPartition
 from kwire.client.record_sender import RecordSender
 from kwire.cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, connect, make_path
+from kwire.operations import find_tool, run_tool_words
+from kwire.operations.registry import kwire_tools
 from kwire.records import Record
 from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.jars import jars_of
 from kwire.testing.local_cluster import LocalCluster
-from kwire.tools import find_tool, run_tool_words
-from kwire.tools.registry import own_names
 from tests.cli.running import Run, kwire
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ EXAMPLES = {
         "--jmx-url {jolokia} --object-name java.lang:type=Memory --attributes Verbose --one-time",
         "TIME,False",
     ),
-    "kafka-migration-tool": Example("--num.producers 2", "it reads from brokers of Kafka 0.7", 1),
     "list-topic": Example(f"{ZOOKEEPER} --topic every-tool", "Topic:every-tool PartitionCount:1"),
     "mirror-maker": Example(
         "--source {kafka} --target {target} --whitelist every-tool --group mirror-{way} --until-caught-up",
@@ -198,10 +197,10 @@ def write_files(folder: Path, kafka39: Kafka39) -> None:
 
 
 def test_every_tool_has_an_example() -> None:
-    assert set(EXAMPLES) == set(own_names())
+    assert set(EXAMPLES) == set(kwire_tools())
 
 
-@pytest.mark.parametrize("name", own_names())
+@pytest.mark.parametrize("name", kwire_tools())
 async def test_tool_does_the_same_everywhere(name: str, places: Places) -> None:
     example = EXAMPLES[name]
     ended: dict[Way, tuple[int, str]] = {}

@@ -18,7 +18,7 @@ from kwire.client.record_sender import RecordSender
 from kwire.testing.kafka.jars import jars
 from tests.cli.running import Running
 from tests.kafka.test_records import RECORDS, produce
-from tests.tools.running import output, run
+from tests.operations.tools.running import output, run
 
 if TYPE_CHECKING:
     from pathlib import Path

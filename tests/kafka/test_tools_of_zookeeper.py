@@ -13,7 +13,7 @@ from kwire.client.record_sender import RecordSender
 from kwire.records import Record
 from kwire.testing.kafka import Kafka39
 from tests.eventually import eventually
-from tests.tools.running import output, run
+from tests.operations.tools.running import output, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

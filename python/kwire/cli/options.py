@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kwire.cli.message_names import DIALECTS, find_by_name
-from kwire.cli.parameter_types import FiniteRange, Named, Time
+from kwire.cli.parameter_types import FiniteRange, Time
 from kwire.declare.introspect import describe
 from kwire.messages import UnknownMessage
+from kwire.operations.command_line import Named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,31 +5,11 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from click.types import ParamType
-
-__all__ = ["Duration", "FiniteRange", "Named", "Time"]
-
-
-class Named(click.ParamType[Any]):
-    """A value that a shell completes with names.
-
-    Args:
-        completes: the kind of the names: one that `kwire.verbs.names` has, or `messages`, `clusters`, or `files`.
-        of: the type of the value.
-    """
-
-    def __init__(self, completes: str, of: ParamType[Any] | type = str) -> None:
-        self.completes = completes
-        self._of = click.types.convert_type(of)
-        self.name = self._of.name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return self._of.convert(value, param, ctx)
+__all__ = ["Duration", "FiniteRange", "Time"]
 
 
 class FiniteRange(click.FloatRange):

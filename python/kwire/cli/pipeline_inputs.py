@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
     """Return the desired configs of clusters, of texts like `CLUSTER_ID=FILE`."""
     from kwire.client.admin import ConfigResource, ConfigResourceType
-    from kwire.verbs.changes import InvalidArgument
-    from kwire.verbs.configs.apply import read_configs
+    from kwire.operations.parameters import InvalidArgument
+    from kwire.operations.verbs.configs.apply import read_configs
 
     def resource_of(resource: ConfigResource) -> tuple[str, str]:
         is_default = resource.type is ConfigResourceType.BROKER and not resource.name

@@ -1,25 +1,27 @@
 """The `kwire` command: its subcommands, and how a run ends.
 
 A subcommand is the function of its name in the module of that name in `kwire.cli.commands`; adding the file adds the
-command. `kwire --help` reads the docstrings from the files and imports none of them.
+command. Only `kwire --help` imports all of them.
 """
 
 from __future__ import annotations
 
 import errno
 import gc
+import inspect
 import os
 import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire import __version__, verbs
-from kwire.cli.cluster_options import cluster_options
+from kwire import __version__
+from kwire.cli.cluster import cluster_options
 from kwire.errors import KwireError
+from kwire.operations import registry
 from kwire.readable import printable
 
 if TYPE_CHECKING:
@@ -42,10 +44,15 @@ def command_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__"))
 
 
-@cache
 def short_help(name: str) -> str:
-    """Return the first line of a subcommand's docstring, without importing the subcommand."""
-    return verbs.first_line(FOLDER / f"{name}.py", f"\ndef {name}(")
+    """Return the first line of the help of a subcommand."""
+    return inspect.cleandoc(_command(name).help or "").partition("\n")[0]
+
+
+def _command(name: str) -> click.Command:
+    """Import a subcommand."""
+    command: click.Command = getattr(import_module(f"kwire.cli.commands.{name}"), name)
+    return command
 
 
 class LazyGroup(click.Group):
@@ -53,14 +60,12 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return sorted({*command_names(), *verbs.nouns()})
+        return sorted({*command_names(), *registry.nouns()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        command = None
-        if cmd_name in command_names():
-            command = cast("click.Command", getattr(import_module(f"kwire.cli.commands.{cmd_name}"), cmd_name))
-        noun = verbs.find_noun(cmd_name)
+        command = _command(cmd_name) if cmd_name in command_names() else None
+        noun = registry.find_noun(cmd_name)
         if noun is None:
             gc.enable()
             return command
@@ -78,20 +83,20 @@ class LazyGroup(click.Group):
 
     def _hint(self, ctx: click.Context, args: list[str]) -> str:
         """Return what may have been meant, such as `topics describe` for `describe topics`."""
-        noun = verbs.find_noun(args[1]) if len(args) > 1 else None
+        noun = registry.find_noun(args[1]) if len(args) > 1 else None
         if noun is not None:
-            names = verbs.verbs(noun)
+            names = registry.verb_names(noun)
             return f": write the noun first: {noun} {args[0] if args[0] in names else '|'.join(names)}"
-        suggested = verbs.similar(args[0], ("--help", *self.list_commands(ctx)))
+        suggested = registry.similar(args[0], ("--help", *self.list_commands(ctx)))
         return f": did you mean {' or '.join(suggested)}?" if suggested else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lists of nouns and of other subcommands with their short help."""
         del ctx
         with formatter.section("Administration"):
-            formatter.write_dl([(noun, verbs.noun_help(noun)) for noun in verbs.nouns()])
+            formatter.write_dl([(noun, registry.noun_help(noun)) for noun in registry.nouns()])
         with formatter.section("Commands"):
-            formatter.write_dl([(name, short_help(name)) for name in command_names() if name not in verbs.nouns()])
+            formatter.write_dl([(name, short_help(name)) for name in command_names() if name not in registry.nouns()])
 
 
 @click.group(

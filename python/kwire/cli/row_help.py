@@ -20,7 +20,7 @@ from kwire.cli.tables import TableColumn, print_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["DescribedKey", "described_keys", "print_row_help"]
 
@@ -42,7 +42,7 @@ class DescribedKey(NamedTuple):
     meaning: str
 
 
-def print_row_help(verb: Verb[Any]) -> None:
+def print_row_help(verb: Operation) -> None:
     """Print the keys of the rows that a verb returns."""
     print("JSON: one array of objects with these keys. An item that failed is an object with name and error.\n")
     columns = [TableColumn("key"), TableColumn("type"), TableColumn("meaning", folds=True)]

@@ -16,9 +16,9 @@ import click
 from kwire import uuid_text
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
+from kwire.operations.declaration import Failure
+from kwire.operations.rows import cells, columns, json_value
 from kwire.readable import printable_lines, size_text
-from kwire.verbs.rows import cells, columns, json_value
-from kwire.verbs.verb import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.parameters import InvalidArgument
+from kwire.operations.parameters import InvalidArgument
 from kwire.secret import Secret
 
 if TYPE_CHECKING:

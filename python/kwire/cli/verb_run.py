@@ -1,4 +1,4 @@
-"""Runs a verb on a cluster: checks and questions before a change, and the report after an interrupt."""
+"""Runs of verbs in the command and the shell: checks and questions before a change, output, errors, and exit codes."""
 
 from __future__ import annotations
 
@@ -8,31 +8,144 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster_choice import config_path
+from kwire.cli.cluster import config_path, merge
+from kwire.cli.colors import Paint
 from kwire.cli.question import ask, confirm
-from kwire.client.admin.errors import NotSupported
-from kwire.parameters import InvalidArgument
-from kwire.readable import printable
-from kwire.verbs.suggestions import with_suggestions
-from kwire.verbs.verb import Danger, Run
+from kwire.cli.row_help import print_row_help
+from kwire.cli.row_output import print_error, print_output, print_rows
+from kwire.cli.secret_input import read_secret
+from kwire.cli.verb_session import current_session
+from kwire.errors import KwireError
+from kwire.operations.command_line import typed
+from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
+from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.problems import Problem, problem_of
+from kwire.operations.run import Run
+from kwire.operations.runner import run_verb
+from kwire.protocol.errors import ConnectFailed
+from kwire.readable import printable, printable_lines
+from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.cluster import ClusterChoice
     from kwire.cli.verb_session import VerbSession
     from kwire.client.admin import AdminClient, Progress
     from kwire.client.admin.cluster_router import SentCommand
-    from kwire.protocol.negotiated_versions import Dialect
-    from kwire.verbs.verb import Verb
+    from kwire.client.admin.errors import AdminError
+    from kwire.operations.declaration import Operation
 
-__all__ = ["NotConfirmed", "VerbRun"]
+REFUSED, USAGE, UNREACHABLE, NOT_AUTHORIZED, UNKNOWN, UNHEALTHY = 1, 2, 3, 4, 5, 6
+"""Exit codes: an item was refused; wrong usage; unreachable or timed out; authentication or authorization failed; the
+outcome is unknown; the answer of a check is no."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, or after the answer no."""
 
+EXIT_CODES = {
+    Problem.REFUSED: REFUSED,
+    Problem.USAGE: USAGE,
+    Problem.UNREACHABLE: UNREACHABLE,
+    Problem.NOT_AUTHORIZED: NOT_AUTHORIZED,
+    Problem.OUTCOME_UNKNOWN: UNKNOWN,
+}
 
-KINDS: dict[Dialect, str] = {"kafka": "a cluster of Apache Kafka", "kip4": "a cluster of nodes of the KIP-4 drafts"}
-"""What a cluster is, by its dialect."""
 CLEAR_LINE = "\r\x1b[K"
 """Deletes the present line of a terminal."""
+
+
+def run_command(verb: Operation, values: dict[str, Any]) -> int:
+    """Run a verb, print its rows and errors, and return the exit code.
+
+    Args:
+        values: the values of all options and arguments, as click has parsed them.
+    """
+    context = click.get_current_context()
+    session = current_session(context)
+    chosen = merge(context.obj or {}, values)
+    debug, output = chosen.pop("debug"), chosen.pop("output") or "table"
+    if output == "help":
+        print_row_help(verb)
+        return 0
+    chosen = session.options(chosen)
+    options: dict[str, Any] = {name: values.pop(name) for name in ("dry_run", "wait", "yes") if name in values}
+    paint = Paint(on=sys.stdout.isatty())
+    run: VerbRun | None = None
+    try:
+        cluster = session.cluster(chosen, is_required=verb.connects is True)
+        write = print_output if output == "table" else None
+        run = VerbRun(verb, session, cluster, _arguments(verb, values), options, write)
+        rows = run.rows()
+    except Unhealthy as answer:
+        print_rows(output, verb.result, answer.rows, paint)
+        print(f"{printable(answer.summary)}.", file=sys.stderr)
+        return exit_code_of_answer(answer)
+    except (KwireError, InvalidArgument) as error:
+        if debug:
+            import traceback
+
+            print(printable_lines(traceback.format_exc()), end="", file=sys.stderr)
+        if output in ("json", "jsonl"):
+            print_error(error)
+        session.report(sentence_of(error))
+        return exit_code(error)
+    except click.ClickException as error:  # wrong usage; click prints it
+        if output in ("json", "jsonl"):
+            print_error(error)
+        raise
+    except NotConfirmed:
+        print("Not confirmed: nothing was changed.", file=sys.stderr)
+        return INTERRUPTED
+    except (KeyboardInterrupt, click.Abort):
+        sentence = "Interrupted: nothing was changed." if run is None else run.interrupted()
+        print(f"\n{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
+        return INTERRUPTED
+    session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
+    print_rows(output, verb.result, rows, paint)
+    if not rows and output == "table" and verb.nothing is not None and sys.stderr.isatty():
+        print(verb.nothing, file=sys.stderr)
+    failures = [row for row in rows if isinstance(row, Failure)]
+    sys.stdout.flush()
+    for failure in failures:
+        session.report(str(failure.error), failure.name)
+    return exit_code_of_items([failure.error for failure in failures])
+
+
+def _arguments(verb: Operation, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the parameters, with secrets from their files.
+
+    Raises:
+        InvalidArgument: a secret cannot be read.
+    """
+    return {
+        parameter.name: read_secret(parameter.name, values[parameter.name])
+        if parameter.type is Secret
+        else typed(parameter, values[parameter.name])
+        for parameter in verb.parameters
+    }
+
+
+def sentence_of(error: Exception) -> str:
+    """Return an error as one sentence, with what to do about a broker that cannot be reached."""
+    advice = ": check the address, and that a broker listens there" if isinstance(error, ConnectFailed) else ""
+    return f"{error}{advice}"
+
+
+def exit_code(error: Exception) -> int:
+    """Return the exit code for an error."""
+    return EXIT_CODES[problem_of(error)]
+
+
+def exit_code_of_answer(answer: Unhealthy) -> int:
+    """Return the exit code of a verb with an answer that is not good."""
+    if isinstance(answer, TimedOut):
+        return UNREACHABLE
+    return REFUSED if isinstance(answer, Failed) else UNHEALTHY
+
+
+def exit_code_of_items(errors: Sequence[AdminError]) -> int:
+    """Return the exit code for the errors of items: the largest of their codes; 0 without errors."""
+    return max(map(exit_code, errors), default=0)
 
 
 class NotConfirmed(Exception):
@@ -53,7 +166,7 @@ class VerbRun:
 
     def __init__(
         self,
-        verb: Verb[Any],
+        verb: Operation,
         session: VerbSession,
         cluster: ClusterChoice,
         arguments: Mapping[str, Any],
@@ -74,7 +187,7 @@ class VerbRun:
     @property
     def changes_something(self) -> bool:
         """True if this run changes something: it is not a dry run, and its arguments change something."""
-        return self._verb.danger_for(self._arguments) > Danger.READS and not self._options["dry_run"]
+        return self._verb.danger_of(self._arguments) > Danger.READS and not self._options["dry_run"]
 
     def rows(self) -> Sequence[Any]:
         """Run the verb, and return its rows and failures.
@@ -107,15 +220,14 @@ class VerbRun:
         if not cluster.bootstrap or not self._verb.connects_for(self._arguments):
             if self.changes_something:
                 _check_unguarded(cluster)
-            return await self._verb(self._new_run(), **self._arguments)
+            return await run_verb(self._verb, self._new_run(), self._arguments)
         try:
             async with self._session.admin(cluster) as admin:
                 self._admin = admin
                 self._earlier = tuple(admin.commands)
-                self._check_dialect(admin.dialect)
                 if self.changes_something:
                     await _check_identity(admin, cluster)
-                return await with_suggestions(admin, self._verb(self._new_run(), **self._arguments))
+                return await run_verb(self._verb, self._new_run(), self._arguments)
         except ValueError as error:
             if isinstance(error, InvalidArgument) or self._admin is not None:
                 raise
@@ -135,19 +247,6 @@ class VerbRun:
             show=_show if sys.stderr.isatty() else _say_nothing,
         )
         return self._current
-
-    def _check_dialect(self, dialect: Dialect) -> None:
-        """Check that clusters of this kind have the verb.
-
-        Raises:
-            NotSupported: they do not have it.
-        """
-        verb = self._verb
-        if dialect not in verb.dialects:
-            raise NotSupported(
-                f"kafka {verb.noun} {verb.name}",
-                f"it works on {KINDS[verb.dialects[0]]}, and {self._cluster.bootstrap} belongs to {KINDS[dialect]}",
-            )
 
 
 def _check_writable(cluster: ClusterChoice) -> None:

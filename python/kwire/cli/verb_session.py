@@ -8,8 +8,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kwire.cli.cluster_choice import choose_cluster
-from kwire.cli.cluster_options import with_environment
+from kwire.cli.cluster import choose_cluster, with_environment
 from kwire.cli.completion.listed_names import remember
 from kwire.cli.completion.refresh import choice_of
 from kwire.readable import printable
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 
     import click
 
-    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["VerbSession", "current_session"]
 
@@ -77,7 +76,7 @@ class VerbSession:
         del item
         print(f"Error: {printable(sentence)}", file=sys.stderr)
 
-    def finish(self, verb: Verb[Any], rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
+    def finish(self, verb: Operation, rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
         """Keep the names that a verb has listed for completion.
 
         Args:

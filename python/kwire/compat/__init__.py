@@ -13,8 +13,8 @@
 | `script`, `options` | a run; the declaration, parser, and help of options |
 | `install` | the scripts as files |
 
-With `--bootstrap-server`, output and errors equal Kafka 3.9.1's. With `--zookeeper`, the tools of `kwire.tools` take
-over, with the output of Kafka 0.8.2 or 0.10.2; `consumer-groups` then acts on groups in ZooKeeper.
+With `--bootstrap-server`, output and errors equal Kafka 3.9.1's. With `--zookeeper`, the tools of `kwire.operations`
+take over, with the output of Kafka 0.8.2 or 0.10.2; `consumer-groups` then acts on groups in ZooKeeper.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def run_class(arguments: Sequence[str]) -> int:
     for script in map(find_script, MODULES):
         if name in script.classes:
             return script.run(rest)
-    from kwire.tools import find_tools
+    from kwire.operations import find_tools
 
     classes = sorted(each for tool in find_tools().tools.values() for each in tool.replaces)
     if name in classes:
@@ -70,7 +70,7 @@ def run_class(arguments: Sequence[str]) -> int:
 
         [tool] = [each for each, found in find_tools().tools.items() if name in found.replaces][:1]
         return run_tool(tool, rest)
-    from kwire.verbs import similar
+    from kwire.operations.registry import similar
 
     suggested = similar(name, tuple(classes))
     hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""

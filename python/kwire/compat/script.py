@@ -166,7 +166,7 @@ class Script:
 
 def run_tool(name: str, arguments: Sequence[str]) -> int:
     """Run a tool with the output of Kafka 0.8.2, and return the exit code."""
-    from kwire.tools import Environment, find_tool, run_tool_words
+    from kwire.operations import Environment, find_tool, run_tool_words
 
     tool = find_tool(name)
     assert tool is not None

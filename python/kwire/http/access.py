@@ -35,7 +35,7 @@ from kwire.errors import KwireError
 from kwire.guess_limit import GuessLimit
 from kwire.http.connections import CERTIFICATE, CONNECTION
 from kwire.http.responses import refuse
-from kwire.verbs.verb import Danger
+from kwire.operations.parameters import Danger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

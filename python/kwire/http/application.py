@@ -26,11 +26,12 @@ from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, opti
 from kwire.http.cluster_access import ClusterAccess
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_name, error_response, refuse, rows_response
-from kwire.verbs import similar
-from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.suggestions import with_suggestions
-from kwire.verbs.verb import Danger, Failed, Failure, Run, TimedOut, Unhealthy
-from kwire.verbs.written_files import ReturnedFiles
+from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
+from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.registry import similar
+from kwire.operations.run import Run
+from kwire.operations.runner import run_verb
+from kwire.operations.written_files import ReturnedFiles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from kwire.http.access import CertificateRole, Token
     from kwire.http.change_feed import ChangeFeed
     from kwire.http.cluster_access import ServedCluster
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["application"]
 
@@ -157,7 +158,7 @@ def _guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Re
     return guarded
 
 
-async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Response:
+async def _run(access: ClusterAccess, verb: Operation, request: Request) -> Response:
     """Run a verb and return its rows."""
     started = time.monotonic()
     warnings: list[str] = []
@@ -181,7 +182,7 @@ async def _run(access: ClusterAccess, verb: Verb[Any], request: Request) -> Resp
                 here=False,
                 files=files,
             )
-            rows = await with_suggestions(admin, verb(run, **checked))
+            rows = await run_verb(verb, run, checked)
         response = rows_response(rows, warnings, files.texts)
         outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
     except Unhealthy as answer:
@@ -232,7 +233,7 @@ async def _json_object(request: Request) -> dict[str, Any]:
     return values
 
 
-def _options(verb: Verb[Any], values: dict[str, Any]) -> dict[str, Any]:
+def _options(verb: Operation, values: dict[str, Any]) -> dict[str, Any]:
     """Remove the fields of HOW_TO_RUN from the values of a body, and return them.
 
     Raises:
@@ -263,7 +264,7 @@ def _confirm(confirmation: bool | str, typed_name: str | None, question: str) ->
         raise NotConfirmed(f"{question} Confirm with {json.dumps({'confirm': expected})}")
 
 
-def _audit(verb: Verb[Any], request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:
+def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:
     """Log the principal, the verb, and the outcome of a change.
 
     Neither arguments nor the texts of errors, which quote them, are logged: values of configs can be secrets.

@@ -12,15 +12,15 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.registry import similar
 from kwire.secret import Secret
-from kwire.verbs import similar
-from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.verb import Danger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kwire.verbs.verb import Parameter, Verb
+    from kwire.operations.declaration import Operation
+    from kwire.operations.parameters import Parameter
 
 __all__ = ["HOW_TO_RUN", "arguments", "from_query", "is_get", "offered", "options_of", "written"]
 
@@ -45,22 +45,22 @@ HOW_TO_RUN: dict[str, dict[str, Any]] = {
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def offered(verb: Verb[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters of requests: all except names of files to write."""
-    return tuple(each for each in verb.parameters() if each not in written(verb))
+def offered(verb: Operation) -> tuple[Parameter, ...]:
+    """Return the parameters that requests can have: all but those that name a file to write."""
+    return tuple(each for each in verb.parameters if each not in written(verb))
 
 
-def written(verb: Verb[Any]) -> tuple[Parameter, ...]:
+def written(verb: Operation) -> tuple[Parameter, ...]:
     """Return the parameters that name a file to write."""
-    return tuple(each for each in verb.parameters() if each.type is Path and not each.declared.document)
+    return tuple(each for each in verb.parameters if each.type is Path and not each.declared.document)
 
 
-def is_get(verb: Verb[Any]) -> bool:
+def is_get(verb: Operation) -> bool:
     """Return whether a verb is a GET request: it only reads, and has no documents, which are too long for addresses."""
     return verb.danger is Danger.READS and not any(each.declared.document for each in offered(verb))
 
 
-def options_of(verb: Verb[Any]) -> Mapping[str, Any]:
+def options_of(verb: Operation) -> Mapping[str, Any]:
     """Return the schemas of the fields beside the parameters in the body of a request."""
     if verb.danger is Danger.READS:
         return {}
@@ -70,7 +70,7 @@ def options_of(verb: Verb[Any]) -> Mapping[str, Any]:
     }
 
 
-def from_query(verb: Verb[Any], items: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def from_query(verb: Operation, items: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return the parameters in a query as JSON values.
 
     Raises:
@@ -91,7 +91,7 @@ def from_query(verb: Verb[Any], items: Sequence[tuple[str, str]]) -> dict[str, A
 
 
 @contextmanager
-def arguments(verb: Verb[Any], values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the arguments of a verb from JSON values, with temporary files of documents as long as it runs.
 
     Raises:

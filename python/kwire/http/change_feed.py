@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.client import Poller
 from kwire.errors import KwireError
-from kwire.verbs.rows import json_value
+from kwire.operations.rows import json_value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminClient
-from kwire.client.admin.errors import NotSupported
 from kwire.errors import KwireError
-from kwire.verbs.changes import InvalidArgument
-from kwire.verbs.verb import Danger
+from kwire.operations.parameters import Danger, InvalidArgument
 
 if TYPE_CHECKING:
     from kwire.client import ConnectionConfig
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["ClusterAccess", "ServedCluster"]
 
@@ -74,21 +72,17 @@ class ClusterAccess:
             cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
         )
 
-    async def check(self, verb: Verb[Any], *, dry_run: bool) -> None:
-        """Check that the cluster has a verb and that it may be run there.
+    async def check(self, verb: Operation, *, dry_run: bool) -> None:
+        """Check that a verb may be run on the cluster.
 
         Raises:
-            NotSupported: clusters of this kind do not have it.
             InvalidArgument: the cluster is read-only, or it is another one than expected.
         """
-        admin = await self.admin()
-        if admin.dialect not in verb.dialects:
-            raise NotSupported(f"{verb.noun} {verb.name}", f"its dialect is {admin.dialect}")
         if verb.danger is Danger.READS or dry_run:
             return
         if self.cluster.read_only:
             raise InvalidArgument("the cluster is read-only in the configuration of the server")
         if self.cluster.cluster_id is not None:
-            cluster_id = (await admin.describe_cluster()).cluster_id
+            cluster_id = (await (await self.admin()).describe_cluster()).cluster_id
             if cluster_id != self.cluster.cluster_id:
                 raise InvalidArgument(f"the cluster is {cluster_id}, and the server expects {self.cluster.cluster_id}")

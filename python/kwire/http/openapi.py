@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from kwire import __version__
 from kwire.http.arguments import is_get, offered, options_of, written
 from kwire.http.schemas import Components, parameter_schema
-from kwire.verbs import find_verb, noun_help, nouns, verbs
-from kwire.verbs.verb import Danger
+from kwire.operations.parameters import Danger
+from kwire.operations.registry import find_verb, noun_help, nouns, verb_names
 
 if TYPE_CHECKING:
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["openapi_document", "served_verbs"]
 
@@ -54,10 +54,10 @@ BODY_ERRORS = {
 
 
 @cache
-def served_verbs() -> tuple[Verb[Any], ...]:
+def served_verbs() -> tuple[Operation, ...]:
     """Return the verbs."""
-    every_verb = (find_verb(noun, name) for noun in nouns() for name in verbs(noun))
-    return tuple(verb for verb in every_verb if verb is not None)
+    found = (find_verb(noun, name) for noun in nouns() for name in verb_names(noun))
+    return tuple(verb for verb in found if verb is not None)
 
 
 def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
     }
 
 
-def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
+def _path(verb: Operation, components: Components) -> dict[str, Any]:
     summary, _, description = verb.help.partition("\n")
     operation: dict[str, Any] = {
         "operationId": f"{verb.noun}-{verb.name}",
@@ -122,7 +122,7 @@ def _path(verb: Verb[Any], components: Components) -> dict[str, Any]:
     return {"post": operation}
 
 
-def _responses(verb: Verb[Any], row: dict[str, Any]) -> dict[str, Any]:
+def _responses(verb: Operation, row: dict[str, Any]) -> dict[str, Any]:
     files = written(verb)
     item = {"anyOf": [row, {"$ref": "#/components/schemas/Failure"}]}
     fields: dict[str, Any] = {

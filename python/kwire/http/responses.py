@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.verbs.problems import Problem, problem_of
-from kwire.verbs.rows import json_value
-from kwire.verbs.verb import Failure
+from kwire.operations.declaration import Failure
+from kwire.operations.problems import Problem, problem_of
+from kwire.operations.rows import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

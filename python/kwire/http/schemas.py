@@ -15,7 +15,7 @@ from uuid import UUID
 from kwire.secret import Secret
 
 if TYPE_CHECKING:
-    from kwire.verbs.verb import Parameter
+    from kwire.operations.parameters import Parameter
 
 __all__ = ["Components", "parameter_schema"]
 

@@ -21,6 +21,7 @@ PACKAGES_WITH_TABLES = (
     "kwire.client",
     "kwire.client.admin",
     "kwire.cluster.zookeeper",
+    "kwire.operations",
     "kwire.reference",
     "kwire.spark",
     "kwire.testing",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.connection_pool import ConnectionPool
@@ -16,7 +15,7 @@ from kwire.cluster.node.requests.apis import find_handler
 from kwire.cluster.node.requests.request_context import NodeServices, RequestContext
 from kwire.cluster.node.settings.finalized_features import FeatureCache
 from kwire.cluster.node.tool_connections import ToolConnections
-from kwire.cluster.node.tools import Caller, ProcessRights, ToolRegistry, ToolRunner
+from kwire.cluster.node.tools import Caller, ProcessRights, ToolRunner
 
 if TYPE_CHECKING:
     from kwire.cluster.controller.backend import AdminBackend
@@ -32,7 +31,7 @@ def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeS
         metadata,
         FeatureCache(node_settings.supported_features, metadata.mark_changed),
         MetadataUpdates(metadata),
-        ToolRunner(_tool_registry(), dict, ProcessRights("none", ()), _no_connections),
+        ToolRunner(ProcessRights("none", ()), _no_connections),
         ConnectionPool(client_id="node-1", timeout=10.0),
         backend,
     )
@@ -40,11 +39,6 @@ def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeS
 
 def _no_connections(caller: Caller) -> ToolConnections:
     raise NotImplementedError(f"{caller.subject}: a node without a listener runs no process")
-
-
-@cache
-def _tool_registry() -> ToolRegistry:
-    return ToolRegistry()
 
 
 _SERVICES = node_services()

@@ -13,6 +13,7 @@ from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper import connect
 from kwire.cluster.zookeeper.store import make_path
+from kwire.operations.on_node import on_node
 from kwire.protocol.client_connection import response_class
 from tests.eventually import eventually
 
@@ -53,7 +54,7 @@ async def nodes(zookeeper: str, *ids: int, **others: Any) -> AsyncGenerator[list
     started: list[Node] = []
     try:
         for node_id in ids:
-            node = Node(settings(zookeeper, node_id, **others))
+            node = Node(settings(zookeeper, node_id, **others), on_node())
             await node.start()
             started.append(node)
             await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))

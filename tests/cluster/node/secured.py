@@ -16,6 +16,7 @@ from kwire.cluster.zookeeper.configs import ConfigChangeNotification
 from kwire.cluster.zookeeper.errors import NodeExists
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.operations.on_node import on_node
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.sasl_server import ScramCredential
 from kwire.secret import Secret
@@ -84,7 +85,7 @@ async def secured(zookeeper: str, properties: dict[str, str], *ids: int) -> Asyn
     started: list[Node] = []
     try:
         for node_id in ids:
-            node = Node(node_settings(zookeeper, node_id, properties))
+            node = Node(node_settings(zookeeper, node_id, properties), on_node())
             await node.start()
             started.append(node)
             await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))

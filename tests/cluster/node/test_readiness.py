@@ -39,6 +39,7 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 from kwire.messages.kip584.update_features import UpdateFeaturesRequest
+from kwire.operations.on_node import on_node
 from kwire.protocol.client_connection import response_class
 from kwire.testing.memory_store import MemoryZooKeeper
 from tests.cluster.node.handling import node_services
@@ -172,7 +173,7 @@ async def test_node_answers_once_it_has_the_metadata_of_its_session(server: Embe
     questions = ClusterMetadataRequest(), TopicMetadataRequest_V1(topic_names=(TOPIC,))
     async with nodes(root, 1) as [controller]:
         assert (await send(controller, creation(TOPIC))).topics[0].error_code == 0
-        node = Node(settings(root, 2))
+        node = Node(settings(root, 2), on_node())
         try:
             async with withheld_metadata(node):
                 await node.start()
@@ -200,7 +201,7 @@ async def test_ready_file_appears_with_the_metadata(server: EmbeddedZooKeeper, t
     ready = tmp_path / "ready.json"
     async with session(root) as other:
         await other.create("/controller", b'{"version":1,"brokerid":9,"timestamp":"0"}', ephemeral=True)
-        running = asyncio.create_task(run_node(settings(root, 1), ready, None))
+        running = asyncio.create_task(run_node(settings(root, 1), ready, None, on_node()))
         try:
             while await other.exists("/brokers/ids/1") is None:
                 await asyncio.sleep(0.01)
@@ -237,7 +238,7 @@ async def test_rolling_restart_gives_no_wrong_answer(server: EmbeddedZooKeeper) 
             stopping = asyncio.create_task(running[at].stop(grace=0.5))
             while not stopping.done():
                 await ask(running[at])
-            running[at] = Node(settings(root, running[at].settings.id, listen=("127.0.0.1", port)))
+            running[at] = Node(settings(root, running[at].settings.id, listen=("127.0.0.1", port)), on_node())
             running[at].host, running[at].port = "127.0.0.1", port
             starting = asyncio.create_task(running[at].start())
             while not (starting.done() and running[at].is_ready):

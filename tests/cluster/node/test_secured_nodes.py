@@ -21,6 +21,7 @@ from kwire.cluster.node.listener.connection_limits import CloseReason
 from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper.errors import NotAuthorized
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.operations.on_node import on_node
 from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
 from kwire.protocol.endpoint import Endpoint
 from kwire.secret import Secret
@@ -157,7 +158,7 @@ async def test_node_knows_users_as_soon_as_it_listens(server: EmbeddedZooKeeper)
     }
     async with secured(zookeeper, properties, 1) as [node]:
         port = node.port
-    again = Node(node_settings(zookeeper, 1, properties | {"listeners": f"ADMIN://127.0.0.1:{port}"}))
+    again = Node(node_settings(zookeeper, 1, properties | {"listeners": f"ADMIN://127.0.0.1:{port}"}), on_node())
     starting = asyncio.create_task(again.start())
     config = with_sasl(ScramCredentials("node", Secret(NODE_PASSWORD), mechanism="SCRAM-SHA-256"))
     try:
@@ -314,7 +315,7 @@ async def test_every_address_is_allowed_with_authentication_or_on_request(server
 
 def test_secrets_are_not_shown() -> None:
     settings = node_settings("localhost:2181", 1, PLAIN | {"ssl.keystore.password": "store-secret-4"})
-    node = Node(settings)
+    node = Node(settings, on_node())
     shown = [repr(settings), *(repr(node.config.explain(name)) for name in node.config.names())]
 
     assert not [text for text in shown for secret in SECRETS if secret in text]

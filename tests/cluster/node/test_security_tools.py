@@ -67,10 +67,11 @@ async def test_only_permitted_clients_use_the_tools(server: EmbeddedZooKeeper) -
     await make_acls(zookeeper)
     await write_acls(zookeeper, "Cluster", "kafka-cluster", LOCAL, allow("Describe", host="127.0.0.5"))
     async with nodes(zookeeper, 1, authorizer=ACL_AUTHORIZER) as [node]:
-        for tool, change in (("acls", "add"), ("users", "set")):
+        entry = ("add", "Topic", "t", "User:x", "Read")
+        for tool, change in (("acls", entry), ("users", ("set", "alice", "SCRAM-SHA-256", CREDENTIAL))):
             described = await send(node, AdminRequest(tool=tool, arguments=("list",)), from_host="127.0.0.5")
             assert described.error_code == 0
-            changed = await send(node, AdminRequest(tool=tool, arguments=(change, "x")), from_host="127.0.0.5")
+            changed = await send(node, AdminRequest(tool=tool, arguments=change), from_host="127.0.0.5")
             assert changed.error_code == 31
 
 
@@ -95,7 +96,9 @@ async def test_credentials_are_set_and_deleted_without_showing_them(server: Embe
         ("acls", ("add", "Topic", "a\x01", "User:x", "Read"), "is not the name of a resource"),
         ("acls", ("add", "Cluster", "other", "User:x", "Alter"), "the only resource of the type Cluster"),
         ("acls", ("add", "Topic", "a", "alice", "Read"), "expected <type>:<name>, found 'alice'"),
-        ("acls", ("add", "Toppic", "a", "User:x", "Read"), "invalid choice"),
+        ("acls", ("add", "Toppic", "a", "User:x", "Read"), "'Toppic' is not a type of resources"),
+        ("acls", ("add", "Topic", "a", "User:x", "Reed"), "'Reed' is not an operation"),
+        ("users", ("set", "alice", "SCRAM", CREDENTIAL), "'SCRAM' is not a mechanism"),
         ("users", ("set", "..", "SCRAM-SHA-256", CREDENTIAL), "is not the name of a user"),
         ("users", ("set", "alice", "SCRAM-SHA-256", "password"), "expected a credential as Kafka stores it"),
         ("users", ("delete", "nosuch", "SCRAM-SHA-256"), "user 'nosuch' has no credential for SCRAM-SHA-256"),

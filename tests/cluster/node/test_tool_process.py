@@ -12,15 +12,14 @@ import pytest
 from kwire.child_process import is_running
 from kwire.cluster.node import tool_process
 from kwire.cluster.node.tool_process import MAX_OUTPUT, ToolOutcome, run_process
-from kwire.tools.on_node import ToolOnNode
 from tests.eventually import eventually
-from tests.tools import scripted
+from tests.operations.tools import scripted
 
 if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-    from kwire.tools import Tool
+    from kwire.operations import Operation
 
 FIRST_PART = b"the first part is done\n"
 
@@ -29,9 +28,9 @@ def refuse(host: str, port: int) -> socket:
     raise ConnectionRefusedError(f"{host}:{port} is not a broker of this cluster")
 
 
-async def run(tool: Tool, *arguments: str, time_limit: float | None = 60) -> ToolOutcome:
+async def run(tool: Operation, *arguments: str, time_limit: float | None = 60) -> ToolOutcome:
     job: dict[str, Any] = {
-        "tool": ToolOnNode(tool).reference,
+        "tool": f"{tool.function.__module__}:{tool.function.__name__}",
         "arguments": arguments,
         "bootstrap": "127.0.0.1:1",
         "client_id": "tests",

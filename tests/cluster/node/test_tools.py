@@ -4,82 +4,86 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import pytest
 
 from kwire.child_process import is_running
 from kwire.cluster.node.node import Node
-from kwire.cluster.node.tools import DESCRIBE, MAX_PROCESSES, Requirement, ToolContext, ToolRegistry, UsageError
+from kwire.cluster.node.tools import MAX_PROCESSES
 from kwire.messages.kip4.admin import AdminRequest
-from kwire.tools.on_node import ToolOnNode
+from kwire.operations.declaration import NODE, Need, ToolFailed, operation
+from kwire.operations.on_node import on_node
+from kwire.operations.parameters import Argument
+from kwire.operations.run import NodeRun
+from tests.cluster.node.handling import node_services
 from tests.cluster.node.nodes import new_root, nodes, send, settings
 from tests.eventually import eventually
-from tests.tools import scripted
+from tests.operations.tools import scripted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.messages.kip4.admin import AdminResponse
 
 
-class Scripted:
-    """A tool of the node that calls a function."""
-
-    help = "call a function"
-
-    def __init__(self, name: str, work: Callable[[Sequence[str], TextIO], Any]) -> None:
-        self.name = name
-        self._work = work
-
-    def requirements(self, arguments: Sequence[str]) -> Sequence[Requirement]:
-        del arguments
-        return (Requirement(DESCRIBE),)
-
-    async def run(self, arguments: Sequence[str], context: ToolContext, output: TextIO) -> int:
-        del context
-        status: int = self._work(arguments, output)
-        return status
+@operation(runs_on=NODE, needs={Need.ZOOKEEPER})
+async def echo(run: NodeRun, words: Annotated[list[str], Argument("Words.", "WORD")]) -> None:
+    """Print words."""
+    run.print(" ".join(words))
 
 
-def fail(*_: object) -> int:
-    return 1 // 0
+@operation(runs_on=NODE)
+async def failing(run: NodeRun) -> None:
+    """Have a bug."""
+    run.print("the first part is done")
+    raise ZeroDivisionError("a secret word")
 
 
-def misuse(*_: object) -> int:
-    raise UsageError("expected no arguments")
+@operation(runs_on=NODE)
+async def conflicting(run: NodeRun) -> None:
+    """Fail with a status of its own."""
+    del run
+    raise ToolFailed("somebody else was faster", 4)
+
+
+@operation(runs_on=NODE, commands=(echo, failing))
+async def group(run: NodeRun) -> None:
+    """Have commands."""
 
 
 async def test_output_and_exit_status_are_returned(server: EmbeddedZooKeeper) -> None:
-    rows: list[tuple[Callable[[Sequence[str], TextIO], Any], tuple[int, bytes]]] = [
-        (lambda arguments, output: output.write(" ".join(arguments)) - 2, (1, "é b".encode())),
-        (fail, (1, b"failing: ZeroDivisionError: integer division or modulo by zero\n")),
-        (misuse, (2, b"misused: expected no arguments\n")),
+    rows: list[tuple[str, tuple[str, ...], int, bytes]] = [
+        ("echo", ("é", "b"), 0, "é b\n".encode()),
+        ("failing", (), 1, b"the first part is done\nfailing: ZeroDivisionError: a secret word\n"),
+        ("conflicting", (), 4, b"conflicting: somebody else was faster\n"),
+        ("conflicting", ("x",), 2, b"conflicting: got unexpected extra argument (x)\n"),
+        ("group", ("echo", "--", "-c"), 0, b"-c\n"),
+        ("group", (), 2, b"group: expected one of echo, failing\n"),
+        ("group", ("eco",), 2, b"group: expected one of echo, failing, found 'eco'\n"),
     ]
-    names = ("echo", "failing", "misused")
-    tools = [Scripted(name, work) for name, (work, _) in zip(names, rows, strict=True)]
-    node = Node(settings(await new_root(server)), tools)
+    node = Node(settings(await new_root(server)), on_node(echo, failing, conflicting, group))
     await node.start()
     try:
-        for name, (_, expected) in zip(names, rows, strict=True):
-            response: AdminResponse = await send(node, AdminRequest(tool=name, arguments=("é", "b")))
-            assert (response.error_code, (response.exit_status, response.output)) == (0, expected)
+        for tool, arguments, status, output in rows:
+            response: AdminResponse = await send(node, AdminRequest(tool=tool, arguments=arguments))
+            assert (tool, response.error_code, response.exit_status, response.output) == (tool, 0, status, output)
+        usage = (await send(node, AdminRequest(tool="group", arguments=("--help",)))).output.decode()
+        assert "echo WORD...: Print words." in usage
     finally:
         await node.stop(grace=0.5)
 
 
 def test_tool_names_are_unique() -> None:
-    with pytest.raises(ValueError, match="tool 'help' is already registered"):
-        ToolRegistry((Scripted("help", fail),))
+    with pytest.raises(ValueError, match="two tools have the name 'echo'"):
+        node_services().tools.register(on_node(echo, echo)(node_services()))
 
 
 async def test_waiting_tools_delay_neither_the_tools_of_the_node_nor_its_stop(
     server: EmbeddedZooKeeper, tmp_path: Path
 ) -> None:
-    waiting_tool = ToolOnNode(scripted.waiting)
-    node = Node(settings(await new_root(server)), [waiting_tool])
+    node = Node(settings(await new_root(server)), on_node(scripted.waiting))
     await node.start()
     try:
         files = [tmp_path / str(number) for number in range(MAX_PROCESSES + 2)]
@@ -95,8 +99,7 @@ async def test_waiting_tools_delay_neither_the_tools_of_the_node_nor_its_stop(
         assert changed.exit_status == 0, changed.output
         unknown = await send(node, AdminRequest(tool="nosuch", arguments=()))
         assert unknown.error_code == 21
-        known = "acls, config, help, status, users, waiting"
-        assert unknown.error_description == f"unknown tool 'nosuch': the tools are {known}"
+        assert str(unknown.error_description).startswith("unknown tool 'nosuch': the tools are acls, add-partitions, ")
         assert sum(file.exists() for file in files) == MAX_PROCESSES
         async with asyncio.timeout(60):  # the tools never end
             await node.stop(grace=0.2)
@@ -112,7 +115,7 @@ async def test_waiting_tools_delay_neither_the_tools_of_the_node_nor_its_stop(
 async def test_help_and_status(server: EmbeddedZooKeeper) -> None:
     async with nodes(await new_root(server), 7) as [node]:
         listed = await send(node, AdminRequest(tool="help", arguments=()))
-        assert "help\tlist the tools that this node runs" in listed.output.decode().splitlines()
+        assert "help\tList the tools that this node runs." in listed.output.decode().splitlines()
         status = json.loads((await send(node, AdminRequest(tool="status", arguments=()))).output)
         assert (status["id"], status["zookeeper"]) == (7, "connected")
         assert (await send(node, AdminRequest(tool="status", arguments=("x",)))).exit_status == 2

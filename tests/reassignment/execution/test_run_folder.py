@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.folder_lock import FolderInUse
+from kwire.operations.declaration import Failed
+from kwire.operations.verbs.reassignments import check_not_running, finished
 from kwire.reassignment import InvalidJournal, Move, PartitionKey, ReassignError
 from kwire.reassignment.execution.journal import EventKind, Phase, started_details
 from kwire.reassignment.execution.run_folder import (
@@ -19,8 +21,6 @@ from kwire.reassignment.execution.run_folder import (
     read_run,
     running_process,
 )
-from kwire.verbs.reassignments import check_not_running, finished
-from kwire.verbs.verb import Failed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster_choice import choose_cluster
-from kwire.cli.cluster_options import choosing_options, merge, with_environment
+from kwire.cli.cluster import choose_cluster, choosing_options, merge, with_environment
 from kwire.cli.options import interval_option, require
 from kwire.cli.parameter_types import FiniteRange
 from kwire.cli.polled_input_options import polled_input_options
-from kwire.cli.verb_errors import exit_code
+from kwire.cli.verb_run import exit_code
 from kwire.client.polled_inputs import INPUTS, polled_requests
 from kwire.readable import printable
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kwire.capture import Capture
-    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.cluster import ClusterChoice
     from kwire.client import Poll, Statistics
     from kwire.errors import KwireError
     from kwire.protocol.negotiated_versions import Dialect

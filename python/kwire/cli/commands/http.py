@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster_choice import choose_cluster
-from kwire.cli.cluster_options import cluster_options, merge, with_environment
+from kwire.cli.cluster import choose_cluster, cluster_options, merge, with_environment
 from kwire.cli.options import file_option, interval_option, ready_file_option, require
 from kwire.protocol.endpoint import Endpoint
 from kwire.ready_file import prepare
@@ -17,7 +16,7 @@ from kwire.ready_file import prepare
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.cluster import ClusterChoice
     from kwire.http.access import CertificateRole, Token
 
 

@@ -14,11 +14,11 @@ from kwire.cli.field_documentation import documented_fields
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
 from kwire.cli.options import color_option, output_option
-from kwire.cli.parameter_types import Named
 from kwire.cli.tables import GAP, TableColumn, print_table
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import every
+from kwire.operations.command_line import Named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -75,8 +75,8 @@ def node(
     from kwire.cluster.config.setting import SettingError
     from kwire.cluster.node.logs import LogFile, configure_logging
     from kwire.cluster.node.process import run_node
+    from kwire.operations.on_node import on_node
     from kwire.properties import parse_properties
-    from kwire.tools.on_node import node_tools
 
     values: dict[str, str] = {}
     if properties is not None:
@@ -109,7 +109,7 @@ def node(
     except OSError as error:
         raise click.UsageError(f"log.file: {error}.") from None
     try:
-        asyncio.run(run_node(settings, ready_file, end_with, node_tools()))
+        asyncio.run(run_node(settings, ready_file, end_with, on_node()))
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)

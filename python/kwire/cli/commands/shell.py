@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kwire.cli.cluster_options import cluster_options, merge, with_environment
+from kwire.cli.cluster import cluster_options, merge, with_environment
 
 
 @click.command(params=[*cluster_options()])

@@ -34,7 +34,7 @@ def new(name: str, folder: Path | None) -> int:
     NAME is that of the tool, such as count-topics. The package declares the tool in its entry points, so after
     `pip install` of the folder, `kafka tools run NAME` finds it.
     """
-    from kwire.tools.template import write_package
+    from kwire.operations.tool_template import write_package
 
     if NAME.fullmatch(name) is None:
         raise click.BadParameter("expected lower-case words with hyphens, such as count-topics.", param_hint="NAME")

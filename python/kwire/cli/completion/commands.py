@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire import verbs
-from kwire.cli.parameter_types import Named
 from kwire.cli.program import program
-from kwire.verbs.names import CONFIGS, TYPED
+from kwire.operations import registry
+from kwire.operations.command_line import Named
+from kwire.operations.names import CONFIGS, TYPED
 
 if TYPE_CHECKING:
     from kwire.cli.completion.grammar_file import Grammar
@@ -45,7 +45,7 @@ def read_statements() -> Grammar:
 
 def _with_aliases(found: Grammar) -> Grammar:
     """Return a grammar with the other names of nouns."""
-    found["aliases"] = {alias: noun for noun in verbs.nouns() for alias in verbs.aliases(noun)}
+    found["aliases"] = {alias: noun for noun in registry.nouns() for alias in registry.noun_aliases(noun)}
     return found
 
 
@@ -61,7 +61,7 @@ def _group(group: click.Group, context: click.Context) -> Grammar:
         "help": group.get_short_help_str(80),
         "options": _options(group, context),
         "commands": commands,
-        "aliases": {alias: name for alias, name in verbs.VERB_ALIASES.items() if name in commands},
+        "aliases": {alias: name for alias, name in registry.VERB_ALIASES.items() if name in commands},
     }
 
 

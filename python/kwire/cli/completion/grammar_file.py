@@ -15,7 +15,7 @@ import sys
 
 from kwire import __version__
 from kwire.cli.completion.name_cache import write_atomically
-from kwire.cli.user_files import cache_folder
+from kwire.cli.environment import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Grammar: TypeAlias = dict[str, Any]
 
 CLI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VERBS = os.path.join(os.path.dirname(CLI), "verbs")
+VERBS = os.path.join(os.path.dirname(CLI), "operations", "verbs")
 
 
 def load_grammar(name: str = "commands") -> Grammar:

@@ -7,17 +7,17 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from kwire.cli.completion.name_cache import NameFile
-from kwire.verbs.verb import Failure
+from kwire.operations.declaration import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["remember"]
 
 
-def remember(verb: Verb[Any], rows: Sequence[Any], choice: str | None, *, complete: bool, changed: bool) -> None:
+def remember(verb: Operation, rows: Sequence[Any], choice: str | None, *, complete: bool, changed: bool) -> None:
     """Store the names that a verb has listed, or expire all names of the cluster after a change.
 
     If the cache cannot be written, completion asks the cluster.
@@ -31,7 +31,7 @@ def remember(verb: Verb[Any], rows: Sequence[Any], choice: str | None, *, comple
         return
     with suppress(OSError):
         if changed:
-            from kwire.verbs.names import NAMES
+            from kwire.operations.names import NAMES
 
             for kind in NAMES:
                 NameFile(choice, kind).expire()

@@ -11,7 +11,7 @@ import time
 from zlib import crc32
 
 from kwire import __version__
-from kwire.cli.user_files import cache_folder, config_file
+from kwire.cli.environment import cache_folder, config_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

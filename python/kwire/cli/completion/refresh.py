@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster_choice import choose_cluster, cluster_names
-from kwire.cli.cluster_options import cluster_options
+from kwire.cli.cluster import choose_cluster, cluster_names, cluster_options
 from kwire.cli.completion.name_cache import NameFile, choice_for
 from kwire.errors import KwireError
 
@@ -67,7 +66,7 @@ def _names(kind: str, chosen: dict[str, Any]) -> Iterable[str]:
 
 async def _names_of_cluster(kind: str, chosen: dict[str, Any]) -> Iterable[str]:
     from kwire.client.admin import AdminClient
-    from kwire.verbs.names import NAMES
+    from kwire.operations.names import NAMES
 
     cluster = choose_cluster(
         bootstrap=chosen["bootstrap"],

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.history import FileHistory
 
+from kwire.cli.environment import state_folder
 from kwire.cli.shell.parser import parse
-from kwire.cli.user_files import state_folder
 from kwire.declare.secrets import is_secret_config
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.verbs.rows import column
+from kwire.operations.rows import column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

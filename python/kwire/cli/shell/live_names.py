@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwire.cli.cluster_choice import cluster_names
+from kwire.cli.cluster import cluster_names
 from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient
 
 __all__ = ["SHOWN", "LiveNames"]
@@ -52,7 +52,7 @@ class FetchedNames(NamedTuple):
 
 
 class LiveNames:
-    """The names of a cluster by kind. See `kwire.verbs.names`.
+    """The names of a cluster by kind. See `kwire.operations.names`.
 
     Args:
         cluster: the cluster.
@@ -117,7 +117,7 @@ class LiveNames:
 
     async def _serve(self) -> None:
         """Fetch the kinds that are wanted until the shell ends, which cancels this."""
-        from kwire.verbs.names import NAMES  # takes longer to import than the first prompt has
+        from kwire.operations.names import NAMES  # takes longer to import than the first prompt has
 
         admin: AdminClient | None = None
         try:

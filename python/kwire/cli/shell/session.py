@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from kwire.cli.cluster_choice import ClusterChoice
+    from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient, AdminError
-    from kwire.verbs.verb import Verb
+    from kwire.operations.declaration import Operation
 
 __all__ = ["ShellSession", "shell_session"]
 
@@ -167,8 +167,8 @@ class ShellSession(VerbSession):
 
     def _none_missing(self, find: Callable[[AdminClient], Awaitable[Mapping[str, AdminError]]]) -> bool:
         """Report names that do not exist with the nearest ones, and return whether there are none."""
-        from kwire.verbs.suggestions import with_suggestions
-        from kwire.verbs.verb import Failure
+        from kwire.operations.declaration import Failure
+        from kwire.operations.suggestions import with_suggestions
 
         async def failures(admin: AdminClient) -> list[Failure]:
             return [Failure(name, error) for name, error in (await find(admin)).items()]
@@ -198,7 +198,7 @@ class ShellSession(VerbSession):
         """Print an error below the word of the statement that it concerns."""
         self.errors.report(sentence, item)
 
-    def finish(self, verb: Verb[Any], rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
+    def finish(self, verb: Operation, rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
         """Keep the names that a verb has listed, and fetch names again after a change."""
         super().finish(verb, rows, chosen, all=all, changed=changed)
         if changed:

@@ -6,14 +6,15 @@ file adds the statement.
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from kwire import verbs
+from kwire.operations import registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +35,16 @@ def statement_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem.strip("_") for path in FOLDER.glob("*.py") if path.stem != "__init__"))
 
 
-@cache
 def statement_help(name: str) -> str:
-    """Return the first line of a statement's docstring, without importing the statement."""
-    return verbs.first_line(FOLDER / f"{_module(name)}.py", f"\ndef {_module(name)}(")
+    """Return the first line of the help of a statement."""
+    return inspect.cleandoc(_statement(name).help or "").partition("\n")[0]
+
+
+def _statement(name: str) -> click.Command:
+    """Import a statement. One that has the name of a builtin of Python has an underscore at the end of its module."""
+    module = next(path.stem for path in FOLDER.glob("*.py") if path.stem.strip("_") == name)
+    command: click.Command = getattr(import_module(f"{__package__}.statements.{module}"), module)
+    return command
 
 
 class StatementGroup(click.Group):
@@ -45,15 +52,14 @@ class StatementGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return sorted((*statement_names(), *verbs.nouns()))
+        return sorted((*statement_names(), *registry.nouns()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name in statement_names():
-            module = import_module(f"{__package__}.statements.{_module(cmd_name)}")
-            return cast("click.Command", getattr(module, _module(cmd_name)))
-        noun = verbs.find_noun(cmd_name)
+            return _statement(cmd_name)
+        noun = registry.find_noun(cmd_name)
         if noun is None:
             return None
         from kwire.cli.verb_command import NounGroup
@@ -66,7 +72,7 @@ class StatementGroup(click.Group):
         """Find a statement, and suggest similar ones for a misspelled name."""
         name = args[0]
         if self.get_command(ctx, name) is None:
-            suggested = verbs.similar(name, tuple(self.list_commands(ctx)))
+            suggested = registry.similar(name, tuple(self.list_commands(ctx)))
             hint = f"did you mean {' or '.join(suggested)}?" if suggested else "help; lists the statements"
             raise click.UsageError(f"unknown statement '{name}': {hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -82,7 +88,7 @@ class StatementGroup(click.Group):
         with formatter.section("Statements"):
             formatter.write_dl([(name, statement_help(name)) for name in statement_names()])
         with formatter.section("Administration, as in the command kafka"):
-            formatter.write_dl([(noun, verbs.noun_help(noun)) for noun in verbs.nouns()])
+            formatter.write_dl([(noun, registry.noun_help(noun)) for noun in registry.nouns()])
 
 
 STATEMENTS = StatementGroup(
@@ -98,8 +104,3 @@ def run_words(words: Sequence[str]) -> int:
     with STATEMENTS.make_context(None, list(words), obj=current.obj) as context:
         context.meta.update(current.meta)
         return int(STATEMENTS.invoke(context) or 0)
-
-
-def _module(name: str) -> str:
-    """Return the module of a statement. One that has the name of a builtin of Python has an underscore at its end."""
-    return next(path.stem for path in FOLDER.glob("*.py") if path.stem.strip("_") == name)

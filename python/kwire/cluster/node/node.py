@@ -18,7 +18,6 @@ from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import BROKER_LISTENER, CLIENT_LISTENER
 from kwire.cluster.config.value_types import is_wildcard
-from kwire.cluster.node.config_tool import ConfigTool
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.full_metadata import request_full_metadata
 from kwire.cluster.node.listener.authentication import identify_by_connection, identify_by_sasl
@@ -30,12 +29,10 @@ from kwire.cluster.node.metadata.metadata_updates import MetadataUpdates
 from kwire.cluster.node.metrics import Metrics
 from kwire.cluster.node.requests.request_context import NodeServices
 from kwire.cluster.node.requests.request_dispatcher import RequestDispatcher
-from kwire.cluster.node.security_tools import AclsTool, UsersTool
 from kwire.cluster.node.session import NodeSession
-from kwire.cluster.node.settings.config_manager import ConfigManager
 from kwire.cluster.node.settings.finalized_features import FeatureCache
 from kwire.cluster.node.tool_connections import ToolConnections
-from kwire.cluster.node.tools import AsyncTool, Caller, ProcessRights, ProcessTool, ToolRegistry, ToolRunner
+from kwire.cluster.node.tools import Caller, NodeTool, ProcessRights, ToolRunner
 from kwire.cluster.request_quotas import RequestQuotas
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
@@ -45,7 +42,7 @@ from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_
 from kwire.guess_limit import GuessLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from kwire.cluster.config.node_settings import NodeSettings
     from kwire.cluster.node.listener.connection_limits import CloseReason, ConnectedClient
@@ -63,9 +60,14 @@ log = logger(__name__)
 
 
 class Node:
-    """One node. `host` and `port` are the address that other nodes and clients connect to."""
+    """One node. `host` and `port` are the address that other nodes and clients connect to.
 
-    def __init__(self, settings: NodeSettings, tools: Sequence[AsyncTool | ProcessTool] = ()) -> None:
+    Args:
+        settings: the settings.
+        tools: returns the tools for Admin requests; `kwire.operations.on_node` has those of kwire.
+    """
+
+    def __init__(self, settings: NodeSettings, tools: Callable[[NodeServices], Iterable[NodeTool]]) -> None:
         self.config = LiveConfig(settings)
         self.config.listen(self._settings_changed)
         self.metadata = MetadataCache()
@@ -79,17 +81,19 @@ class Node:
             client_id=f"node-{settings.id}", timeout=NODE_TIMEOUT, config=self._security.connection
         )
         self.authorizer = authorizer(settings)
-        self._tools = ToolRegistry(tools)
         rights = ProcessRights(settings.zookeeper, settings.tool_folders)
         self._services = NodeServices(
             self.config,
             self.metadata,
             self.features,
             MetadataUpdates(self.metadata),
-            ToolRunner(self._tools, self.status, rights, self._connections_of_tool),
+            ToolRunner(rights, self._connections_of_tool),
             self._connections,
             authorizer=self.authorizer,
+            scram_users=self._used_scram_users,
+            status=self.status,
         )
+        self._services.tools.register(tools(self._services))
         self._dispatcher = RequestDispatcher(self._services, self.metrics, has_sasl=bool(self._security.mechanisms))
         self._services.dispatch = self._dispatcher.dispatch
         self._guesses = GuessLimit()
@@ -154,9 +158,6 @@ class Node:
         settings = self.settings
         await self._check_reachability()
         loop = asyncio.get_running_loop()
-        self._tools.register(ConfigTool(ConfigManager(self._services)))
-        self._tools.register(AclsTool(self._services))
-        self._tools.register(UsersTool(self._services, self._used_scram_users))
         session = await self._open_session()
         await session.follow()
         await self._listener.start(*settings.listen)

@@ -14,11 +14,12 @@ from kwire.cluster.node.node import Node
 from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterable
     from pathlib import Path
 
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.node.tools import AsyncTool, ProcessTool
+    from kwire.cluster.node.requests.request_context import NodeServices
+    from kwire.cluster.node.tools import NodeTool
 
 CHECK_SECONDS = 0.5
 
@@ -27,7 +28,7 @@ async def run_node(
     settings: NodeSettings,
     ready_file: Path | None,
     end_with: int | None,
-    tools: Sequence[AsyncTool | ProcessTool] = (),
+    tools: Callable[[NodeServices], Iterable[NodeTool]],
 ) -> None:
     """Run a node until SIGTERM or SIGINT. A second signal exits immediately.
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FAILED", "MAX_OUTPUT", "TIMED_OUT", "ToolOutcome", "run_process"]
 
-MODULE = "kwire.tools.process"
+MODULE = "kwire.operations.process"
 MAX_OUTPUT = 16 * 1024 * 1024
 """Largest output in bytes. A tool that writes more is killed."""
 MEMORY = 512 * 1024 * 1024

@@ -120,7 +120,7 @@ async def _find_id(admin: AdminClient, values: Values, text: str) -> list[str]:
 
 async def _create(run: ScriptRun, admin: AdminClient) -> None:
     from kwire.client.admin import NewTopic
-    from kwire.verbs.changes import InvalidArgument, parse_assignment, parse_configs
+    from kwire.operations.parameters import InvalidArgument, parse_assignment, parse_configs
 
     values = run.values
     name = values.get("topic") or ""

@@ -124,7 +124,7 @@ CASES: dict[str, Case] = {
     "admin, full-metadata": Case(tool("full-metadata", "1"), CLUSTER_DENIED, (CLUSTER_ACTION,)),
     "admin, unknown": Case(tool("nosuch"), CLUSTER_DENIED, (ALTER,)),
     "admin, config describe": Case(tool("config", "describe"), CLUSTER_DENIED, (("Cluster", "DescribeConfigs"),)),
-    "admin, config usage": Case(tool("config", "nosuch"), CLUSTER_DENIED, (("Cluster", "DescribeConfigs"),)),
+    "admin, config usage": Case(tool("config", "nosuch"), CLUSTER_DENIED, (DESCRIBE,)),
     "admin, config export": Case(tool("config", "export"), CLUSTER_DENIED, (("Cluster", "AlterConfigs"),)),
     "admin, config audit": Case(tool("config", "audit"), CLUSTER_DENIED, (("Cluster", "DescribeConfigs"),)),
     "admin, config diff": Case(tool("config", "diff", "{}"), CLUSTER_DENIED, (("Cluster", "DescribeConfigs"),)),

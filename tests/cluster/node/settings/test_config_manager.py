@@ -12,6 +12,7 @@ from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.operations.on_node import on_node
 from tests.cluster.node.nodes import new_root, nodes, send, session, settings
 from tests.eventually import eventually
 
@@ -93,7 +94,7 @@ async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZo
     root = await new_root(server)
     async with nodes(root, 1) as [node]:
         await result(node, "set", "num.partitions=9")
-        late = Node(settings(root, 2))
+        late = Node(settings(root, 2), on_node())
         try:
             await late.start()
             assert late.settings.num_partitions == 9
@@ -107,7 +108,11 @@ async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZo
         (("set", "num.partitions=many"), "num.partitions=many: expected an integer from 1 to 2147483647"),
         (("set", "num.partitons=1"), "unknown setting: did you mean num.partitions?"),
         (("set", "listeners=a:1"), "read-only: set it in server.properties of each node"),
-        (("set", "num.partitions"), "is not of the form NAME=VALUE"),
+        (("set", "num.partitions"), "is not a config: write KEY=VALUE"),
+        (("set", "num.partitions=1", "num.partitions=2"), "config num.partitions is given twice"),
+        (("set",), "expected at least one NAME=VALUE"),
+        (("delete",), "expected at least one NAME"),
+        (("diff",), "expected a document"),
         (("set", "--topic", "t", "retention.ms=never"), ""),
         (("apply", "not json"), "the document is not JSON"),
         (("apply", "[" * 30_000), "the document is not JSON"),
@@ -115,14 +120,13 @@ async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZo
         (("apply", '{"topics":{"":{}}}'), "is not the name of a topic"),
         (("apply", '{"topics":{"\\ud800":{}}}'), "is not the name of a topic"),
         (("apply", '{"brokers":{"99999999999":{}}}'), "expected the id of a broker or <default>"),
-        (("audit", "--newest", "-5"), "expected an integer of 0 or more, found '-5'"),
-        (("set", "--broker", "-1", "num.partitions=2"), "expected an integer of 0 or more, found '-1'"),
+        (("audit", "--newest", "-5"), "expected an integer of 0 or more, found -5"),
+        (("set", "--broker", "-1", "num.partitions=2"), "--broker: expected an integer of 0 to 2147483647, found -1"),
         (("apply", '{"clusters":{}}'), 'expected {"brokers": {...}, "topics": {...}}'),
         (("apply", '{"brokers":{"one":{}}}'), "expected the id of a broker or <default>"),
         (("apply", '{"topics":{"t":{"retention":"1"}}}'), "unknown setting of topic t"),
         (("apply", '{"brokers":{"1":{"max.connections":5}}}'), "expected an object of settings with texts as values"),
-        ((), "required: command"),
-        (("--help",), "usage: config"),
+        ((), "expected one of describe, set, delete, export, diff, apply, audit"),
     ],
 )
 async def test_invalid_arguments_change_nothing(

@@ -17,6 +17,7 @@ from kwire.cluster.zookeeper.errors import NoNode
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, FinalizedFeature
 from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
+from kwire.operations.on_node import on_node
 from tests.cluster.node.nodes import new_root, nodes, send, session, settings
 from tests.eventually import eventually
 from tests.for_rows import for_rows
@@ -175,7 +176,7 @@ async def is_registered(store: Store, node_id: int) -> bool:
 async def test_incompatible_node_refuses_to_start_and_does_not_register(server: EmbeddedZooKeeper) -> None:
     root = await new_root(server)
     async with nodes(root, 1, supported_features=NEW), session(root) as store:
-        node = Node(settings(root, 2, supported_features=OLD))
+        node = Node(settings(root, 2, supported_features=OLD), on_node())
         with pytest.raises(IncompatibleFeatures) as failed:
             await node.start()
         assert str(failed.value) == (
@@ -219,7 +220,7 @@ async def test_rolling_upgrade_of_the_protocol_then_finalizing_and_downgrading(s
             if node_id in running:
                 await running.pop(node_id).stop(grace=0.5)
             version = ProtocolVersion.parse(protocol)
-            node = Node(settings(root, node_id, supported_features=features, protocol_version=version))
+            node = Node(settings(root, node_id, supported_features=features, protocol_version=version), on_node())
             await node.start()
             running[node_id] = node
             await eventually(lambda: all(len(each.metadata.brokers) == len(running) for each in running.values()))

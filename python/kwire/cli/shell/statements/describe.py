@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.cli.shell.session import shell_session
 from kwire.cli.verb_command import verb_command
-from kwire.verbs.topics.describe import describe as topics_describe
+from kwire.operations.verbs.topics.describe import describe as topics_describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

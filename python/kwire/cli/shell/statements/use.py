@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kwire.cli.parameter_types import Named
 from kwire.cli.shell.session import shell_session
-from kwire.cli.verb_errors import REFUSED
+from kwire.cli.verb_run import REFUSED
+from kwire.operations.command_line import Named
 
 
 class Usable(click.Group):

@@ -12,6 +12,8 @@ from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.client.connection_pool import ConnectionPool
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from kwire.cluster.node.settings.finalized_features import FeatureCache
     from kwire.cluster.node.tools import ToolRunner
     from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission
+    from kwire.cluster.security.scram_users import ScramUsers
     from kwire.messages.kip4.structures import Broker
     from kwire.protocol.endpoint import Endpoint
 
@@ -45,6 +48,10 @@ class NodeServices:
     """Answers requests that other nodes forward for their clients."""
     authorizer: AclAuthorizer | None = None
     """Decides who may do what; None if everybody may do everything."""
+    scram_users: ScramUsers | None = None
+    """The credentials that this node has taken over from ZooKeeper; None if it does not use SASL."""
+    status: Callable[[], dict[str, object]] = dict
+    """Returns the state of the node, as the tool `status` prints it."""
 
     @property
     def settings(self) -> NodeSettings:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import AdminError
 from kwire.cluster.node import controlled_shutdown, full_metadata
-from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement
+from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement, ToolPlan
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.admin import AdminResponse
 
@@ -25,7 +25,7 @@ async def handle(request: AdminRequest, context: RequestContext) -> AdminRespons
     tools = context.node.tools
     is_of_brokers = request.tool in {controlled_shutdown.TOOL, full_metadata.TOOL}
     planned = (
-        PlannedRun(request.tool, request.arguments, (Requirement(CLUSTER_ACTION),))
+        PlannedRun(request.tool, request.arguments, ToolPlan((Requirement(CLUSTER_ACTION),)))
         if is_of_brokers
         else tools.plan(request.tool, request.arguments)
     )

@@ -1,0 +1,332 @@
+"""The cluster of a command: options, a client.properties, and named clusters of a configuration file.
+
+The options may be given before the noun or after the verb. The configuration file is `~/.config/kwire/config.toml`, or
+the file that KWIRE_CONFIG names:
+
+    default_cluster = "dev"
+
+    [clusters.dev]
+    bootstrap = "localhost:9092"
+
+    [clusters.prod]
+    bootstrap = "broker-1:9093,broker-2:9093"
+    properties = "prod.properties"       # TLS and SASL; relative to this file. Or a table with Kafka's own keys.
+    password_command = "pass kafka/prod"  # prints the password, if sasl.jaas.config has none
+    cluster_id = "Ohr0NLLfT1u8XmIlXOXZ4w" # checked before anything is changed
+    read_only = true                      # refuse to change anything
+    confirm = "type-name"                 # type the name of the cluster before something is destroyed
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from kwire.cli.environment import config_file, variables_for
+from kwire.cli.parameter_types import FiniteRange
+from kwire.operations.command_line import Named
+from kwire.operations.registry import similar
+from kwire.secret import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.client.security import ClientProperties, ConnectionConfig
+
+__all__ = [
+    "OUTPUTS",
+    "ClusterChoice",
+    "choose_cluster",
+    "choosing_options",
+    "cluster_names",
+    "cluster_options",
+    "config_path",
+    "merge",
+    "with_environment",
+]
+
+OUTPUTS = ("table", "json", "jsonl", "csv", "yaml")
+"""The formats of rows. `help` beside them describes the rows."""
+
+
+def choosing_options() -> list[click.Option]:
+    """Return new options that choose a cluster and how to connect to it."""
+    return [
+        click.Option(
+            ["-b", "--bootstrap"],
+            metavar="HOST:PORT,...",
+            help="Some brokers of the cluster [environment: KWIRE_BOOTSTRAP].",
+        ),
+        click.Option(
+            ["-c", "--cluster"],
+            type=Named("clusters"),
+            metavar="NAME",
+            help="A cluster of the configuration file [environment: KWIRE_CLUSTER].",
+        ),
+        click.Option(
+            ["--command-config"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Connect with the settings of this client.properties [environment: KWIRE_COMMAND_CONFIG].",
+        ),
+        click.Option(
+            ["-X", "--override", "overrides"],
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Override a key of client.properties. Can be given several times.",
+        ),
+    ]
+
+
+def cluster_options() -> list[click.Option]:
+    """Return new options that verbs have. `merge` combines the values of both places."""
+    return [
+        *choosing_options(),
+        click.Option(
+            ["--timeout"],
+            type=FiniteRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="Time for each request [default: 30].",
+        ),
+        click.Option(
+            ["-o", "--output"],
+            type=click.Choice([*OUTPUTS, "help"]),
+            help="Output format; help describes the rows [default: table].",
+        ),
+        click.Option(["--debug"], is_flag=True, help="Print the traceback of an error."),
+    ]
+
+
+def merge(before: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Remove the values of these options from the values of a command, and return them combined.
+
+    Args:
+        before: the values from before the noun.
+        values: the values of a command; its own come first.
+    """
+    chosen: dict[str, Any] = {}
+    for option in cluster_options():
+        assert option.name is not None
+        given, general = values.pop(option.name, None), before.get(option.name)
+        if option.multiple:
+            chosen[option.name] = (*(general or ()), *(given or ()))
+        else:
+            chosen[option.name] = general if given is None or given is False else given
+    return chosen
+
+
+def with_environment(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of these options, completed by variables of the environment."""
+    found: dict[str, Any] = dict(variables_for(chosen))
+    if "command_config" in found:
+        found["command_config"] = Path(found["command_config"])
+    return {**chosen, **found}
+
+
+DEFAULT_TIMEOUT = 30.0
+KEYS: dict[str, type | tuple[type, ...]] = {
+    "bootstrap": str,
+    "properties": (str, dict),
+    "password_command": str,
+    "cluster_id": str,
+    "read_only": bool,
+    "confirm": str,
+}
+"""The keys of a cluster in the configuration file, and their types."""
+
+
+class ClusterChoice(NamedTuple):
+    """A cluster, how to connect to it, and what is allowed there.
+
+    Attributes:
+        name: its name in the configuration file; None without one.
+        bootstrap: some of its brokers.
+        config: TLS and SASL; None for plaintext.
+        client_id: the client id of all requests.
+        timeout: seconds for each request.
+        cluster_id: the id that it must have before anything is changed; None for any.
+        read_only: whether changes are refused.
+        type_name: whether a person types the name before something is destroyed.
+    """
+
+    name: str | None
+    bootstrap: str
+    config: ConnectionConfig | None = None
+    client_id: str = "kwire-admin"
+    timeout: float = DEFAULT_TIMEOUT
+    cluster_id: str | None = None
+    read_only: bool = False
+    type_name: bool = False
+
+
+def config_path() -> Path:
+    """Return the path of the configuration file, which need not exist."""
+    return Path(config_file())
+
+
+def cluster_names() -> list[str]:
+    """Return the names of the clusters in the configuration file.
+
+    Raises:
+        click.UsageError: the file is invalid.
+    """
+    return list(_read_config().get("clusters", {}))
+
+
+def choose_cluster(
+    *,
+    bootstrap: str | None,
+    cluster: str | None,
+    command_config: Path | None,
+    overrides: Sequence[str] = (),
+    timeout: float | None,
+    run_password_command: bool = True,
+    is_required: bool = True,
+) -> ClusterChoice:
+    """Return the cluster that options, or else the configuration file, choose.
+
+    The options are those of `with_environment`.
+
+    Args:
+        overrides: texts such as `security.protocol=SSL`, in place of properties of files.
+        run_password_command: whether a `password_command` is run; it may ask for something.
+        is_required: whether a missing cluster is an error; otherwise, its `bootstrap` is empty.
+
+    Raises:
+        click.UsageError: the cluster or its password is missing, or a file or an override is invalid.
+    """
+    document = _read_config() if bootstrap is None or cluster is not None else {}
+    name = cluster or (None if bootstrap else document.get("default_cluster"))
+    named = _named(document, name) if name is not None else {}
+    command = named.get("password_command") if run_password_command else None
+    properties = _properties(command_config, named.get("properties"), _overrides(overrides), command)
+    servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
+    if not servers and is_required:
+        raise click.UsageError(
+            "name the cluster: give --bootstrap HOST:PORT, set KWIRE_BOOTSTRAP, or give --cluster with a name in "
+            f"{config_path()}"
+        )
+    return ClusterChoice(
+        name,
+        servers or "",
+        properties.connection if properties is not None else None,
+        (properties and properties.client_id) or "kwire-admin",
+        timeout or (properties and properties.request_timeout) or DEFAULT_TIMEOUT,
+        named.get("cluster_id"),
+        named.get("read_only", False),
+        named.get("confirm") == "type-name",
+    )
+
+
+def _overrides(texts: Sequence[str]) -> dict[str, str]:
+    """Return the properties of `-X`.
+
+    Raises:
+        click.UsageError: a text is not a property, or contains a secret, which all users of the machine could read.
+    """
+    if not texts:
+        return {}
+    from kwire.client.security.known_keys import is_secret_key
+
+    overrides = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise click.UsageError(f"{text!r} is not a property: write -X KEY=VALUE, such as -X security.protocol=SSL")
+        if is_secret_key(key) and not value.startswith("${"):
+            raise click.UsageError(
+                f"{key} contains a secret, and all users of this machine can read the arguments of a command: put it "
+                f"into the file of --command-config, or write -X '{key}=${{file:PATH:KEY}}'"
+            )
+        overrides[key] = value
+    return overrides
+
+
+def _read_config() -> dict[str, Any]:
+    import tomllib
+
+    path = config_path()
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"cannot read {path}: {error}") from None
+
+
+def _named(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the table of a cluster, after checking its keys."""
+    clusters = document.get("clusters", {})
+    if name not in clusters:
+        close = similar(name, tuple(clusters))
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(clusters)) or 'none'}"
+        raise click.UsageError(f"{config_path()} has no cluster {name!r}: {hint}")
+    table: Mapping[str, Any] = clusters[name]
+    for key, value in table.items():
+        if key not in KEYS:
+            close = similar(key, tuple(KEYS))
+            hint = f": did you mean {close[0]}?" if close else ""
+            raise click.UsageError(f"{config_path()}: unknown key clusters.{name}.{key}{hint}")
+        if not isinstance(value, KEYS[key]):
+            raise click.UsageError(f"{config_path()}: clusters.{name}.{key} has the wrong type {type(value).__name__}")
+    if table.get("confirm", "type-name") != "type-name":
+        raise click.UsageError(f"{config_path()}: clusters.{name}.confirm can only be 'type-name'")
+    return table
+
+
+def _properties(
+    command_config: Path | None,
+    configured: str | Mapping[str, Any] | None,
+    overrides: Mapping[str, str],
+    password_command: str | None,
+) -> ClientProperties | None:
+    """Return the client properties of `--command-config`, or else of the configuration file, with overrides."""
+    if isinstance(configured, str) and command_config is None:
+        command_config = config_path().parent / configured
+    if command_config is None and configured is None and not overrides:
+        return None
+    from kwire.client.security import ClientProperties, SecurityConfigError
+
+    def password() -> Secret:
+        assert password_command is not None
+        return _run_password_command(password_command)
+
+    source = None if password_command is None else password
+    if command_config is not None:
+        from kwire.cli.options import load_command_config
+
+        return load_command_config(command_config, overrides, source)
+    assert not isinstance(configured, str)
+    merged = {key: str(value) for key, value in {**(configured or {}), **overrides}.items()}
+    origin = "-X" if configured is None else str(config_path())
+    try:
+        properties = ClientProperties.parse(merged, source=origin, password=source)
+    except SecurityConfigError as error:
+        raise click.UsageError(str(error)) from None
+    for warning in properties.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    return properties
+
+
+def _run_password_command(command: str) -> Secret:
+    """Return the first line that a command prints. It is split into words like a command line, and needs no shell.
+
+    Raises:
+        click.UsageError: the command fails, or prints nothing.
+    """
+    import shlex
+    import subprocess
+
+    try:
+        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, check=False)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"cannot run password_command {command!r}: {error}") from None
+    if done.returncode != 0:
+        raise click.UsageError(f"password_command {command!r} failed with exit code {done.returncode}")
+    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    if not lines or not lines[0]:
+        raise click.UsageError(f"password_command {command!r} printed no password")
+    return Secret(lines[0])

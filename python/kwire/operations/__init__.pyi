@@ -1,0 +1,24 @@
+# Written by `python -m kwire.messages.stubs`.
+
+from kwire.operations.declaration import ANYWHERE as ANYWHERE
+from kwire.operations.declaration import CLIENT as CLIENT
+from kwire.operations.declaration import NODE as NODE
+from kwire.operations.declaration import Need as Need
+from kwire.operations.declaration import Operation as Operation
+from kwire.operations.declaration import ToolFailed as ToolFailed
+from kwire.operations.declaration import operation as operation
+from kwire.operations.parameters import Address as Address
+from kwire.operations.parameters import Argument as Argument
+from kwire.operations.parameters import Danger as Danger
+from kwire.operations.parameters import FileNames as FileNames
+from kwire.operations.parameters import InvalidArgument as InvalidArgument
+from kwire.operations.parameters import Option as Option
+from kwire.operations.registry import BrokenTool as BrokenTool
+from kwire.operations.registry import find_tool as find_tool
+from kwire.operations.registry import find_tools as find_tools
+from kwire.operations.registry import tool_names as tool_names
+from kwire.operations.run import Environment as Environment
+from kwire.operations.run import ToolRun as ToolRun
+from kwire.operations.runner import ToolResult as ToolResult
+from kwire.operations.runner import run_tool as run_tool
+from kwire.operations.runner import run_tool_words as run_tool_words

@@ -1,0 +1,1 @@
+"""Tools that only nodes run, in their event loop, one file each."""

@@ -1,0 +1,64 @@
+"""Kinds of problems that end a run of a verb. The command has an exit code for each, and HTTP a status."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound, NotSupported, OutcomeUnknown
+from kwire.errors import EncodeError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.parameters import InvalidArgument
+from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
+
+__all__ = ["Problem", "problem_of"]
+
+
+class Problem(StrEnum):
+    """What is wrong.
+
+    Attributes:
+        REFUSED: a broker refused an item or the request.
+        USAGE: an argument is invalid, or the cluster does not have the operation.
+        UNREACHABLE: no broker responded, or a time ran out.
+        NOT_AUTHORIZED: authentication or authorization failed.
+        OUTCOME_UNKNOWN: the response to a command was lost.
+    """
+
+    REFUSED = "refused"
+    USAGE = "usage"
+    UNREACHABLE = "unreachable"
+    NOT_AUTHORIZED = "not-authorized"
+    OUTCOME_UNKNOWN = "outcome-unknown"
+
+
+AUTHORIZATION = frozenset(
+    {
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+        ErrorCode.SASL_AUTHENTICATION_FAILED,
+    }
+)
+
+PROBLEMS: dict[type[Exception], Problem] = {
+    InvalidArgument: Problem.USAGE,
+    EncodeError: Problem.USAGE,  # a value that no request can carry: it never reached a broker
+    NotSupported: Problem.USAGE,
+    NoCommonVersion: Problem.USAGE,
+    OutcomeUnknown: Problem.OUTCOME_UNKNOWN,
+    ChangeTimeout: Problem.UNREACHABLE,
+    ControllerNotFound: Problem.UNREACHABLE,
+    AuthenticationFailed: Problem.NOT_AUTHORIZED,
+    TlsHandshakeFailed: Problem.NOT_AUTHORIZED,
+    ConnectionFault: Problem.UNREACHABLE,
+}
+"""Problems by class of error, a derived class before its base."""
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return the kind of an error."""
+    if isinstance(error, AdminError):
+        return Problem.NOT_AUTHORIZED if error.code in AUTHORIZATION else Problem.REFUSED
+    return next((problem for kind, problem in PROBLEMS.items() if isinstance(error, kind)), Problem.REFUSED)

@@ -1,0 +1,151 @@
+"""Mirroring of topics between two clusters: routes, positions of a consumer group, and commits of the progress."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+from kwire.client.admin import AdminError, NewTopic, TopicPartition
+from kwire.operations.declaration import ToolFailed
+from kwire.operations.offsets.offset_times import offsets_of
+from kwire.operations.partitions import existing_topics
+from kwire.operations.records.record_copy import RecordCopy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kwire.client.admin import AdminClient, OffsetSpec
+    from kwire.operations.topic_filter import TopicFilter
+
+__all__ = ["Mirror"]
+
+WAIT_SECONDS = 30.0
+"""Time to wait until the target has created topics."""
+
+
+class Mirror:
+    """Copies topics of one cluster to another, and keeps the progress as committed offsets of a group in the source.
+
+    Attributes:
+        topics: the topics in alphabetical order.
+        routes: the target partition of each source partition.
+    """
+
+    def __init__(
+        self,
+        source: AdminClient,
+        target: AdminClient,
+        routes: Mapping[TopicPartition, TopicPartition],
+        positions: Mapping[TopicPartition, int],
+        group: str,
+    ) -> None:
+        self._source = source
+        self._group = group
+        self._copy = RecordCopy(source, target, routes, positions)
+        self._committed = dict(positions)
+        self.routes = routes
+        self.topics = sorted({each.topic for each in routes})
+
+    @property
+    def copied(self) -> int:
+        """How many records the target has acknowledged."""
+        return self._copy.copied
+
+    @classmethod
+    async def prepare(
+        cls, source: AdminClient, target: AdminClient, topics: TopicFilter, group: str, start: OffsetSpec
+    ) -> Self:
+        """Find the partitions to copy, create missing topics in the target, and look up the progress.
+
+        Args:
+            group: the consumer group in the source.
+            start: where a partition without progress begins.
+
+        Raises:
+            ToolFailed: no topic matches, or the target refuses one.
+            AdminError: a cluster refuses a request.
+        """
+        counts = await _partition_counts(source, topics)
+        if not counts:
+            raise ToolFailed("no topic of the source matches the expression")
+        existing = await _partition_counts(target, topics)
+        missing = {name: count for name, count in counts.items() if name not in existing}
+        if missing:
+            made = await target.create_topics({name: NewTopic(partitions=count) for name, count in missing.items()})
+            made.raise_first()
+            await target.wait_until_created(missing, timeout=WAIT_SECONDS)
+        existing |= missing
+        routes = {
+            TopicPartition(name, number): TopicPartition(name, number % existing[name])
+            for name, count in counts.items()
+            for number in range(count)
+        }
+        return cls(source, target, routes, await _positions(source, group, list(routes), start), group)
+
+    async def run(
+        self, until: Mapping[TopicPartition, int] | None, interval: float, report: Callable[[str], None]
+    ) -> None:
+        """Copy, and commit the progress at an interval and at the end, also after a failure or a cancellation.
+
+        Args:
+            until: the offsets at which to end; None to go on for ever.
+            interval: seconds between two commits.
+            report: receives a line after each commit that follows new records.
+
+        Raises:
+            ToolFailed: see `RecordCopy.run`.
+            AdminError: the progress cannot be committed.
+        """
+        committing = asyncio.create_task(self._commit_regularly(interval, report))
+        copying = asyncio.create_task(self._copy.run(until))
+        try:
+            await asyncio.wait((copying, committing), return_when=asyncio.FIRST_COMPLETED)
+            if committing.done() and not copying.done():
+                committing.result()
+            await copying
+        finally:
+            for task in (copying, committing):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await asyncio.gather(task, return_exceptions=True)
+            await self._commit()
+
+    async def _commit_regularly(self, interval: float, report: Callable[[str], None]) -> None:
+        reported = 0
+        while True:
+            await asyncio.sleep(interval)
+            await self._commit()
+            if self.copied != reported:
+                report(f"{self.copied} records copied, progress committed")
+                reported = self.copied
+
+    async def _commit(self) -> None:
+        moved = {
+            partition: offset
+            for partition, offset in self._copy.acknowledged.items()
+            if offset != self._committed[partition]
+        }
+        if moved:
+            (await self._source.alter_group_offsets(self._group, moved)).raise_first()
+            self._committed |= moved
+
+
+async def _partition_counts(admin: AdminClient, topics: TopicFilter) -> dict[str, int]:
+    return {
+        name: len(topic.partitions)
+        for name, topic in (await existing_topics(admin)).items()
+        if topics.accepts(name) and not topic.is_internal
+    }
+
+
+async def _positions(
+    source: AdminClient, group: str, partitions: Sequence[TopicPartition], start: OffsetSpec
+) -> dict[TopicPartition, int]:
+    """Return the committed offset of each partition, or the start for one without it."""
+    committed = (await source.list_group_offsets([group]))[group]
+    if isinstance(committed, AdminError):
+        raise committed
+    positions = {partition: committed[partition].offset for partition in partitions if partition in committed}
+    new = [partition for partition in partitions if partition not in positions]
+    return positions | await offsets_of(source, new, start)

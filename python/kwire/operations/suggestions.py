@@ -1,0 +1,84 @@
+"""Similar names in the error of an unknown topic, group, or config."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kwire.client.admin.errors import AdminError
+from kwire.errors import KwireError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.declaration import Failure
+from kwire.operations.registry import similar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
+    from kwire.client.admin import AdminClient
+
+__all__ = ["ExistingNames", "with_suggestions"]
+
+KINDS: dict[int, str] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "topics",
+    ErrorCode.GROUP_ID_NOT_FOUND: "groups",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "transactions",
+}
+"""The kind of the name that an error rejects, by its code. The drafts of KIP-4 have the same code for topics."""
+
+
+SUGGESTIONS = 20
+"""How many errors of one run have suggestions: comparing a name with thousands of others takes milliseconds."""
+
+
+async def with_suggestions(admin: AdminClient, rows: Awaitable[Sequence[Any]]) -> list[Any]:
+    """Return the rows of a verb. The first errors because of unknown names have the most similar names that exist.
+
+    Raises:
+        KwireError: the verb failed.
+    """
+    names = ExistingNames(admin)
+    try:
+        found = list(await rows)
+    except AdminError as error:
+        raise await names.suggest(error, error.item) from None
+    failed = [at for at, row in enumerate(found) if isinstance(row, Failure)]
+    for at in failed[:SUGGESTIONS]:
+        found[at] = Failure(found[at].name, await names.suggest(found[at].error, found[at].name))
+    return found
+
+
+class ExistingNames:
+    """The names of a cluster, which are listed at most once for each kind."""
+
+    def __init__(self, admin: AdminClient) -> None:
+        self._admin = admin
+        self._names: dict[str, tuple[str, ...]] = {}
+
+    async def suggest(self, error: AdminError, item: str) -> AdminError:
+        """Return an error; one because of an unknown name with the names that are most similar to it.
+
+        If the names cannot be listed, the error is returned as it is: it must not be lost, nor the results beside it.
+
+        Args:
+            item: what the error concerns, such as `topic orders`.
+        """
+        from kwire.operations.names import CONFIGS
+
+        kind, name = KINDS.get(error.code), item.removeprefix("topic ").removeprefix("topic/")
+        if error.code in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST) and "nknown" in error.text:
+            kind, name = CONFIGS.get(item.partition(" ")[0], "topic-configs"), error.text.split()[-1].rstrip(".")
+        names = () if kind is None else await self._list(kind)
+        suggested = similar(name, names)
+        if not suggested or name.rpartition("-")[0] in names:  # a topic that does not have the partition
+            return error
+        text = f"{error.text.rstrip('.')}; did you mean {' or '.join(suggested)}?"
+        return AdminError(error.code, error.name, error.item, text, error.attempts)
+
+    async def _list(self, kind: str) -> tuple[str, ...]:
+        from kwire.operations.names import NAMES
+
+        if kind not in self._names:
+            self._names[kind] = ()
+            with suppress(KwireError):
+                self._names[kind] = tuple(await NAMES[kind](self._admin))
+        return self._names[kind]

@@ -1,0 +1,55 @@
+"""The tool `consumer-offset-checker`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import TopicPartition
+from kwire.cluster.zookeeper.consumers import ConsumerOwner
+from kwire.cluster.zookeeper.operations import Znode
+from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire.operations.offsets.consumer_offsets import log_ends, stored_offsets
+from kwire.operations.parameters import Option
+from kwire.operations.run import ToolRun, registered_brokers
+
+FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
+
+
+@operation(
+    runs_on=ANYWHERE,
+    needs={Need.ZOOKEEPER, Need.BROKERS},
+    without_effect=("--socket.timeout.ms MS", "--retry.backoff.ms MS"),
+    replaces="kafka.tools.ConsumerOffsetChecker",
+    examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
+)
+async def consumer_offset_checker(
+    run: ToolRun,
+    group: Annotated[str, Option("The consumer group.", "GROUP")],
+    topic: Annotated[str | None, Option("Only these topics [default: those with offsets].", "TOPIC,...")] = None,
+    broker_info: Annotated[bool, Option("Print the addresses of the brokers.")] = False,
+) -> None:
+    """Print offsets of a group that are stored in ZooKeeper, the ends of the logs, and the lag.
+
+    A cluster of kwire's nodes stores no records, so the end of a log is `-` there.
+    """
+    store = await run.zookeeper()
+    offsets = await stored_offsets(store, [group], topic.split(",") if topic else ())
+    if not offsets:
+        raise ToolFailed(f"ZooKeeper has no offsets of the group {group}")
+    partitions = [TopicPartition(each.topic, each.partition) for each in offsets]
+    ends = await log_ends(await run.admin(), partitions)
+    znodes = await store.get_many([ConsumerOwner.path(group, *each) for each in partitions])
+    run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
+    for each, partition, znode in zip(offsets, partitions, znodes, strict=True):
+        end = ends.get(partition)
+        owner = ConsumerOwner.decode(znode.data).consumer if isinstance(znode, Znode) else "none"
+        lag = "unknown" if end is None else end - each.offset
+        run.print(
+            FORMAT.format(
+                group, each.topic, each.partition, each.offset, "-" if end is None else end, lag, owner
+            ).rstrip()
+        )
+    if broker_info:
+        run.print("BROKER INFO")
+        for broker, registration in sorted((await registered_brokers(store)).items()):
+            run.print(f"{broker} -> {registration.endpoints[0].host}:{registration.endpoints[0].port}")

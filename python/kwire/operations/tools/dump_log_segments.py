@@ -1,0 +1,184 @@
+"""The tool `dump-log-segments`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from kwire.errors import KwireError, RecordsDecodeError
+from kwire.messages.kafka.end_txn_marker import EndTxnMarker
+from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire.operations.parameters import Option
+from kwire.operations.records.log_segment import (
+    DamagedSegment,
+    IndexEntry,
+    SegmentBatch,
+    batches_of,
+    index_entries,
+    open_segment,
+)
+from kwire.operations.records.record_text import RecordDecoder, decoder
+from kwire.operations.run import ToolRun
+from kwire.records import Record, control_record, decode
+
+
+class SegmentFile(StrEnum):
+    """The files of a segment, by suffix."""
+
+    LOG = ".log"
+    INDEX = ".index"
+    TIME_INDEX = ".timeindex"
+
+
+@operation(
+    runs_on=ANYWHERE,
+    needs={Need.FILES},
+    replaces="kafka.tools.DumpLogSegments",
+    examples=("--files 00000000000000000000.log --print-data-log", "--files 00000000000000000000.index"),
+)
+async def dump_log_segments(
+    run: ToolRun,
+    files: Annotated[list[Path], Option("The files of segments: .log, .index, or .timeindex.", "FILE")],
+    print_data_log: Annotated[bool, Option("Print keys and values of records.")] = False,
+    deep_iteration: Annotated[bool, Option("Print a line for each record, without its key and value.")] = False,
+    verify_index_only: Annotated[bool, Option("Compare indexes with the log, and print only differences.")] = False,
+    max_message_size: Annotated[int, Option("The most decompressed bytes of a batch.", "BYTES")] = 5_242_880,
+    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
+    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
+) -> None:
+    """Print the batches and records in files of a broker's log, and check their checksums.
+
+    A file that is damaged is printed up to the damage, and the tool fails after the last file.
+    """
+    decoders = decoder(key_decoder_class), decoder(value_decoder_class)
+    with_records = print_data_log or deep_iteration
+    problems: list[str] = []
+    for name in (part for each in files for part in str(each).split(",")):
+        path = run.file(Path(name))
+        run.print(f"Dumping {name}")
+        try:
+            if path.suffix == SegmentFile.LOG:
+                _dump_log(run, path, max_message_size, decoders if print_data_log else None, with_records)
+            else:
+                _dump_index(run, path, verify_index_only)
+        except ToolFailed as error:
+            problems.append(f"{name}: {error}")
+    if problems:
+        raise ToolFailed("; ".join(problems))
+
+
+def _dump_log(
+    run: ToolRun, path: Path, limit: int, decoders: tuple[RecordDecoder, RecordDecoder] | None, with_records: bool
+) -> None:
+    run.print(f"Log starting offset: {_base_offset(path)}")
+    invalid = total = 0
+    for count, batch in enumerate(batches_of(open_segment(path))):
+        run.print(_batch_line(batch))
+        invalid += not batch.is_valid
+        total += 1
+        if with_records and batch.is_valid:
+            try:
+                decoded = decode(batch.data, max_size=limit)
+            except RecordsDecodeError as error:
+                raise DamagedSegment(batch.position, count, str(error)) from None
+            for record in decoded.records():
+                run.print(_record_line(record, batch, decoders))
+    if invalid:
+        raise ToolFailed(f"the checksum is wrong in {invalid} of {total} batches")
+
+
+def _batch_line(batch: SegmentBatch) -> str:
+    header = batch.header
+    time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
+    end = (
+        f"position: {batch.position} {time}: {header.max_timestamp} size: {header.size} magic: {header.magic} "
+        f"compresscodec: {header.compression.name.lower()} crc: {header.crc} isvalid: {_text(batch.is_valid)}"
+    )
+    if header.magic < 2:
+        return f"offset: {header.base_offset} {end}"
+    horizon = header.delete_horizon_ms
+    deleted = "OptionalLong.empty" if horizon is None else f"OptionalLong[{horizon}]"
+    last_sequence = header.base_sequence + header.last_offset_delta if header.base_sequence >= 0 else -1
+    return (
+        f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.count} "
+        f"baseSequence: {header.base_sequence} lastSequence: {last_sequence} producerId: {header.producer_id} "
+        f"producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.partition_leader_epoch} "
+        f"isTransactional: {_text(header.is_transactional)} isControl: {_text(header.is_control)} "
+        f"deleteHorizonMs: {deleted} {end}"
+    )
+
+
+def _record_line(record: Record, batch: SegmentBatch, decoders: tuple[RecordDecoder, RecordDecoder] | None) -> str:
+    header = batch.header
+    time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
+    line = f"| offset: {record.offset} {time}: {record.timestamp} keySize: {_size(record.key)} valueSize: "
+    line += str(_size(record.value))
+    if header.magic >= 2:
+        sequence = header.base_sequence + record.offset - header.base_offset if header.base_sequence >= 0 else -1
+        line += f" sequence: {sequence} headerKeys: [{','.join(each.key for each in record.headers)}]"
+    if header.is_control:
+        return f"{line} {_control_text(record)}"
+    if decoders is not None:
+        key, value = decoders
+        line += f" key: {key(record.key)}" if record.key is not None else ""
+        line += f" payload: {value(record.value)}" if record.value is not None else ""
+    return line
+
+
+def _control_text(record: Record) -> str:
+    try:
+        control = control_record(record)
+    except (KwireError, ValueError) as error:
+        raise ToolFailed(f"the control record at offset {record.offset} cannot be decoded: {error}") from None
+    if isinstance(control.value, EndTxnMarker):
+        return f"endTxnMarker: {control.type.name} coordinatorEpoch: {control.value.coordinator_epoch}"
+    return f"controlType: {control.type.name}({control.type.value})"
+
+
+def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:
+    if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
+        raise ToolFailed("expected a file that ends with .log, .index, or .timeindex")
+    is_time_index = path.suffix == SegmentFile.TIME_INDEX
+    entries = list(index_entries(open_segment(path), _base_offset(path), is_time_index=is_time_index))
+    for entry in entries if not verify_only else ():
+        names = ("timestamp", "offset") if is_time_index else ("offset", "position")
+        run.print(f"{names[0]}: {entry.key} {names[1]}: {entry.value}")
+    log = path.with_suffix(SegmentFile.LOG)
+    if not is_time_index and log.exists():
+        _compare(log, entries)
+
+
+def _compare(log: Path, entries: list[IndexEntry]) -> None:
+    """Compare an offset index with its log.
+
+    Raises:
+        ToolFailed: an entry does not point to the batch with its offset.
+    """
+    last_offsets = {batch.position: batch.header.last_offset for batch in batches_of(open_segment(log))}
+    wrong = [entry for entry in entries if last_offsets.get(entry.value) != entry.key]
+    if wrong:
+        shown = ", ".join(
+            f"offset {each.key} at position {each.value} (the log has {last_offsets.get(each.value, 'no batch there')})"
+            for each in wrong[:3]
+        )
+        raise ToolFailed(f"{len(wrong)} of {len(entries)} entries do not fit {log.name}: {shown}")
+
+
+def _base_offset(path: Path) -> int:
+    """Return the base offset that the name of a segment's file has.
+
+    Raises:
+        ToolFailed: the name has another form.
+    """
+    if not path.stem.isdecimal():
+        raise ToolFailed("expected a name such as 00000000000000000000.log: it has the first offset")
+    return int(path.stem)
+
+
+def _size(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

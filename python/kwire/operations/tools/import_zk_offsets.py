@@ -1,0 +1,39 @@
+"""The tool `import-zk-offsets`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.cluster.zookeeper.consumers import ConsumerOffset
+from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire.operations.offsets.consumer_offsets import parse_line
+from kwire.operations.offsets.offset_writer import OffsetWriter
+from kwire.operations.parameters import Danger, Option
+from kwire.operations.run import ToolRun
+
+
+@operation(
+    Danger.CHANGES,
+    runs_on=ANYWHERE,
+    needs={Need.ZOOKEEPER, Need.FILES},
+    replaces="kafka.tools.ImportZkOffsets",
+    examples=("--zookeeper localhost:2181 --input-file offsets.txt",),
+)
+async def import_zk_offsets(
+    run: ToolRun, input_file: Annotated[Path, Option("The file that export-zk-offsets has written.", "FILE")]
+) -> None:
+    """Write offsets of consumers from a file to ZooKeeper.
+
+    The whole file is checked before the first offset is written.
+    """
+    source = run.file(input_file)
+    try:
+        lines = source.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolFailed(f"cannot read {input_file}: {error}") from None
+    offsets = [parse_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    writer = OffsetWriter(await run.zookeeper())
+    for each in offsets:
+        await writer.write(each.path, ConsumerOffset(each.offset).encode())
+    run.print(f"{len(offsets)} offsets written to ZooKeeper")

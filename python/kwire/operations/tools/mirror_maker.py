@@ -1,0 +1,103 @@
+"""The tool `mirror-maker`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
+from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire.operations.parameters import Address, Danger, InvalidArgument, Option
+from kwire.operations.records.mirror import Mirror
+from kwire.operations.run import ToolRun
+from kwire.operations.topic_filter import TopicFilter
+from kwire.properties import parse_properties
+
+DEFAULT_GROUP = "kwire-mirror-maker"
+START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest": LATEST}
+"""The values of `auto.offset.reset`, also those of Kafka 0.8."""
+
+
+@operation(
+    Danger.CHANGES,
+    runs_on=ANYWHERE,
+    needs={Need.BROKERS, Need.FILES},
+    time_limit=None,
+    without_effect=("--new.producer", "--new.consumer", "--num.producers N", "--num.streams N", "--queue.size N"),
+    replaces="kafka.tools.MirrorMaker",
+    examples=(
+        "--consumer-config source.properties --producer-config target.properties --whitelist 'orders|audit'",
+        "--source east:9092 --target west:9092 --group mirror --until-caught-up",
+    ),
+)
+async def mirror_maker(
+    run: ToolRun,
+    consumer_config: Annotated[
+        Path | None, Option("The client.properties of the source.", "FILE", also=("--consumer.config",))
+    ] = None,
+    producer_config: Annotated[
+        Path | None, Option("The client.properties of the target.", "FILE", also=("--producer.config",))
+    ] = None,
+    source: Annotated[
+        Address | None, Option("Some brokers of the source [default: those of the file].", "HOST:PORT")
+    ] = None,
+    target: Annotated[
+        Address | None, Option("Some brokers of the target [default: those of the file].", "HOST:PORT")
+    ] = None,
+    whitelist: Annotated[
+        str, Option("A regular expression for the topics to copy.", "REGEX", also=("--include",))
+    ] = ".*",
+    blacklist: Annotated[
+        str | None, Option("A regular expression for topics not to copy.", "REGEX", also=("--exclude",))
+    ] = None,
+    group: Annotated[
+        str | None,
+        Option("The group in the source that keeps the progress [default: group.id, or kwire-mirror-maker].", "GROUP"),
+    ] = None,
+    offset_reset: Annotated[
+        str | None,
+        Option("Where a partition without progress begins [default: auto.offset.reset, or earliest].", "WHERE"),
+    ] = None,
+    commit_interval: Annotated[float, Option("Seconds between two commits of the progress.", "SECONDS")] = 5.0,
+    until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False,
+) -> None:
+    """Copy records of topics to another cluster, at least once, and continue where the last run has stopped.
+
+    Partitions keep their numbers, modulo the partitions of the target. Topics that the target lacks are created with
+    the same number of partitions. The progress is committed after the target has acknowledged the records, also when
+    the tool is canceled. Topics that are created later are copied by the next run.
+    """
+    settings = {} if consumer_config is None else _settings(run.file(consumer_config))
+    group = group or settings.get("group.id", DEFAULT_GROUP)
+    start = START.get(offset_reset or settings.get("auto.offset.reset", "earliest"))
+    if start is None:
+        raise InvalidArgument(f"--offset-reset: expected {', '.join(START)}, found {offset_reset!r}")
+    topics = TopicFilter(whitelist, blacklist)
+    async with (
+        await run.connect_to("source", source, consumer_config) as from_cluster,
+        await run.connect_to("target", target, producer_config) as to_cluster,
+    ):
+        mirror = await Mirror.prepare(from_cluster, to_cluster, topics, group, start)
+        run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
+        until = await _ends(from_cluster, list(mirror.routes)) if until_caught_up else None
+        try:
+            await mirror.run(until, commit_interval, run.print)
+        finally:
+            run.print(f"{mirror.copied} records copied")
+
+
+def _settings(path: Path) -> dict[str, str]:
+    try:
+        return parse_properties(path.read_text(encoding="latin-1"))
+    except OSError as error:
+        raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
+
+
+async def _ends(admin: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+    found = await admin.list_offsets(dict.fromkeys(partitions, LATEST), committed_only=True)
+    ends = {}
+    for partition, end in found.items():
+        if isinstance(end, AdminError):
+            raise end
+        ends[partition] = end.offset or 0
+    return ends

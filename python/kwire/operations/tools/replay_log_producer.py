@@ -1,0 +1,47 @@
+"""The tool `replay-log-producer`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import EARLIEST, LATEST, TopicPartition
+from kwire.operations.declaration import ANYWHERE, Need, operation
+from kwire.operations.offsets.offset_times import offsets_of
+from kwire.operations.parameters import Danger, InvalidArgument, Option
+from kwire.operations.partitions import existing_partitions
+from kwire.operations.records.record_copy import RecordCopy
+from kwire.operations.run import ToolRun
+
+
+@operation(
+    Danger.CHANGES,
+    runs_on=ANYWHERE,
+    needs={Need.BROKERS, Need.ZOOKEEPER},
+    time_limit=None,
+    without_effect=("--threads N", "--reporting-interval MS", "--property KEY=VALUE", "--sync"),
+    replaces="kafka.tools.ReplayLogProducer",
+    examples=("--broker-list localhost:9092 --inputtopic orders --outputtopic orders-replayed --messages 1000",),
+)
+async def replay_log_producer(
+    run: ToolRun,
+    inputtopic: Annotated[str, Option("The topic to read, from its beginning.", "TOPIC", also=("--input-topic",))],
+    outputtopic: Annotated[str, Option("The topic to write, which must exist.", "TOPIC", also=("--output-topic",))],
+    messages: Annotated[int, Option("How many records to copy; -1 for all that exist.", "N")] = -1,
+) -> None:
+    """Copy the records of a topic to another topic of the same cluster, at least once.
+
+    Partitions keep their numbers, modulo the partitions of the output topic. It ends where the input ended at the
+    start.
+    """
+    if inputtopic == outputtopic:
+        raise InvalidArgument("the input topic and the output topic are the same")
+    admin = await run.admin()
+    sources = await existing_partitions(admin, [inputtopic])
+    targets = len(await existing_partitions(admin, [outputtopic]))
+    routes = {each: TopicPartition(outputtopic, each.partition % targets) for each in sources}
+    starts = await offsets_of(admin, sources, EARLIEST)
+    copy = RecordCopy(admin, admin, routes, starts, limit=None if messages < 0 else messages)
+    try:
+        await copy.run(await offsets_of(admin, sources, LATEST))
+    finally:
+        run.print(f"{copy.copied} records copied from {inputtopic} to {outputtopic}")

@@ -1,0 +1,88 @@
+"""The tool `simple-consumer-shell`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
+from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
+from kwire.errors import RecordsDecodeError
+from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire.operations.offsets.offset_times import offsets_of
+from kwire.operations.parameters import Option
+from kwire.operations.records.record_text import decoder
+from kwire.operations.run import ToolRun
+from kwire.records import MemoryRecords, Record, decode
+
+
+@operation(
+    runs_on=ANYWHERE,
+    needs={Need.BROKERS},
+    without_effect=("--clientId ID", "--formatter CLASS", "--property KEY=VALUE"),
+    replaces="kafka.tools.SimpleConsumerShell",
+    time_limit=None,
+    examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),
+)
+async def simple_consumer_shell(
+    run: ToolRun,
+    topic: Annotated[str, Option("The topic.", "TOPIC")],
+    partition: Annotated[int, Option("The partition.", "N")] = 0,
+    replica: Annotated[int, Option("The broker to read from; -1 for the leader.", "ID")] = -1,
+    offset: Annotated[int, Option("The first offset; -2 for the beginning of the log, -1 for its end.", "N")] = -2,
+    fetchsize: Annotated[int, Option("The most bytes of a request.", "BYTES")] = 1_048_576,
+    max_wait_ms: Annotated[int, Option("How long the broker waits for records.", "MS")] = 1000,
+    max_messages: Annotated[int, Option("How many records to print; -1 for all.", "N")] = -1,
+    print_offsets: Annotated[bool, Option("Print the offset after each record.")] = False,
+    print_keys: Annotated[bool, Option("Print the key of each record, and a tab.")] = False,
+    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
+    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
+    no_wait_at_logend: Annotated[bool, Option("End at the end of the log.")] = False,
+    skip_message_on_error: Annotated[bool, Option("Continue after records that cannot be read.")] = False,
+) -> None:
+    """Print the values of records of one partition, from the leader or from one replica."""
+    show_key, show_value = decoder(key_decoder_class), decoder(value_decoder_class)
+    admin = await run.admin()
+    place = TopicPartition(topic, partition)
+    next_offset = (await offsets_of(admin, [place], OffsetSpec(offset)))[place] if offset < 0 else offset
+    fetcher = RecordFetcher(admin, max_wait_ms=max_wait_ms, partition_max_bytes=fetchsize, max_bytes=fetchsize)
+    printed = 0
+    while printed != max_messages:
+        fetched = await _fetch(fetcher, place, next_offset, replica)
+        try:
+            found = decode(fetched.records)
+        except RecordsDecodeError as error:
+            if not skip_message_on_error or next_offset >= fetched.high_watermark:
+                raise ToolFailed(
+                    f"{place} at offset {next_offset}: {error}; records printed before: {printed}"
+                ) from None
+            next_offset += 1
+            continue
+        for record in _data(found, next_offset):
+            key = show_key(record.key) if record.key is not None else "null"
+            value = show_value(record.value) if record.value is not None else "null"
+            run.print(f"{key}\t{value}" if print_keys else value)
+            if print_offsets:
+                run.print(f"next offset = {record.offset + 1}")
+            printed += 1
+            if printed == max_messages:
+                return
+        if found.batches:
+            next_offset = max(next_offset, found.batches[-1].last_offset + 1)
+        if no_wait_at_logend and next_offset >= fetched.high_watermark:
+            return
+
+
+async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, replica: int) -> FetchedRecords:
+    wanted = {place: offset}
+    found = await (fetcher.fetch(wanted) if replica < 0 else fetcher.fetch_from(replica, wanted))
+    fetched = found[place]
+    if isinstance(fetched, AdminError):
+        raise ToolFailed(f"offset {offset} of {fetched}")
+    return fetched
+
+
+def _data(found: MemoryRecords, start: int) -> list[Record]:
+    """Return the records from an offset on, without control records."""
+    return [
+        record for batch in found.batches if not batch.is_control for record in batch.records if record.offset >= start
+    ]

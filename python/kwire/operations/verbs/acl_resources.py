@@ -1,0 +1,123 @@
+"""ACLs in command lines: resources such as `topic:orders`, principals, and the rows of changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
+from kwire.operations.parameters import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+CLUSTER = "kafka-cluster"
+"""The name of the cluster as a resource."""
+RESOURCE_TYPES = {
+    each.value.lower().replace("_", "-"): each
+    for each in ResourceType
+    if each not in (ResourceType.UNKNOWN, ResourceType.ANY)
+}
+"""Types of resources as they are written in a command line."""
+
+
+class Resource(NamedTuple):
+    """Resources of one type; name None for every name."""
+
+    type: ResourceType
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclChange(AclBinding):
+    """What happened to an ACL.
+
+    Attributes:
+        status: what happened to it, such as `added`, or `would be added` in a dry run.
+    """
+
+    status: str
+
+
+def acl_change(acl: AclBinding, status: str) -> AclChange:
+    """Return the row for an ACL."""
+    return AclChange(**{field.name: getattr(acl, field.name) for field in fields(AclBinding)}, status=status)
+
+
+def parse_resource(text: str) -> Resource:
+    """Return the resource that a text such as `topic:orders`, `group`, or `cluster` names.
+
+    Raises:
+        InvalidArgument: the text is not a resource.
+    """
+    kind, colon, name = text.partition(":")
+    found = RESOURCE_TYPES.get(kind.lower().replace("_", "-"))
+    if found is None or (colon and not name):
+        raise InvalidArgument(
+            f"{text!r} is not a resource: write TYPE:NAME, such as topic:orders; the types are "
+            f"{', '.join(RESOURCE_TYPES)}"
+        )
+    if found is ResourceType.CLUSTER and not name:
+        name = CLUSTER
+    return Resource(found, name or None)
+
+
+def check_operations(resource: ResourceType, operations: Iterable[AclOperation]) -> None:
+    """Check that an ACL of a type of resource can have these operations.
+
+    Raises:
+        InvalidArgument: one of them has no meaning for the type.
+    """
+    supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[resource]))
+    for operation in operations:
+        if operation not in supported:
+            raise InvalidArgument(
+                f"an ACL of a {resource.value.lower().replace('_', '-')} cannot have the operation {operation}: it has "
+                f"{', '.join(supported)}"
+            )
+
+
+def parse_principals(texts: Iterable[str]) -> list[str]:
+    """Check that each text is a principal such as `User:alice`.
+
+    Raises:
+        InvalidArgument: a text is not a principal.
+    """
+    principals = list(texts)
+    for text in principals:
+        kind, _, name = text.partition(":")
+        if not kind or not name:
+            raise InvalidArgument(f"{text!r} is not a principal: write TYPE:NAME, such as User:alice")
+    return principals
+
+
+def parse_filters(
+    resources: Sequence[str],
+    principals: Sequence[str],
+    operations: Sequence[AclOperation],
+    hosts: Sequence[str],
+    permission_type: AclPermissionType,
+    pattern_type: PatternType,
+) -> list[AclBindingFilter]:
+    """Return the filters for options: an ACL matches if it matches one of each that is given several times."""
+    of_principals: list[str | None] = [*parse_principals(principals)]
+    of_hosts: list[str | None] = [*hosts]
+    return [
+        AclBindingFilter(
+            resource_type=resource.type,
+            resource_name=resource.name,
+            pattern_type=pattern_type,
+            principal=principal,
+            host=host,
+            operation=operation,
+            permission_type=permission_type,
+        )
+        for resource, principal, operation, host in product(
+            [parse_resource(each) for each in resources] or [Resource(ResourceType.ANY, None)],
+            of_principals or [None],
+            operations or [AclOperation.ANY],
+            of_hosts or [None],
+        )
+    ]

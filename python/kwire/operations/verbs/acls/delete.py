@@ -1,0 +1,59 @@
+"""`kafka acls delete`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminError, PatternType
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.acl_resources import AclChange, acl_change, parse_filters
+
+
+@operation(
+    Danger.DESTROYS,
+    waits=True,
+    examples=(
+        "acls delete --principal User:alice --dry-run",
+        "acls delete topic:orders --principal User:alice --operation READ --yes",
+    ),
+)
+async def delete(
+    run: Run,
+    resources: Annotated[
+        list[str], Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources")
+    ],
+    principal: Annotated[
+        list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals")
+    ] = [],
+    operation: Annotated[list[AclOperation], Option("ACLs of this operation.", "OPERATION")] = [],
+    host: Annotated[list[str], Option("ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
+    permission_type: Annotated[AclPermissionType, Option("ACLs that allow or deny.")] = AclPermissionType.ANY,
+    pattern_type: Annotated[
+        PatternType, Option("Literal or prefixed ACLs; MATCH finds all that apply to a name.")
+    ] = PatternType.ANY,
+    all: Annotated[bool, Option("All ACLs of the cluster.")] = False,
+) -> Rows[AclChange]:
+    """Delete the ACLs that match all filters, and wait until no broker reports them."""
+    filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
+    if filters == [AclBindingFilter()] and not all:
+        raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")
+    found = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
+    if not found:
+        run.warn("no ACL matches: nothing is deleted.")
+    if run.dry_run or not found:
+        return [acl_change(each, "would be deleted") for each in found]
+    shown = "; ".join(map(str, found[:3])) + ("; ..." if len(found) > 3 else "")
+    run.confirm(f"Delete {len(found)} ACLs ({shown})?")
+    # What was confirmed is deleted, and nothing that was created meanwhile.
+    results = await run.admin.delete_acls(each.exact_filter() for each in found)
+    rows: Rows[AclChange] = []
+    for acl, result in zip(found, results.values(), strict=True):
+        error = result if isinstance(result, AdminError) else result.get(acl)
+        rows.append(acl_change(acl, "deleted") if error is None else Failure(str(acl), error))
+    deleted = [acl for acl, row in zip(found, rows, strict=True) if not isinstance(row, Failure)]
+    if deleted and run.wait:
+        await run.admin.wait_until_acls(deleted=deleted, timeout=run.wait, on_progress=run.on_progress)
+    return rows

@@ -1,0 +1,41 @@
+"""`kafka acls list`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.acl_resources import parse_filters
+
+
+@operation(
+    nothing="No ACLs.",
+    examples=(
+        "acls list",
+        "acls list topic:orders --pattern-type MATCH",
+        "acls list --principal User:alice -o json",
+    ),
+)
+async def list_(
+    run: Run,
+    resources: Annotated[
+        list[str], Argument("Only ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources")
+    ],
+    principal: Annotated[
+        list[str], Option("Only ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals")
+    ] = [],
+    operation: Annotated[list[AclOperation], Option("Only ACLs of this operation.", "OPERATION")] = [],
+    host: Annotated[list[str], Option("Only ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
+    permission_type: Annotated[AclPermissionType, Option("Only ACLs that allow or deny.")] = AclPermissionType.ANY,
+    pattern_type: Annotated[
+        PatternType, Option("Only literal or prefixed ACLs; MATCH finds all that apply to a name.")
+    ] = PatternType.ANY,
+) -> Rows[AclBinding]:
+    """List ACLs."""
+    filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
+    found = await asyncio.gather(*map(run.admin.describe_acls, filters))
+    return [*sorted(frozenset().union(*found))]

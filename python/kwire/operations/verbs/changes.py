@@ -1,0 +1,69 @@
+"""Changes of items such as topics: checked first, then reported by a dry run or carried out, as rows of results."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.client.admin import AdminError, Outcomes
+from kwire.operations.declaration import Failure, Rows
+from kwire.operations.run import Run
+
+__all__ = ["Change", "carry_out", "changes", "errors_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to an item.
+
+    Attributes:
+        name: the item, such as a topic.
+        status: what happened to it, such as `created`, or `would be created` in a dry run.
+        attempts: how often the request was sent.
+    """
+
+    name: str
+    status: str
+    attempts: int
+
+
+def errors_of(described: Mapping[str, Any]) -> Outcomes:
+    """Return which items cannot be changed, because they cannot be described."""
+    return Outcomes({name: item if isinstance(item, AdminError) else None for name, item in described.items()})
+
+
+async def carry_out(
+    run: Run, checked: Outcomes, question: str, send: Callable[[list[str]], Awaitable[Outcomes]]
+) -> Outcomes:
+    """Change the items that a check has accepted; a dry run only returns the check.
+
+    Both kinds of runs make the same check, so that a dry run reports the errors of the real one.
+
+    Args:
+        run: the run.
+        checked: by item, the error that the change would have; None if it would be accepted.
+        question: what is confirmed before; empty for no question.
+        send: changes the accepted items.
+    """
+    accepted = [item for item, error in checked.items() if error is None]
+    if run.dry_run or not accepted:
+        return checked
+    if question:
+        run.confirm(question)
+    outcomes = await send(accepted)
+    return Outcomes({**checked, **outcomes}, outcomes.attempts)
+
+
+def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[Change]:
+    """Return the rows of a command.
+
+    Args:
+        done: what happened, as a participle such as `created`.
+        dry_run: whether it only would have happened.
+    """
+    status = f"would be {done}" if dry_run else done
+    return [
+        Failure(item, error) if error is not None else Change(item, status, outcomes.attempts)
+        for item, error in outcomes.items()
+    ]

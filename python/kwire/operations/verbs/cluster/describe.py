@@ -1,0 +1,42 @@
+"""`kafka cluster describe`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.rows import column
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBroker:
+    """A live broker."""
+
+    broker: int
+    host: str
+    port: int
+    rack: str | None
+    controller: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDetails:
+    """A cluster with its live brokers."""
+
+    cluster_id: str | None = field(metadata=column(table=False))
+    dialect: str = field(metadata=column(table=False))
+    controller: int | None = field(metadata=column(table=False))
+    brokers: tuple[ClusterBroker, ...] = field(metadata=column(rows=True))
+
+
+@operation(examples=("cluster describe", "cluster describe --output json"))
+async def describe(run: Run) -> Rows[ClusterDetails]:
+    """Describe the live brokers and the controller."""
+    cluster = await run.admin.describe_cluster()
+    controller = None if cluster.controller is None else cluster.controller.id
+    brokers = tuple(
+        ClusterBroker(each.id, each.host, each.port, each.rack, each.id == controller)
+        for each in sorted(cluster.brokers)
+    )
+    return [ClusterDetails(cluster.cluster_id, run.admin.dialect, controller, brokers)]

@@ -1,0 +1,132 @@
+"""Check a plan and execute it: what `execute` and `rollback` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.client.admin.values import ReassignmentState
+from kwire.operations.parameters import InvalidArgument
+from kwire.operations.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
+from kwire.readable import duration_text, size_text
+from kwire.reassignment.errors import ReassignError
+from kwire.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
+from kwire.reassignment.execution.journal import started_details
+from kwire.reassignment.execution.run_folder import (
+    PLAN,
+    ROLLBACK,
+    RunFolder,
+    is_over,
+    newest_run,
+    read_run,
+    running_process,
+)
+from kwire.reassignment.plan import Plan, moves_of
+from kwire.reassignment.schedule import BatchLimits, batches
+from kwire.reassignment.snapshot_reader import read_snapshot
+
+if TYPE_CHECKING:
+    from kwire.operations.declaration import Rows
+    from kwire.operations.run import Run
+    from kwire.reassignment.assignment_file import AssignmentFile
+    from kwire.reassignment.plan import Move
+    from kwire.reassignment.snapshot import ClusterSnapshot
+
+__all__ = ["ExecutionRequest", "execute_file"]
+
+
+class ExecutionRequest(NamedTuple):
+    """The options of an execution, as texts of the command line."""
+
+    throttle: str | None
+    batch_size: str | None
+    moves_per_broker: int
+    elections: bool
+    force: bool
+    journal: Path | None
+
+
+async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest, question: str) -> Rows[RunSummary]:
+    """Execute a plan, or say what would be done in a dry run.
+
+    Raises:
+        InvalidArgument: the plan does not fit the cluster, or the cluster is not healthy; the text has all reasons.
+        ReassignError: an earlier run is not complete, or throttles are left.
+        FolderInUse: another process has just begun to execute a plan on this cluster.
+    """
+    rate = None if request.throttle is None else parse_size(request.throttle)
+    if request.moves_per_broker < 1:
+        raise InvalidArgument("a broker needs at least one move at a time")
+    folder = await runs_of(run, request.journal)
+    _check_earlier_run(folder)
+    snapshot = await read_snapshot(run.admin)
+    await _check(run, file, snapshot, force=request.force)
+    plan = Plan(snapshot, moves_of(snapshot, file.targets))
+    if not plan.moves:
+        run.note("all partitions have the replicas of the plan: nothing is to be done")
+        return []
+    if run.admin.dialect == "kip4":
+        run.note("a cluster of kwire's nodes has no data to copy: no throttle is set, and one batch runs at a time")
+    limits = BatchLimits(
+        data=0 if request.batch_size is None else parse_size(request.batch_size),
+        moves_per_broker=request.moves_per_broker,
+        free={each.id: each.free_bytes for each in snapshot.brokers if each.free_bytes is not None},
+    )
+    planned = batches(plan.moves, limits)
+    for line in _steps(plan, planned, rate):
+        run.note(line)
+    if run.dry_run:
+        run.note("dry run: nothing was changed")
+        return []
+    run.confirm(f"{question}: move {len(plan.moves)} partitions?")
+    files = {PLAN: plan.file().to_json(), ROLLBACK: plan.rollback().to_json()}
+    details = started_details(snapshot.cluster_id, planned, rate, elections=request.elections)
+    with RunFolder.create(folder, files, details, run.note) as started:
+        run.note(f"journal and rollback file: {started.path}")
+        await follow(run, started)
+        return finished(started.path)
+
+
+def _check_earlier_run(folder: Path) -> None:
+    """Check that no earlier run is open, before its moves in progress are taken for those of others.
+
+    Raises:
+        ReassignError: a run is not complete, or throttles are left.
+    """
+    newest = newest_run(folder)
+    if newest is not None and not is_over(state := read_run(newest)):
+        raise ReassignError(explain(state, newest, running_process(folder)))
+
+
+async def _check(run: Run, file: AssignmentFile, snapshot: ClusterSnapshot, *, force: bool) -> None:
+    """Check a plan against the cluster.
+
+    Raises:
+        InvalidArgument: it cannot be executed, or not without force.
+    """
+    if invalid := invalid_targets(file, snapshot):
+        raise InvalidArgument("the plan cannot be executed: " + "; ".join(invalid))
+    moving = sum(
+        state == ReassignmentState.MOVING
+        for topic in await run.admin.list_reassignments()
+        for state in topic.partitions.values()
+    )
+    problems = stale_parts(file, snapshot) + cluster_problems(snapshot, moving)
+    if problems and not force:
+        raise InvalidArgument("nothing was started: " + "; ".join(problems) + ". Use --force to start anyway")
+    for problem in problems:
+        run.warn(f"{problem}.")
+
+
+def _steps(plan: Plan, planned: tuple[tuple[Move, ...], ...], rate: int | None) -> list[str]:
+    """Return what an execution does."""
+    data = f" and copy {size_text(plan.data)}" if plan.data else ""
+    lines = [f"{len(plan.moves)} partitions change in {len(planned)} batches{data}"]
+    if rate is not None and plan.data:
+        from kwire.reassignment.simulator import simulate
+
+        seconds = simulate(planned, rate).seconds
+        lines.append(f"each broker sends and receives at most {size_text(rate)}/s: about {duration_text(seconds)}")
+    elif plan.data:
+        lines.append("no throttle: brokers copy as fast as they can")
+    return lines

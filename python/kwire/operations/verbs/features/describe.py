@@ -1,0 +1,46 @@
+"""`kafka features describe`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature.
+
+    Attributes:
+        name: such as `metadata.version`.
+        supported_min: the lowest level that the broker supports; None if it does not know the feature.
+        supported_max: the highest level.
+        finalized: the level of the cluster; None if it has none.
+        epoch: the epoch of the finalized features; -1 without one.
+    """
+
+    name: str
+    supported_min: int | None
+    supported_max: int | None
+    finalized: int | None
+    epoch: int
+
+
+@operation(nothing="The broker supports no features.", examples=("features describe",))
+async def describe(run: Run) -> Rows[Feature]:
+    """Describe the features that a broker supports and their levels in the cluster."""
+    rows: Rows[Feature] = []
+    found = await run.admin.describe_features()
+    for name in sorted({*found.supported_features, *found.finalized_features}):
+        supported, finalized = found.supported_features.get(name), found.finalized_features.get(name)
+        rows.append(
+            Feature(
+                name,
+                supported and supported.min_version,
+                supported and supported.max_version,
+                finalized and finalized.max_version_level,
+                found.epoch,
+            )
+        )
+    return rows

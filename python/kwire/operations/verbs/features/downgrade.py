@@ -1,0 +1,28 @@
+"""`kafka features downgrade`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Danger, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.feature_levels import parse_levels, set_levels
+
+
+@operation(
+    Danger.DESTROYS,
+    waits=True,
+    examples=("features downgrade group.version=0 --yes", "features downgrade metadata.version=20 --unsafe --dry-run"),
+)
+async def downgrade(
+    run: Run,
+    features: Annotated[list[str], Argument("Features with their new levels; 0 disables one.", "NAME=LEVEL")],
+    unsafe: Annotated[bool, Option("Allow levels that lose metadata.")] = False,
+) -> Rows[Change]:
+    """Lower the levels of features: all of them or none."""
+    levels = parse_levels(features)
+    if not run.dry_run:
+        run.confirm(f"Downgrade {', '.join(features)}{' and lose metadata' if unsafe else ''}?")
+    return await set_levels(run, levels, downgrade=True, unsafe=unsafe)

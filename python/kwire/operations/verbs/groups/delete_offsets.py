@@ -1,0 +1,70 @@
+"""`kafka groups delete-offsets`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import AdminError, GroupDescription, Outcomes, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change, carry_out, changes
+from kwire.operations.verbs.group_offsets import error_if_active, is_share_group, list_offsets
+from kwire.operations.verbs.topic_partitions import partitions_of
+
+
+@operation(
+    Danger.DESTROYS,
+    dialects=("kafka",),
+    examples=("groups delete-offsets billing orders --dry-run", "groups delete-offsets billing orders:0 audit --yes"),
+)
+async def delete_offsets(
+    run: Run,
+    group: Annotated[str, Argument("Id of the group.", "GROUP", "groups")],
+    topics: Annotated[
+        list[str], Argument("Topics, or partitions as TOPIC:N. A share group only has topics.", "TOPIC[:N]", "topics")
+    ],
+) -> Rows[Change]:
+    """Delete the committed offsets of a group for topics or partitions."""
+    if not topics:
+        raise InvalidArgument("name at least one topic or partition")
+    shared = await is_share_group(run.admin, group)
+    if shared and any(":" in each for each in topics):
+        raise InvalidArgument(f"{group} is a share group: its offsets are deleted for whole topics")
+    found = await list_offsets(run.admin, group)
+    if isinstance(found, AdminError):
+        return [Failure(group, found)]
+    topics_with_offsets = {each.topic for each in found}
+    partitions = [] if shared else await partitions_of(run.admin, [each for each in topics if ":" in each])
+    partitions += [each for each in sorted(found) if not shared and each.topic in topics and each not in partitions]
+    missing = [each for each in topics if ":" not in each and each not in topics_with_offsets]
+    missing += [str(each) for each in partitions if each not in found]
+    if missing:
+        raise InvalidArgument(f"group {group} has no committed offsets of {', '.join(missing)}")
+    described = (await run.admin.describe_groups([group]))[group]
+    if shared:
+        active = error_if_active(described)
+        checked = Outcomes(dict.fromkeys(topics, active))
+    else:
+        checked = Outcomes({str(each): _error_if_subscribed(described, each) for each in partitions})
+
+    async def send(accepted: list[str]) -> Outcomes:
+        if shared:
+            return await run.admin.delete_share_group_offsets(group, accepted)
+        return await run.admin.delete_group_offsets(group, [each for each in partitions if str(each) in accepted])
+
+    outcomes = await carry_out(run, checked, f"Delete the offsets of {group} for {', '.join(topics)}?", send)
+    return changes(outcomes, "deleted", dry_run=run.dry_run)
+
+
+def _error_if_subscribed(group: GroupDescription | AdminError, partition: TopicPartition) -> AdminError | None:
+    """Return the error of deleting an offset: the members of a group must not be subscribed to the topic.
+
+    All partitions of a topic are assigned while members are subscribed to it.
+    """
+    if isinstance(group, AdminError):
+        return group
+    if any(partition.topic in (each.assignment or {}) for each in group.members):
+        return AdminError.of_kafka(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, str(partition))
+    return None

@@ -1,0 +1,43 @@
+"""`kafka groups list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+from kwire.client.admin import GroupType
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Option
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """A group in a list. See `kwire.client.admin.GroupListing`."""
+
+    name: str
+    type: GroupType
+    state: str | None
+    protocol: str
+    coordinator: int
+
+
+@operation(
+    nothing="No groups.",
+    lists="groups",
+    dialects=("kafka",),
+    examples=("groups list", "groups list 'billing-*' --state empty", "groups list --type share"),
+)
+async def list_(
+    run: Run,
+    pattern: Annotated[str | None, Argument("Only groups that match, with * and ? as wildcards.")] = None,
+    type: Annotated[list[GroupType], Option("Only groups of this type.")] = [],
+    state: Annotated[list[str], Option("Only groups in this state.", "STATE")] = [],
+) -> Rows[GroupSummary]:
+    """List groups with their types and states."""
+    return [
+        GroupSummary(each.group_id, each.type, each.state, each.protocol_type, each.coordinator)
+        for each in await run.admin.list_groups(types=type, states=state)
+        if pattern is None or fnmatchcase(each.group_id, pattern)
+    ]

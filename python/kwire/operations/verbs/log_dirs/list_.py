@@ -1,0 +1,80 @@
+"""`kafka log-dirs list`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated
+
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Option
+from kwire.operations.rows import column
+from kwire.operations.run import Run
+
+
+class Grouping(StrEnum):
+    """What a line is for."""
+
+    DIR = "dir"
+    BROKER = "broker"
+    TOPIC = "topic"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The space that replicas take.
+
+    Attributes:
+        broker: the broker; None for a topic.
+        path: the log directory; None for a topic or a broker.
+        name: the topic; None for a directory or a broker.
+        replicas: the number of replicas.
+        size: the bytes of their logs.
+        usable: the bytes that are left; None for a topic, or if the broker does not report them.
+        total: the bytes of the volumes; None for a topic, or if the broker does not report them.
+    """
+
+    broker: int | None
+    path: str | None
+    name: str | None
+    replicas: int
+    size: int = field(metadata=column(unit="bytes"))
+    usable: int | None = field(metadata=column(unit="bytes"))
+    total: int | None = field(metadata=column(unit="bytes"))
+
+
+@operation(
+    nothing="No log directories.",
+    dialects=("kafka",),
+    examples=("log-dirs list", "log-dirs list --by topic", "log-dirs list --broker 1"),
+)
+async def list_(
+    run: Run,
+    by: Annotated[Grouping, Option("A row for each directory, broker, or topic.")] = Grouping.DIR,
+    broker: Annotated[list[int], Option("Only these brokers.", "ID", "brokers")] = [],
+) -> Rows[Usage]:
+    """List how much space the logs take and how much is left, the largest first."""
+    dirs = await run.admin.describe_log_dirs(broker)
+    rows: Rows[Usage] = [Failure(f"broker {each.broker} {each.path}", each.error) for each in dirs if each.error]
+    found: list[Usage] = []
+    if by is Grouping.TOPIC:
+        sizes: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
+        for replica in (replica for each in dirs for replica in each.replicas):
+            sizes[replica.topic] += replica.size
+            counts[replica.topic] += 1
+        found = [Usage(None, None, name, counts[name], size, None, None) for name, size in sizes.items()]
+    elif by is Grouping.BROKER:
+        for id in sorted({each.broker for each in dirs}):
+            own = [each for each in dirs if each.broker == id]
+            replicas = [replica for each in own for replica in each.replicas]
+            usable = [each.usable for each in own if each.usable is not None]
+            total = [each.total for each in own if each.total is not None]
+            size = sum(replica.size for replica in replicas)
+            found.append(Usage(id, None, None, len(replicas), size, sum(usable) or None, sum(total) or None))
+    else:
+        for each in dirs:
+            size = sum(replica.size for replica in each.replicas)
+            found.append(Usage(each.broker, each.path, None, len(each.replicas), size, each.usable, each.total))
+    return rows + sorted(found, key=lambda usage: -usage.size)

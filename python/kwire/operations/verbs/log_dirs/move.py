@@ -1,0 +1,93 @@
+"""`kafka log-dirs move`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import AdminError, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.topic_partitions import partitions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A replica that moves to another log directory of its broker.
+
+    Attributes:
+        topic: the topic.
+        partition: the partition.
+        broker: the broker.
+        before: the directory that it leaves; None if the broker has no replica of the partition yet.
+        after: the directory that it moves to.
+        status: `moving`; `moved` if it has arrived; `unchanged` if it was there before; `would be moved` in a dry run.
+    """
+
+    topic: str
+    partition: int
+    broker: int
+    before: str | None
+    after: str
+    status: str
+
+
+@operation(
+    Danger.CHANGES,
+    waits=True,
+    dialects=("kafka",),
+    examples=(
+        "log-dirs move orders:0 --broker 1 --to /var/lib/kafka/b --dry-run",
+        "log-dirs move orders audit:2 --broker 1 --to /var/lib/kafka/b",
+    ),
+)
+async def move(
+    run: Run,
+    partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
+    broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers")],
+    to: Annotated[str, Option("The log directory, as `log-dirs list` reports it.", "PATH")],
+) -> Rows[Move]:
+    """Move replicas to another log directory of their broker."""
+    wanted = await partitions_of(run.admin, partitions)
+    if not wanted:
+        raise InvalidArgument("name at least one topic or partition")
+    dirs = await run.admin.describe_log_dirs([broker])
+    if to not in {each.path for each in dirs}:
+        raise InvalidArgument(
+            f"broker {broker} has no log directory {to}: it has {', '.join(each.path for each in dirs)}"
+        )
+    before = {
+        TopicPartition(replica.topic, replica.partition): each.path
+        for each in dirs
+        for replica in each.replicas
+        if not replica.is_future
+    }
+    existing = set(await partitions_of(run.admin, sorted({each.topic for each in wanted})))
+    rows: Rows[Move] = [
+        Failure(str(each), AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(each)))
+        for each in wanted
+        if each not in existing
+    ]
+    rows += [_row(each, broker, before, to, "unchanged") for each in wanted if before.get(each) == to]
+    moving = [each for each in wanted if each in existing and before.get(each) != to]
+    if run.dry_run or not moving:
+        return [*rows, *(_row(each, broker, before, to, "would be moved") for each in moving)]
+    outcomes = await run.admin.alter_replica_log_dirs(broker, dict.fromkeys(moving, to))
+    accepted = [each for each in moving if _is_accepted(outcomes[str(each)])]
+    arrived: set[TopicPartition] = set()
+    if accepted and run.wait:
+        arrived = await run.admin.wait_for_log_dirs(broker, dict.fromkeys(accepted, to), timeout=run.wait)
+    rows += [Failure(item, error) for item, error in outcomes.errors.items() if not _is_accepted(error)]
+    rows += [_row(each, broker, before, to, "moved" if each in arrived else "moving") for each in accepted]
+    return rows
+
+
+def _is_accepted(error: AdminError | None) -> bool:
+    """Return whether a replica moves, or will be created in the directory."""
+    return error is None or error.code == ErrorCode.REPLICA_NOT_AVAILABLE
+
+
+def _row(partition: TopicPartition, broker: int, before: dict[TopicPartition, str], to: str, status: str) -> Move:
+    return Move(partition.topic, partition.partition, broker, before.get(partition), to, status)

@@ -1,0 +1,100 @@
+"""`kafka offsets delete-records`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.positions import offsets_at, parse_position
+from kwire.operations.verbs.topic_partitions import partitions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Records of a partition that are deleted.
+
+    Attributes:
+        topic: the topic.
+        partition: the partition.
+        before: the first offset of the log before.
+        after: the first offset of the log afterwards.
+        status: `deleted`, or `would be deleted` in a dry run; `unchanged` if the log begins there already.
+    """
+
+    topic: str
+    partition: int
+    before: int
+    after: int
+    status: str
+
+
+@operation(
+    Danger.DESTROYS,
+    dialects=("kafka",),
+    examples=(
+        "offsets delete-records orders:0 --before 1200 --dry-run",
+        "offsets delete-records orders --before 2026-11-22T08:00Z --yes",
+    ),
+)
+async def delete_records(
+    run: Run,
+    partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
+    before: Annotated[
+        str,
+        Option("The first record to keep: an offset, a time with its zone, or latest for the end of the log.", "WHERE"),
+    ],
+) -> Rows[Deletion]:
+    """Delete the records of partitions before an offset or a time."""
+    spec = parse_position(before)
+    wanted = await partitions_of(run.admin, partitions)
+    if not wanted:
+        raise InvalidArgument("name at least one topic or partition")
+    rows: Rows[Deletion] = []
+    starts: dict[TopicPartition, int] = {}
+    refused = await _refused(run, {each.topic for each in wanted})
+    for each, found in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
+        if each.topic in refused:
+            rows.append(Failure(str(each), refused[each.topic]))
+        elif isinstance(found, AdminError):
+            rows.append(Failure(str(each), found))
+        else:
+            starts[each] = found.offset or 0
+    after: dict[TopicPartition, int] = {}
+    for each, offset in (await offsets_at(run.admin, list(starts), spec)).items():
+        if isinstance(offset, AdminError):
+            rows.append(Failure(str(each), offset))
+        else:
+            after[each] = offset
+    rows += [Deletion(*each, starts[each], starts[each], "unchanged") for each in after if after[each] <= starts[each]]
+    after = {each: offset for each, offset in after.items() if offset > starts[each]}
+    if run.dry_run or not after:
+        return [*rows, *(Deletion(*each, starts[each], offset, "would be deleted") for each, offset in after.items())]
+    count = sum(offset - starts[each] for each, offset in after.items())
+    run.confirm(f"Delete up to {count} records of {len(after)} partitions?")
+    for each, result in (await run.admin.delete_records(after)).items():
+        if isinstance(result, AdminError):
+            rows.append(Failure(str(each), result))
+        else:
+            rows.append(Deletion(*each, starts[each], result, "deleted"))
+    return rows
+
+
+async def _refused(run: Run, topics: set[str]) -> dict[str, AdminError]:
+    """Return the errors of topics with records that brokers do not delete: internal and compacted topics."""
+    refused: dict[str, AdminError] = {}
+    for name, topic in (await run.admin.describe_topics(sorted(topics), configs=True)).items():
+        if not isinstance(topic, TopicDescription):
+            continue  # its partitions have the error
+        policy = (topic.configs or {}).get("cleanup.policy", "delete")
+        if topic.is_internal:
+            reason = f"Cannot delete records of internal topic {name}."
+            refused[name] = AdminError.of_kafka(ErrorCode.INVALID_TOPIC_EXCEPTION, name, reason)
+        elif "delete" not in policy:
+            reason = f"records of a topic with cleanup.policy={policy} are not deleted"
+            refused[name] = AdminError.of_kafka(ErrorCode.POLICY_VIOLATION, name, reason)
+    return refused

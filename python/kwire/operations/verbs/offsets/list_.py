@@ -1,0 +1,56 @@
+"""`kafka offsets list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import MAX_TIMESTAMP, AdminError
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.positions import parse_position
+from kwire.operations.verbs.topic_partitions import partitions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """An offset of a partition. See `kwire.client.admin.PartitionOffset`."""
+
+    topic: str
+    partition: int
+    offset: int | None
+    timestamp_ms: int | None
+    leader_epoch: int | None
+
+
+@operation(
+    nothing="No partitions.",
+    dialects=("kafka",),
+    examples=(
+        "offsets list orders",
+        "offsets list orders:0 --at earliest",
+        "offsets list orders --at 2026-11-22T08:00Z",
+    ),
+)
+async def list_(
+    run: Run,
+    partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
+    at: Annotated[
+        str,
+        Option("earliest, latest, max-timestamp, or a time with its zone, for the first message from it on.", "WHERE"),
+    ] = "latest",
+    committed: Annotated[bool, Option("End at the last stable offset: ignore open transactions.")] = False,
+) -> Rows[Offset]:
+    """List offsets of partitions: the ends of the log, or the offset at a time."""
+    spec = MAX_TIMESTAMP if at == "max-timestamp" else parse_position(at)
+    if isinstance(spec, int):
+        raise InvalidArgument(f"{at!r} is an offset already: write earliest, latest, max-timestamp, or a time")
+    wanted = await partitions_of(run.admin, partitions)
+    if not wanted:
+        raise InvalidArgument("name at least one topic or partition")
+    found = await run.admin.list_offsets(dict.fromkeys(wanted, spec), committed_only=committed)
+    return [
+        Failure(str(partition), each) if isinstance(each, AdminError) else Offset(*partition, *each)
+        for partition, each in found.items()
+    ]

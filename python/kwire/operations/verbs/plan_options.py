@@ -1,0 +1,78 @@
+"""Options of verbs that make or simulate plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire.operations.parameters import InvalidArgument
+from kwire.reassignment.errors import InvalidSnapshot
+from kwire.reassignment.request import Balance
+from kwire.reassignment.snapshot import ClusterSnapshot
+from kwire.reassignment.snapshot_reader import read_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.operations.run import Run
+    from kwire.reassignment.plan import Plan
+    from kwire.reassignment.request import PlanRequest
+
+__all__ = ["make_plan", "parse_balance", "snapshot_of"]
+
+
+def parse_balance(texts: Sequence[str]) -> dict[Balance, float]:
+    """Return weights by goal from texts such as `count` and `size=2`.
+
+    Raises:
+        InvalidArgument: a text is not a goal, or a weight is not above 0.
+    """
+    found: dict[Balance, float] = {}
+    for text in texts:
+        name, equals, weight = text.partition("=")
+        try:
+            found[Balance(name)] = float(weight) if equals else 1.0
+        except ValueError:
+            raise InvalidArgument(
+                f"{text!r} is not a goal: write {', '.join(Balance)}, or one of them with a weight, such as size=2"
+            ) from None
+    return found
+
+
+async def snapshot_of(run: Run, path: Path | None) -> ClusterSnapshot:
+    """Return the snapshot in a file or a capture, or of the cluster.
+
+    Raises:
+        InvalidArgument: the file cannot be read, or is not a snapshot; or neither a file nor a cluster was named.
+        CaptureError: the folder is not a capture.
+    """
+    if path is None:
+        return await read_snapshot(run.admin)
+    return _snapshot_in(path)
+
+
+def _snapshot_in(path: Path) -> ClusterSnapshot:
+    try:
+        if path.is_dir():
+            from kwire.reassignment.capture_snapshot import snapshot_of_capture
+
+            return snapshot_of_capture(path)
+        return ClusterSnapshot.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InvalidSnapshot) as error:
+        raise InvalidArgument(f"{path}: {error}") from None
+    except ImportError as error:
+        raise InvalidArgument(f"reading a capture needs {error.name}: install kwire[capture]") from None
+
+
+def make_plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
+    """Return a plan.
+
+    Raises:
+        InvalidArgument: the libraries for planning are missing.
+        InvalidRequest: see `kwire.reassignment.planning.planner.plan`, as for InfeasiblePlan.
+    """
+    try:
+        from kwire.reassignment.planning.planner import plan
+    except ImportError as error:
+        raise InvalidArgument(f"planning needs {error.name}: install kwire[reassign]") from None
+    return plan(snapshot, request)

@@ -1,0 +1,60 @@
+"""`kafka quorum describe`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.rows import column
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica of the metadata log.
+
+    Attributes:
+        node: the id of the controller or broker.
+        role: `leader`, `voter`, or `observer`.
+        log_end: the end of its log.
+        lag: how many records it is behind the leader.
+        caught_up_ms: when it had the whole log last, in milliseconds since 1970; None if it is not known.
+        directory: the id of its directory; None if it is not reported.
+        leader_epoch: the epoch of the leader.
+        listeners: the addresses of a voter by name of the listener; None for an observer, or if they are not reported.
+    """
+
+    node: int
+    role: str
+    log_end: int
+    lag: int
+    caught_up_ms: int | None
+    directory: UUID | None
+    leader_epoch: int
+    listeners: Mapping[str, str] | None = field(metadata=column(table=False))
+
+
+@operation(dialects=("kafka",), examples=("quorum describe",))
+async def describe(run: Run) -> Rows[Replica]:
+    """Describe the replicas of the KRaft metadata log."""
+    quorum = await run.admin.describe_quorum()
+    end = max((each.log_end_offset for each in quorum.voters if each.id == quorum.leader), default=0)
+    replicas = [
+        *((("leader" if each.id == quorum.leader else "voter"), each) for each in quorum.voters),
+        *(("observer", each) for each in quorum.observers),
+    ]
+    return [
+        Replica(
+            each.id,
+            role,
+            each.log_end_offset,
+            max(end - each.log_end_offset, 0),
+            each.last_caught_up_ms,
+            each.directory_id,
+            quorum.leader_epoch,
+            {name: str(endpoint) for name, endpoint in each.listeners.items()} or None,
+        )
+        for role, each in replicas
+    ]

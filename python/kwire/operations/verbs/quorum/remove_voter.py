@@ -1,0 +1,35 @@
+"""`kafka quorum remove-voter`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id
+
+
+@operation(Danger.DESTROYS, dialects=("kafka",), examples=("quorum remove-voter 4 --yes",))
+async def remove_voter(
+    run: Run,
+    node: Annotated[int, Argument("Node id of the voter.", "ID")],
+    directory: Annotated[
+        str | None, Option("The id of its metadata directory [default: as the quorum reports it].", "ID")
+    ] = None,
+) -> Rows[Change]:
+    """Remove a controller from the voters of the KRaft quorum (KIP-853)."""
+    voters = (await run.admin.describe_quorum()).voters
+    id = parse_directory_id(directory) if directory else directory_of(node, voters, "voter")
+    await check_dynamic(run.admin)
+    if (node, id) not in {(each.id, each.directory_id) for each in voters}:
+        raise AdminError.of_kafka(ErrorCode.VOTER_NOT_FOUND, f"voter {node}")
+    if len(voters) == 1:
+        raise InvalidArgument(f"node {node} is the only voter")
+    if not run.dry_run:
+        run.confirm(f"Remove node {node} from the voters?")
+        await run.admin.remove_raft_voter(node, id)
+    return [Change(str(node), "would be removed" if run.dry_run else "removed", 1)]

@@ -1,0 +1,106 @@
+"""Client quotas in command lines: entities, values, and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes, SpecialName
+from kwire.operations.declaration import Failure, Rows
+from kwire.operations.parameters import InvalidArgument, parse_configs
+
+DEFAULT_HELP = "'<default>' is the default entity"
+"""How the help of options describes the default entity."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuotas:
+    """An entity with its quotas.
+
+    Attributes:
+        user: the user; None if the entity has none, and `<default>` for the default entity.
+        client_id: the client id. See `user`.
+        ip: the IP address. See `user`.
+        quotas: values by key.
+    """
+
+    user: EntityName
+    client_id: EntityName
+    ip: EntityName
+    quotas: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaChange:
+    """What happened to a quota.
+
+    Attributes:
+        user: see EntityQuotas, as for `client_id` and `ip`.
+        key: the key of the quota.
+        value: its value; None if it is deleted.
+        status: what happened to it, such as `set`, or `would be set` in a dry run.
+        attempts: how often the request was sent.
+    """
+
+    user: EntityName
+    client_id: EntityName
+    ip: EntityName
+    key: str
+    value: float | None
+    status: str
+    attempts: int
+
+
+def parse_entity(user: str | None, client_id: str | None, ip: str | None) -> ClientQuotaEntity:
+    """Return the entity that options name."""
+    return ClientQuotaEntity(user=_name(user), client_id=_name(client_id), ip=_name(ip))
+
+
+def parse_changed_entity(user: str | None, client_id: str | None, ip: str | None) -> ClientQuotaEntity:
+    """Return the entity that options name.
+
+    Raises:
+        InvalidArgument: no entity is named.
+    """
+    entity = parse_entity(user, client_id, ip)
+    if entity == ClientQuotaEntity():
+        raise InvalidArgument("name an entity with --user, --client-id, both, or --ip")
+    return entity
+
+
+def parse_values(texts: Sequence[str]) -> dict[str, float]:
+    """Return quotas from texts such as `producer_byte_rate=1000000`.
+
+    Raises:
+        InvalidArgument: a text is not a quota, or a key is given twice.
+    """
+    values = {}
+    for key, text in parse_configs(texts).items():
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not isfinite(value):
+            raise InvalidArgument(f"{text!r} is not a value of {key}: write a number, such as {key}=1000")
+        values[key] = value
+    if not values:
+        raise InvalidArgument("name at least one quota, such as producer_byte_rate=1000000")
+    return values
+
+
+def quota_changes(
+    entity: ClientQuotaEntity, values: Mapping[str, float | None], outcomes: Outcomes, status: str
+) -> Rows[QuotaChange]:
+    """Return the rows of a command for one entity."""
+    error = outcomes[str(entity)]
+    if error is not None:
+        return [Failure(str(entity), error)]
+    return [
+        QuotaChange(entity.user, entity.client_id, entity.ip, key, value, status, outcomes.attempts)
+        for key, value in values.items()
+    ]
+
+
+def _name(text: str | None) -> EntityName:
+    return SpecialName.DEFAULT if text == SpecialName.DEFAULT.value else text

@@ -1,0 +1,81 @@
+"""Voters of the KRaft quorum, as arguments name them: node id, directory id, and listeners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire import uuid_text
+from kwire.client import Endpoint
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.parameters import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from kwire.client.admin import AdminClient, QuorumReplica
+
+
+def parse_directory_id(text: str) -> UUID:
+    """Return a directory id from the 22 characters that Kafka and `quorum describe` print.
+
+    Raises:
+        InvalidArgument: the text is not a directory id.
+    """
+    try:
+        return uuid_text.from_text(text)
+    except ValueError:
+        raise InvalidArgument(f"{text!r} is not a directory id: write the 22 characters of quorum describe") from None
+
+
+def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
+    """Return addresses by name of the listener from texts such as `CONTROLLER://host:9093`.
+
+    Raises:
+        InvalidArgument: a text is not a listener.
+    """
+    listeners: dict[str, Endpoint] = {}
+    for text in texts:
+        name, separator, address = text.partition("://")
+        try:
+            if not name or not separator or not address.rpartition(":")[2].isdecimal():
+                raise ValueError(text)  # a default port would be that of another listener
+            listeners[name] = Endpoint.parse(address)
+        except ValueError:
+            raise InvalidArgument(
+                f"{text!r} is not a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093"
+            ) from None
+    return listeners
+
+
+async def check_dynamic(admin: AdminClient) -> None:
+    """Check that the voters of the quorum can change: `kraft.version` is at least 1.
+
+    Raises:
+        AdminError: 35 the quorum is static.
+    """
+    level = (await admin.describe_features()).finalized_features.get("kraft.version")
+    if level is None or level.max_version_level < 1:
+        reason = "the quorum is static: its voters cannot change before kraft.version is 1"
+        raise AdminError.of_kafka(ErrorCode.UNSUPPORTED_VERSION, "quorum", reason)
+
+
+def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUID:
+    """Return the directory id of a node that the quorum lists once.
+
+    Args:
+        role: what the replicas are, such as `observer`.
+
+    Raises:
+        InvalidArgument: the quorum does not list the node, or lists it with several directories or with none.
+    """
+    found = [each.directory_id for each in replicas if each.id == node]
+    if not found:
+        listed = ", ".join(sorted({str(each.id) for each in replicas})) or "no node"
+        raise InvalidArgument(f"the quorum has {listed} as {role}, not node {node}")
+    [directory, *others] = found
+    if directory is None or others:
+        known = ", ".join(map(str, found)) if others else "not reported"
+        raise InvalidArgument(f"the directory id of {role} {node} is not unique ({known}): give --directory")
+    return directory

@@ -1,0 +1,41 @@
+"""`kafka reassign-partitions resume`."""
+
+from __future__ import annotations
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.run import Run
+from kwire.operations.verbs.execution_options import JournalFolder
+from kwire.operations.verbs.reassignments import (
+    RunSummary,
+    check_not_running,
+    explain,
+    finished,
+    follow,
+    newest_run_of,
+    summary,
+)
+from kwire.reassignment.execution.journal import EventKind, Phase
+from kwire.reassignment.execution.run_folder import RunFolder, is_over
+
+
+@operation(Danger.CHANGES, examples=("reassign-partitions resume",))
+async def resume(
+    run: Run,
+    journal: JournalFolder = None,
+) -> Rows[RunSummary]:
+    """Continue the newest run after an interruption or a crash, and remove its throttles at the end."""
+    path, state = await newest_run_of(run, journal)
+    if is_over(state):
+        raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to do")
+    if state.phase is Phase.CANCELLING:
+        raise InvalidArgument(f"run {path.name} was being cancelled: continue with `cancel`")
+    check_not_running(path)
+    if run.dry_run:
+        run.note(explain(state, path, None))
+        return [summary(path, state)]
+    with RunFolder.take_over(path, run.note) as taken:
+        if not taken.state.phase.is_final:
+            taken.record(EventKind.TAKEN_OVER)
+        await follow(run, taken)
+        return finished(path)

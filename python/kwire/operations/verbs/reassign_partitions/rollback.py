@@ -1,0 +1,35 @@
+"""`kafka reassign-partitions rollback`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.execution import ExecutionRequest, execute_file
+from kwire.operations.verbs.execution_options import BatchSize, JournalFolder, MovesPerBroker, Throttle
+from kwire.operations.verbs.reassignments import RunSummary, newest_run_of, read_file
+from kwire.reassignment.execution.run_folder import ROLLBACK, is_over
+
+
+@operation(
+    Danger.DESTROYS,
+    examples=("reassign-partitions rollback --dry-run", "reassign-partitions rollback --throttle 50M"),
+)
+async def rollback(
+    run: Run,
+    throttle: Throttle = None,
+    batch_size: BatchSize = None,
+    moves_per_broker: MovesPerBroker = 5,
+    force: Annotated[
+        bool, Option("Start although replicas have changed since, or the cluster is not healthy.")
+    ] = False,
+    journal: JournalFolder = None,
+) -> Rows[RunSummary]:
+    """Move partitions back to where they were before the newest run, which must be complete or cancelled."""
+    path, state = await newest_run_of(run, journal)
+    if not is_over(state):
+        raise InvalidArgument(f"run {path.name} is not complete ({state.phase}): end it with `cancel` first")
+    request = ExecutionRequest(throttle, batch_size, moves_per_broker, True, force, journal)
+    return await execute_file(run, read_file(path / ROLLBACK), request, f"Undo run {path.name}")

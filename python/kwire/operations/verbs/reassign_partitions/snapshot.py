@@ -1,0 +1,37 @@
+"""`kafka reassign-partitions snapshot`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument
+from kwire.operations.run import Run
+from kwire.reassignment.snapshot_reader import read_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSnapshot:
+    """A snapshot in a file.
+
+    Attributes:
+        file: the file.
+        brokers: how many brokers it has.
+        partitions: how many partitions it has.
+    """
+
+    file: str
+    brokers: int
+    partitions: int
+
+
+@operation(examples=("reassign-partitions snapshot cluster.json",))
+async def snapshot(
+    run: Run, file: Annotated[Path, Argument("The file for the snapshot.", "FILE")]
+) -> Rows[WrittenSnapshot]:
+    """Take a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
+    found = await read_snapshot(run.admin)
+    run.files.write(file, found.to_json())
+    return [WrittenSnapshot(str(file), len(found.brokers), len(found.partitions))]

@@ -1,0 +1,197 @@
+"""What the verbs of reassignments share: files, the runs of a cluster, and the rows of results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire.errors import KwireError
+from kwire.folder_lock import FolderLock
+from kwire.operations.declaration import Failed
+from kwire.operations.parameters import InvalidArgument
+from kwire.operations.rows import column
+from kwire.readable import bar, size_text
+from kwire.reassignment.assignment_file import AssignmentFile
+from kwire.reassignment.errors import InvalidAssignment
+from kwire.reassignment.execution.executor import Executor
+from kwire.reassignment.execution.journal import Phase, RunState
+from kwire.reassignment.execution.run_folder import cluster_folder, newest_run, read_run
+
+if TYPE_CHECKING:
+    from kwire.operations.declaration import Rows
+    from kwire.operations.run import Run
+    from kwire.reassignment.execution.executor import Measured
+    from kwire.reassignment.execution.run_folder import RunFolder
+
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run of a reassignment.
+
+    Attributes:
+        name: the run, which is the name of its folder.
+        phase: `moving`, `paused`, `interrupted`, `cancelling`, `cancelled`, or `completed`.
+        moves: partitions that it moves.
+        completed_batches: batches that are complete.
+        batches: all batches.
+        failed: partitions that could not be moved.
+        throttled: brokers and topics that may be throttled by it.
+        folder: the folder with its journal, plan, and rollback file.
+    """
+
+    name: str
+    phase: str
+    moves: int
+    completed_batches: int
+    batches: int
+    failed: int
+    throttled: tuple[str, ...]
+    folder: str = field(metadata=column(table=False))
+
+
+def summary(path: Path, state: RunState) -> RunSummary:
+    """Return the row of a run."""
+    return RunSummary(
+        path.name,
+        state.phase,
+        len(state.moves),
+        state.completed_batches,
+        len(state.batches),
+        len(state.failed),
+        tuple(sorted(state.throttles)),
+        str(path),
+    )
+
+
+def check_not_running(path: Path) -> None:
+    """Check that no process executes a run, before a dry run says what would be done.
+
+    Raises:
+        FolderInUse: a process does.
+    """
+    FolderLock(path.parent).release()
+
+
+def finished(path: Path) -> Rows[RunSummary]:
+    """Return the row of a run that has ended.
+
+    Raises:
+        Failed: it could not move some partitions.
+    """
+    state = read_run(path)
+    rows: Rows[RunSummary] = [summary(path, state)]
+    if state.failed:
+        raise Failed(rows, f"{len(state.failed)} of {len(state.moves)} partitions could not be moved")
+    return rows
+
+
+async def runs_of(run: Run, journal: Path | None) -> Path:
+    """Return the folder of the runs of a cluster."""
+    return cluster_folder(journal, (await run.admin.describe_cluster()).cluster_id)
+
+
+async def newest_run_of(run: Run, journal: Path | None) -> tuple[Path, RunState]:
+    """Return the folder and the state of the newest run.
+
+    Raises:
+        InvalidArgument: the cluster has no run.
+    """
+    folder = await runs_of(run, journal)
+    newest = newest_run(folder)
+    if newest is None:
+        raise InvalidArgument(f"{folder} has no run of this cluster: `execute` starts one")
+    return newest, read_run(newest)
+
+
+def read_file(path: Path) -> AssignmentFile:
+    """Return the content of a plan file.
+
+    Raises:
+        InvalidArgument: the file cannot be read, or is not a reassignment.
+    """
+    try:
+        return AssignmentFile.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InvalidAssignment) as error:
+        raise InvalidArgument(f"{path}: {error}") from None
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for a text such as `50M`, `1.5GiB`, or `1048576`. Units are powers of 1024.
+
+    Raises:
+        InvalidArgument: the text is not a size.
+    """
+    upper = text.strip().upper().removesuffix("/S").removesuffix("B").removesuffix("I")
+    number, unit = (upper[:-1], upper[-1]) if upper and upper[-1] in UNITS else (upper, "")
+    try:
+        size = int(float(number) * UNITS[unit])
+    except (ValueError, OverflowError):
+        size = 0
+    if size <= 0:
+        raise InvalidArgument(f"{text!r} is not a size: write a number with K, M, G, or T, such as 50M")
+    return size
+
+
+def executor(run: Run, folder: RunFolder) -> Executor:
+    """Return an executor that reports its progress to the user."""
+    run.interruption = f"Interrupted: {_left(folder)}"
+
+    def report(measured: Measured) -> None:
+        data = f" {size_text(measured.done)} of {size_text(measured.total)}" if measured.total else ""
+        share = measured.done / measured.total if measured.total else 0.0
+        run.show(f"batch {measured.batch} of {measured.batches}: {measured.moving} moving {bar(share)}{data}")
+
+    return Executor(run.admin, folder, on_progress=report)
+
+
+async def follow(run: Run, folder: RunFolder) -> None:
+    """Execute a run to its end. After an error, say how it can be continued.
+
+    Raises:
+        KwireError: the cluster cannot be reached, or refused a request.
+    """
+    try:
+        await executor(run, folder).run()
+    except KwireError:
+        run.note(f"not complete: {_left(folder)}")
+        raise
+
+
+def _left(folder: RunFolder) -> str:
+    return (
+        f"moves in progress continue on the brokers. `status` explains run {folder.path.name}, `resume` continues it, "
+        "and `cancel` ends it."
+    )
+
+
+def explain(state: RunState, path: Path, process: str | None) -> str:
+    """Return a sentence about what a run is doing and what to do next."""
+    done = f"{state.completed_batches} of {len(state.batches)} batches are complete"
+    if process is not None:
+        paused = f"; it is paused: {state.reason}" if state.phase is Phase.PAUSED else ""
+        return f"run {path.name} is executed by {process}; {done}{paused}"
+    if state.phase.is_final and not state.throttles:
+        return f"run {path.name} is {state.phase}; {done}"
+    throttled = f"; {', '.join(sorted(state.throttles))} may be throttled" if state.throttles else ""
+    return (
+        f"run {path.name} is not complete, and no process executes it; {done}{throttled}: continue it with "
+        "`resume`, or end it with `cancel`"
+    )
+
+
+__all__ = [
+    "RunSummary",
+    "check_not_running",
+    "executor",
+    "explain",
+    "finished",
+    "follow",
+    "newest_run_of",
+    "parse_size",
+    "read_file",
+    "runs_of",
+    "summary",
+]

@@ -1,0 +1,75 @@
+"""Delegation tokens in results of verbs, without their secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kwire.operations.parameters import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.client.admin import AdminClient, DelegationToken
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSummary:
+    """A delegation token. See `kwire.client.admin.DelegationToken`; times are in UTC."""
+
+    name: str
+    owner: str
+    requester: str | None
+    renewers: tuple[str, ...]
+    issued: datetime
+    expires: datetime
+    latest_expiry: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChange:
+    """What happened to a token.
+
+    Attributes:
+        name: the id of the token.
+        status: what happened to it, such as `renewed`, or `would be renewed` in a dry run.
+        expires: when it expires, in UTC; None in a dry run.
+    """
+
+    name: str
+    status: str
+    expires: datetime | None
+
+
+def summary(token: DelegationToken) -> TokenSummary:
+    """Return the row of a token."""
+    return TokenSummary(
+        token.token_id,
+        token.owner,
+        token.requester,
+        token.renewers,
+        time_of(token.issue_timestamp_ms),
+        time_of(token.expiry_timestamp_ms),
+        time_of(token.max_timestamp_ms),
+    )
+
+
+def time_of(timestamp_ms: int) -> datetime:
+    """Return the time in UTC for milliseconds since 1970."""
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+
+
+async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[DelegationToken]:
+    """Return tokens by id.
+
+    Raises:
+        InvalidArgument: no token is named, or one is unknown.
+    """
+    if not ids:
+        raise InvalidArgument("name at least one token by its id")
+    tokens = {each.token_id: each for each in await admin.describe_delegation_tokens()}
+    for each in ids:
+        if each not in tokens:
+            raise InvalidArgument(f"delegation token {each!r} does not exist, or this user cannot describe it")
+    return [tokens[each] for each in dict.fromkeys(ids)]

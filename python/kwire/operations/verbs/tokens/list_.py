@@ -1,0 +1,28 @@
+"""`kafka tokens list`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.acl_resources import parse_principals
+from kwire.operations.verbs.token_rows import TokenSummary, summary
+
+
+@operation(
+    nothing="No delegation tokens.",
+    lists="tokens",
+    dialects=("kafka",),
+    examples=("tokens list", "tokens list --owner User:alice -o json"),
+)
+async def list_(
+    run: Run,
+    owner: Annotated[
+        list[str], Option("Only tokens of this principal, such as User:alice.", "TYPE:NAME", "principals")
+    ] = [],
+) -> Rows[TokenSummary]:
+    """List the delegation tokens that the user may describe, without their secrets."""
+    tokens = await run.admin.describe_delegation_tokens(parse_principals(owner) or None)
+    return [*map(summary, tokens)]

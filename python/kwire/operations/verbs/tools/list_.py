@@ -1,0 +1,60 @@
+"""`kafka tools list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.operations.declaration import Need, Rows, operation
+from kwire.operations.parameters import Danger, Option
+from kwire.operations.registry import find_tools
+from kwire.operations.run import Run
+from kwire.operations.verbs.node_ids import parse_node
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSummary:
+    """A tool in a list.
+
+    Attributes:
+        name: the name of the tool.
+        needs: what it uses: ZooKeeper, brokers, or files; None for a tool of a node.
+        changes: whether it changes something; None for a tool of a node.
+        help: what it does.
+    """
+
+    name: str
+    needs: tuple[str, ...] | None
+    changes: bool | None
+    help: str
+
+
+@operation(
+    nothing="No tools.",
+    lists="tools",
+    connects=lambda arguments: arguments["broker"] is not None,
+    examples=("tools list", "tools list --broker any"),
+)
+async def list_(
+    run: Run,
+    broker: Annotated[
+        str | None, Option("List the tools of this node: an id, or `any` [default: installed locally].", "ID")
+    ] = None,
+) -> Rows[ToolSummary]:
+    """List the tools that are installed locally, or those that a node runs."""
+    if broker is not None:
+        result = await run.admin.run_tool("help", broker_id=parse_node(broker))
+        lines = (line.partition("\t") for line in result.output.splitlines())
+        return [ToolSummary(name, None, None, text) for name, _, text in lines]
+    found = find_tools()
+    for broken in found.broken:
+        run.warn(str(broken))
+    return [
+        ToolSummary(
+            tool.name,
+            tuple(need.value for need in Need if need in tool.needs),
+            tool.highest_danger > Danger.READS,
+            tool.summary,
+        )
+        for tool in found.tools.values()
+    ]

@@ -1,0 +1,56 @@
+"""`kafka topics alter`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import TopicChange, TopicDescription
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_assignment, parse_configs
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change, changes
+
+
+@operation(
+    Danger.CHANGES,
+    examples=(
+        "topics alter orders --partitions 24",
+        "topics alter orders --config retention.ms=7 --delete-config segment.ms",
+    ),
+)
+async def alter(
+    run: Run,
+    names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")],
+    partitions: Annotated[int | None, Option("The new number of partitions.", "N", short="-p")] = None,
+    replication_factor: Annotated[int | None, Option("The new number of replicas.", "N", short="-r")] = None,
+    config: Annotated[list[str], Option("A config to set.", "KEY=VALUE", "topic-configs")] = [],
+    delete_config: Annotated[list[str], Option("A config to delete.", "KEY", "topic-configs")] = [],
+    replica_assignment: Annotated[
+        str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B")
+    ] = None,
+) -> Rows[Change]:
+    """Change partitions, replicas, and configs of topics."""
+    change = TopicChange(
+        partitions=partitions,
+        replication_factor=replication_factor,
+        assignment=parse_assignment(replica_assignment),
+        set_configs=parse_configs(config),
+        delete_configs=delete_config,
+    )
+    if change == TopicChange(delete_configs=[]):
+        raise InvalidArgument("nothing to change: give --partitions, --replication-factor, --config, or another option")
+    unchanged = (
+        []
+        if partitions is None or change != TopicChange(partitions=partitions, delete_configs=[])
+        else [
+            name
+            for name, topic in (await run.admin.describe_topics(names)).items()
+            if isinstance(topic, TopicDescription) and len(topic.partitions) == partitions
+        ]
+    )
+    others = [name for name in names if name not in unchanged]
+    rows: Rows[Change] = [Change(name, f"unchanged: {partitions} partitions already", 0) for name in unchanged]
+    if others:
+        outcomes = await run.admin.alter_topics(dict.fromkeys(others, change), validate_only=run.dry_run)
+        rows += changes(outcomes, "altered", dry_run=run.dry_run)
+    return rows

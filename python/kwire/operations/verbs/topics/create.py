@@ -1,0 +1,53 @@
+"""`kafka topics create`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import NewTopic
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_assignment, parse_configs
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change, changes
+
+
+@operation(
+    Danger.CHANGES,
+    waits=True,
+    examples=(
+        "topics create orders --partitions 12 --replication-factor 3 --config retention.ms=86400000",
+        "topics create audit --replica-assignment 1:2,2:3",
+    ),
+)
+async def create(
+    run: Run,
+    names: Annotated[list[str], Argument("Names of the topics.", "NAME")],
+    partitions: Annotated[
+        int | None, Option("Number of partitions [default on Apache Kafka: that of the cluster].", "N", short="-p")
+    ] = None,
+    replication_factor: Annotated[
+        int | None,
+        Option("Number of replicas of each partition [default on Apache Kafka: that of the cluster].", "N", short="-r"),
+    ] = None,
+    config: Annotated[list[str], Option("A config of the topics.", "KEY=VALUE", "topic-configs")] = [],
+    replica_assignment: Annotated[
+        str | None, Option("The brokers of each partition, in place of the numbers, such as 1:2,2:3.", "B:B,B:B")
+    ] = None,
+) -> Rows[Change]:
+    """Create topics, and wait until every broker reports them."""
+    if not names:
+        raise InvalidArgument("name at least one topic")
+    if replica_assignment is not None and (partitions is not None or replication_factor is not None):
+        raise InvalidArgument("--replica-assignment takes the place of --partitions and --replication-factor")
+    assignment = parse_assignment(replica_assignment)
+    topic = NewTopic(
+        partitions=partitions,
+        replication_factor=replication_factor,
+        assignment=assignment,
+        configs=parse_configs(config),
+    )
+    outcomes = await run.admin.create_topics(dict.fromkeys(names, topic), validate_only=run.dry_run)
+    created = [name for name, error in outcomes.items() if error is None]
+    if created and run.wait and not run.dry_run:
+        await run.admin.wait_until_created(created, timeout=run.wait, on_progress=run.on_progress)
+    return changes(outcomes, "created", dry_run=run.dry_run)

@@ -1,0 +1,26 @@
+"""`kafka topics delete`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change, carry_out, changes, errors_of
+
+
+@operation(Danger.DESTROYS, waits=True, examples=("topics delete orders", "topics delete orders audit --yes"))
+async def delete(
+    run: Run, names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")]
+) -> Rows[Change]:
+    """Delete topics and all their records, and wait until no broker reports them."""
+    if not names:
+        raise InvalidArgument("name at least one topic")
+    checked = errors_of(await run.admin.describe_topics(names))
+    question = f"Delete {', '.join(names)} and all records?"
+    outcomes = await carry_out(run, checked, question, run.admin.delete_topics)
+    deleted = [name for name, error in outcomes.items() if error is None]
+    if deleted and run.wait and not run.dry_run:
+        await run.admin.wait_until_deleted(deleted, timeout=run.wait, on_progress=run.on_progress)
+    return changes(outcomes, "deleted", dry_run=run.dry_run)

@@ -1,0 +1,47 @@
+"""`kafka transactions describe`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import TransactionDescription
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, InvalidArgument
+from kwire.operations.rows import rows_of
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDetails:
+    """A transaction. See `kwire.client.admin.TransactionDescription`."""
+
+    name: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    started_ms: int | None
+    partitions: tuple[str, ...]
+
+
+@operation(dialects=("kafka",), examples=("transactions describe payments",))
+async def describe(
+    run: Run, transactions: Annotated[list[str], Argument("Transactional ids.", "ID", "transactions")]
+) -> Rows[TransactionDetails]:
+    """Describe transactions with the partitions that they have written to."""
+    if not transactions:
+        raise InvalidArgument("name at least one transactional id")
+    return rows_of(await run.admin.describe_transactions(transactions), _details)
+
+
+def _details(name: str, found: TransactionDescription) -> TransactionDetails:
+    return TransactionDetails(
+        name,
+        found.state,
+        found.producer_id,
+        found.producer_epoch,
+        found.timeout_ms,
+        found.started_ms,
+        tuple(map(str, found.partitions)),
+    )

@@ -1,0 +1,37 @@
+"""`kafka transactions list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Option
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSummary:
+    """A transactional id in a list. See `kwire.client.admin.TransactionListing`."""
+
+    name: str
+    producer_id: int
+    state: str
+    coordinator: int
+
+
+@operation(
+    nothing="No transactions.",
+    lists="transactions",
+    dialects=("kafka",),
+    examples=("transactions list", "transactions list --state Ongoing"),
+)
+async def list_(
+    run: Run,
+    state: Annotated[list[str], Option("Only these states, such as Ongoing.", "STATE")] = [],
+) -> Rows[TransactionSummary]:
+    """List transactional ids with the states of their transactions."""
+    return [
+        TransactionSummary(each.transactional_id, each.producer_id, each.state, each.coordinator)
+        for each in await run.admin.list_transactions(states=state)
+    ]

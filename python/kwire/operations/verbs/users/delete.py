@@ -1,0 +1,73 @@
+"""`kafka users delete`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredentialDeletion
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialChange:
+    """What happened to a credential.
+
+    Attributes:
+        name: the user.
+        mechanism: the mechanism of the credential.
+        status: `deleted`, or `would be deleted` in a dry run.
+        attempts: how often the request was sent.
+    """
+
+    name: str
+    mechanism: ScramMechanismName
+    status: str
+    attempts: int
+
+
+@operation(
+    Danger.DESTROYS,
+    waits=True,
+    examples=("users delete alice", "users delete alice bob --mechanism SCRAM-SHA-256 --yes"),
+)
+async def delete(
+    run: Run,
+    names: Annotated[list[str], Argument("Names of users.", "USER", "users")],
+    mechanism: Annotated[ScramMechanismName | None, Option("Only the credential of this mechanism.")] = None,
+) -> Rows[CredentialChange]:
+    """Delete the SCRAM credentials of users. Their ACLs and quotas stay."""
+    if not names:
+        raise InvalidArgument("name at least one user")
+    rows: Rows[CredentialChange] = []
+    found: dict[ScramMechanismName, list[str]] = {}
+    for name, credentials in (await run.admin.describe_user_scram_credentials(names)).items():
+        if isinstance(credentials, AdminError):
+            rows.append(Failure(name, credentials))
+            continue
+        present = [each.mechanism for each in credentials if mechanism in (None, each.mechanism)]
+        if not present:
+            raise InvalidArgument(f"user {name} has no credential for {mechanism}")
+        for each in present:
+            found.setdefault(each, []).append(name)
+    if run.dry_run:
+        return [*rows, *(CredentialChange(name, kind, "would be deleted", 1) for kind in found for name in found[kind])]
+    if found:
+        affected = sorted({user for users in found.values() for user in users})
+        run.confirm(f"Delete the SCRAM credentials of {', '.join(affected)}?")
+    for kind, users in found.items():  # a request may name a user once
+        outcomes = await run.admin.alter_user_scram_credentials(
+            deletions=[UserScramCredentialDeletion(user, kind) for user in users]
+        )
+        rows += [
+            CredentialChange(user, kind, "deleted", outcomes.attempts) if error is None else Failure(user, error)
+            for user, error in outcomes.items()
+        ]
+        deleted = [user for user, error in outcomes.items() if error is None]
+        if deleted and run.wait:
+            await run.admin.wait_until_user_scram_credentials(
+                {user: {kind: None} for user in deleted}, timeout=run.wait, on_progress=run.on_progress
+            )
+    return rows

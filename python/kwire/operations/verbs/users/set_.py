@@ -1,0 +1,50 @@
+"""`kafka users set`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire.client.admin import ScramMechanismName, UserScramCredentialUpsertion
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.changes import Change, changes
+from kwire.secret import Secret
+
+
+@operation(
+    Danger.CHANGES,
+    waits=True,
+    examples=(
+        "users set alice",
+        "users set alice --mechanism SCRAM-SHA-256 --iterations 8192 --password-file alice.password",
+    ),
+)
+async def set_(
+    run: Run,
+    name: Annotated[str, Argument("The name of the user.", "USER", "users")],
+    password: Annotated[Secret, Option("The new password.", "FILE")],
+    mechanism: Annotated[
+        ScramMechanismName, Option("The mechanism; a user can have a password for each [default: SCRAM-SHA-512].")
+    ] = ScramMechanismName.SCRAM_SHA_512,
+    iterations: Annotated[int, Option("Number of hash iterations, 4096 to 16384 [default: 4096].", "N")] = 4096,
+) -> Rows[Change]:
+    """Set the password of a user for SCRAM, and create the user if necessary.
+
+    The password is not sent, but what is sent is as secret: use a listener with TLS.
+    """
+    try:
+        credential = UserScramCredentialUpsertion(
+            user=name, password=password, mechanism=mechanism, iterations=iterations
+        )
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from None
+    done = "changed" if name in await run.admin.describe_user_scram_credentials() else "created"
+    if run.dry_run:
+        return [Change(name, f"would be {done}", 1)]
+    outcomes = await run.admin.alter_user_scram_credentials([credential])
+    if run.wait and not outcomes.errors:
+        await run.admin.wait_until_user_scram_credentials(
+            {name: {mechanism: iterations}}, timeout=run.wait, on_progress=run.on_progress
+        )
+    return changes(outcomes, done, dry_run=False)

@@ -1,0 +1,149 @@
+"""The tool `dump-log-segments` on files that kwire has encoded; tests/kafka reads those of brokers."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire import records
+from kwire.records import Header, Record
+from tests.operations.tools.running import output, run
+
+TIME = 1_700_000_000_000
+NAME = "00000000000000000005.log"
+
+
+def batch(offset: int, count: int, **fields: Any) -> bytes:
+    made = [
+        Record(
+            offset=offset + at,
+            timestamp=TIME + at,
+            key=b"k%d" % at,
+            value=b"v%d" % at,
+            headers=(Header(key="h", value=b""),),
+        )
+        for at in range(count)
+    ]
+    return records.encode(made, base_offset=offset, **fields)
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    path = tmp_path / NAME
+    path.write_bytes(batch(5, 2, producer_id=9, producer_epoch=1, base_sequence=0) + batch(7, 1, compression="zstd"))
+    return path
+
+
+async def test_batches_and_records_are_printed_as_kafka_prints_them(segment: Path) -> None:
+    lines = await output("dump-log-segments", "--files", segment, "--print-data-log")
+    assert lines[:2] == [f"Dumping {segment}", "Log starting offset: 5"]
+    assert lines[2].startswith(
+        "baseOffset: 5 lastOffset: 6 count: 2 baseSequence: 0 lastSequence: 1 producerId: 9 producerEpoch: 1 "
+        "partitionLeaderEpoch: -1 isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty "
+        f"position: 0 CreateTime: {TIME + 1} size: "
+    )
+    assert lines[2].endswith("isvalid: true")
+    assert (
+        lines[3]
+        == f"| offset: 5 CreateTime: {TIME} keySize: 2 valueSize: 2 sequence: 0 headerKeys: [h] key: k0 payload: v0"
+    )
+    assert "compresscodec: zstd" in lines[5]
+    assert len(lines) == 7
+
+
+async def test_keys_and_values_need_the_option(segment: Path) -> None:
+    assert len(await output("dump-log-segments", "--files", segment)) == 4
+    assert "payload" not in "".join(await output("dump-log-segments", "--files", segment, "--deep-iteration"))
+    decoded = await output(
+        "dump-log-segments",
+        "--files",
+        segment,
+        "--print-data-log",
+        "--value-decoder-class",
+        "kafka.serializer.DefaultDecoder",
+    )
+    assert decoded[3].endswith(f"payload: {b'v0'.hex()}")
+
+
+async def test_wrong_checksum_is_reported_and_the_rest_is_printed(segment: Path) -> None:
+    data = bytearray(segment.read_bytes())
+    data[70] ^= 1
+    segment.write_bytes(data)
+    result = await run("dump-log-segments", "--files", segment, "--print-data-log")
+    assert (result.exit_status, result.error) == (
+        1,
+        f"dump-log-segments: {segment}: the checksum is wrong in 1 of 2 batches",
+    )
+    assert [line.rpartition(" ")[2] for line in result.output.splitlines() if "isvalid" in line] == ["false", "true"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (
+            lambda data: data[:-3],
+            "position 89: the batch is cut short: it has 8",
+        ),
+        (lambda data: data + b"\x01\x02", "the batch is cut short: 2 bytes are left; valid batches before it: 2"),
+        (lambda _: bytes(range(1, 251)), "position 0: the batch is cut short"),
+        (lambda _: b"\xff" * 400, "position 0: expected a batch, found the length -1; valid batches before it: 0"),
+    ],
+    ids=["cut", "a few bytes more", "rubbish", "negative length"],
+)
+async def test_damaged_segment_is_one_sentence(segment: Path, damage: object, sentence: str) -> None:
+    assert callable(damage)
+    segment.write_bytes(damage(segment.read_bytes()))
+    result = await run("dump-log-segments", "--files", segment)
+    assert result.exit_status == 1
+    assert result.error is not None
+    assert sentence in result.error, result.error
+    assert "\n" not in result.error
+
+
+async def test_zeros_of_a_preallocated_segment_are_ignored(segment: Path) -> None:
+    segment.write_bytes(segment.read_bytes() + bytes(4096))
+    assert len(await output("dump-log-segments", "--files", segment)) == 4
+    segment.write_bytes(b"")
+    assert len(await output("dump-log-segments", "--files", segment)) == 2
+
+
+async def test_indexes_are_printed_and_compared_with_the_log(segment: Path) -> None:
+    position = len(batch(5, 2, producer_id=9, producer_epoch=1, base_sequence=0))
+    index = segment.with_suffix(".index")
+    index.write_bytes(struct.pack(">ii", 2, position) + bytes(16))
+    assert (await output("dump-log-segments", "--files", index))[1:] == [f"offset: 7 position: {position}"]
+    assert await output("dump-log-segments", "--files", index, "--verify-index-only") == [f"Dumping {index}"]
+
+    times = segment.with_suffix(".timeindex")
+    times.write_bytes(struct.pack(">qi", TIME, 2))
+    assert (await output("dump-log-segments", "--files", times))[1:] == [f"timestamp: {TIME} offset: 7"]
+
+    index.write_bytes(struct.pack(">ii", 1, position + 1))
+    wrong = await run("dump-log-segments", "--files", index)
+    assert f"1 of 1 entries do not fit {NAME}: offset 6 at position {position + 1}" in str(wrong.error)
+    index.write_bytes(b"123")
+    odd = await run("dump-log-segments", "--files", index)
+    assert "an index has entries of 8 bytes, and this file has 3 bytes" in str(odd.error)
+
+
+async def test_names_of_files_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("text")
+    (tmp_path / "notes.log").write_text("text")
+    for name, reason in (
+        ("notes.txt", "expected a file that ends with .log, .index, or .timeindex"),
+        ("notes.log", "expected a name such as 00000000000000000000.log"),
+        ("00.log", "No such file"),
+    ):
+        result = await run("dump-log-segments", "--files", tmp_path / name)
+        assert result.exit_status == 1
+        assert reason in str(result.error)
+
+
+async def test_several_files_are_dumped_although_one_is_damaged(segment: Path, tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000009.log").write_bytes(b"\x01" * 9)
+    result = await run("dump-log-segments", "--files", f"{tmp_path}/00000000000000000009.log,{segment}")
+    assert result.exit_status == 1
+    assert result.output.count("isvalid: true") == 2
