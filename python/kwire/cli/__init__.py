@@ -5,23 +5,6 @@
 * `import kwire` imports neither click nor rich. A module of `commands` is imported when its command runs, rich when a
   table is printed to a terminal.
 
-| module | contents |
-|---|---|
-| `program` | the list of subcommands, exit codes |
-| `options`, `parameter_types` | options that several subcommands share, and types of parameters |
-| `cluster_options`, `cluster_choice`, `user_files` | which cluster a verb works on, and how to connect to it |
-| `verb_command`, `verb_run`, `verb_errors`, `suggestions` | verbs as commands: options, a run, exit codes |
-| `row_output`, `row_help`, `secret_input` | rows of verbs in every format; their description; passwords |
-| `completion` | completion in shells, which must not import the others |
-| `input_sources`, `frame_input` | arguments, files, and stdin; their frames |
-| `frames`, `frame_json`, `summary` | headers and bodies of frames; frames as JSON; counts of frames |
-| `sniffer`, `sniffed_text` | exchanges between the relay and the output; their text |
-| `recorded_rows` | rows of captures and of Parquet files of frames |
-| `message_names` | lookup of messages by name |
-| `hexdump`, `value_labels`, `error_rendering` | annotated hex dumps, names of values, errors |
-| `tables`, `field_tables`, `colors` | output on terminals |
-| `field_documentation`, `plan_tree` | declarations and plans of messages |
-
 Exit codes: 0 success, 1 some of the input is invalid, 2 wrong usage, 130 interrupted, 141 stdout was closed.
 """
 

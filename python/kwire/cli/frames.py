@@ -90,12 +90,12 @@ class Frame(NamedTuple):
 
     @property
     def rest_may_be_secret(self) -> bool:
-        """Whether bytes that belong to no field can hold secrets: unless they follow a valid message without any."""
+        """True if bytes that belong to no field can hold secrets: unless they follow a valid message without any."""
         return self.error is not None or self.body is None or has_sensitive_fields(self.body.cls)
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the message or version is not declared, so that the frame cannot be validated."""
+        """True if the message or version is not declared, so that the frame cannot be validated."""
         return isinstance(self.error, (UnknownMessage, UnsupportedVersion))
 
 

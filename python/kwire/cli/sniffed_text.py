@@ -35,7 +35,7 @@ PREFIX = 4
 
 
 class SniffOptions(NamedTuple):
-    """How to print exchanges.
+    """Options for printing exchanges.
 
     Attributes:
         output: `json`, `table`, or `hexdump`.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_QUEUED_BYTES = 64 * 1024 * 1024
 OVERHEAD = 1_000
-"""What an exchange counts for besides its payloads, in bytes."""
+"""Bytes that an exchange counts for besides its payloads."""
 BLOCKED = 5.0
 """Seconds after which an output that takes nothing is blocked."""
 
@@ -54,7 +54,7 @@ class Sniffed(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which exchanges to show: those of the given API keys by dialect, and client ids; all if None."""
+    """Selects the exchanges of API keys by dialect and of client ids; None selects all."""
 
     apis: frozenset[tuple[str, int]] | None = None
     client_ids: frozenset[str] | None = None

@@ -13,7 +13,6 @@ from kwire.cli.colors import Paint
 from kwire.cli.question import ask, confirm
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_output, print_rows
-from kwire.cli.secret_input import read_secret
 from kwire.cli.verb_session import current_session
 from kwire.errors import KwireError
 from kwire.operations.command_line import typed
@@ -28,6 +27,7 @@ from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from kwire.cli.cluster import ClusterChoice
     from kwire.cli.verb_session import VerbSession
@@ -118,11 +118,45 @@ def _arguments(verb: Operation, values: dict[str, Any]) -> dict[str, Any]:
         InvalidArgument: a secret cannot be read.
     """
     return {
-        parameter.name: read_secret(parameter.name, values[parameter.name])
+        parameter.name: _read_secret(parameter.name, values[parameter.name])
         if parameter.type is Secret
         else typed(parameter, values[parameter.name])
         for parameter in verb.parameters
     }
+
+
+def _read_secret(name: str, file: Path | None) -> Secret:
+    """Return a secret: one line of text.
+
+    Args:
+        name: what it is, such as `password`.
+        file: where it is; `-` for stdin, None to ask on the terminal.
+
+    Raises:
+        InvalidArgument: stdin is not a terminal, or the input is not one line of UTF-8.
+    """
+    if file is None:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise InvalidArgument(f"give the {name} with --{name}-file FILE; - is stdin")
+        return Secret(click.prompt(name.capitalize(), hide_input=True, confirmation_prompt=True, err=True))
+    source = "stdin" if str(file) == "-" else str(file)
+    try:
+        data = sys.stdin.buffer.read() if source == "stdin" else file.read_bytes()
+    except OSError as error:
+        raise InvalidArgument(f"cannot read the {name} from {source}: {error.strerror}") from None
+    if source != "stdin":
+        from kwire.client.security.client_properties import mode_warnings
+
+        for warning in mode_warnings(file):
+            print(f"Warning: {warning}", file=sys.stderr)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"the {name} in {source} is not UTF-8") from None
+    line = text.removesuffix("\n").removesuffix("\r")
+    if not line or "\n" in line:
+        raise InvalidArgument(f"{source} does not contain one line with the {name}")
+    return Secret(line)
 
 
 def sentence_of(error: Exception) -> str:
@@ -160,7 +194,7 @@ class VerbRun:
         session: what it runs with.
         cluster: the cluster, and what is allowed there.
         arguments: the parameters of the verb by name.
-        options: `dry_run`, `wait`, and `yes`, those that the verb has.
+        options: the options that the verb has of `dry_run`, `wait`, and `yes`.
         write: prints output as it comes; None if only the rows are printed.
     """
 

@@ -1,16 +1,18 @@
-"""What verbs run with: the chosen cluster, connections to it, and where errors go."""
+"""The chosen cluster of verbs, connections to it, and the output of errors."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.cli.cluster import choose_cluster, with_environment
-from kwire.cli.completion.listed_names import remember
+from kwire.cli.completion.name_cache import NameFile
 from kwire.cli.completion.refresh import choice_of
+from kwire.operations.declaration import Failure
 from kwire.readable import printable
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class VerbSession:
     """Runs one verb in a process of its own. A shell has a session for all of its statements."""
 
     def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        """Return the options that choose the cluster, for those that a command was given."""
+        """Return the options that choose the cluster, from the options of a command."""
         return with_environment(chosen)
 
     def cluster(self, chosen: dict[str, Any], *, is_required: bool = True) -> ClusterChoice:
@@ -84,7 +86,31 @@ class VerbSession:
             all: whether the verb has listed everything.
             changed: whether the verb has changed something.
         """
-        remember(verb, rows, choice_of("", chosen), complete=all, changed=changed)
+        _remember(verb, rows, choice_of("", chosen), complete=all, changed=changed)
+
+
+def _remember(verb: Operation, rows: Sequence[Any], choice: str | None, *, complete: bool, changed: bool) -> None:
+    """Store the names that a verb has listed, or expire all names of the cluster after a change.
+
+    If the cache cannot be written, completion asks the cluster.
+
+    Args:
+        choice: what identifies the cluster; None if nothing does.
+        complete: whether the verb has listed everything.
+        changed: whether the verb has changed something.
+    """
+    if choice is None:
+        return
+    with suppress(OSError):
+        if changed:
+            from kwire.operations.names import NAMES  # its modules are not loaded yet
+
+            for kind in NAMES:
+                NameFile(choice, kind).expire()
+        elif verb.lists is not None and complete:
+            first = fields(verb.result)[0].name
+            names = [str(getattr(row, first)) for row in rows if not isinstance(row, Failure)]
+            NameFile(choice, verb.lists).write(names)
 
 
 async def open_admin(cluster: ClusterChoice) -> AdminClient:

@@ -46,7 +46,7 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def offered(verb: Operation) -> tuple[Parameter, ...]:
-    """Return the parameters that requests can have: all but those that name a file to write."""
+    """Return the parameters that requests can have: all except names of files to write."""
     return tuple(each for each in verb.parameters if each not in written(verb))
 
 

@@ -14,7 +14,7 @@ __all__ = ["Problem", "problem_of"]
 
 
 class Problem(StrEnum):
-    """What is wrong.
+    """The kind of an error.
 
     Attributes:
         REFUSED: a broker refused an item or the request.

@@ -84,7 +84,7 @@ class NodeChannel:
 
 
 class NodeEnvironment:
-    """What a tool may use on a node.
+    """The environment of a tool on a node.
 
     Args:
         job: the message that the node sends first.

@@ -140,7 +140,7 @@ def kwire_tools() -> tuple[str, ...]:
 
 
 def tool_names() -> list[str]:
-    """Return the names of all tools in alphabetical order, also of those that cannot be used. It imports none."""
+    """Return the names of all tools in alphabetical order, also of unusable ones. It imports none."""
     return sorted({*kwire_tools(), *(point.name for point in package_tools())})
 
 

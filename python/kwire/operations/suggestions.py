@@ -27,7 +27,7 @@ KINDS: dict[int, str] = {
 
 
 SUGGESTIONS = 20
-"""How many errors of one run have suggestions: comparing a name with thousands of others takes milliseconds."""
+"""Maximum number of errors of a run with suggestions: comparing a name with thousands of others takes milliseconds."""
 
 
 async def with_suggestions(admin: AdminClient, rows: Awaitable[Sequence[Any]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What the tools for topics share: their actions, with the output of Kafka's TopicCommand (Kafka 0.8.2)."""
+"""Actions of the tools for topics, with the output of Kafka's TopicCommand (Kafka 0.8.2)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["LocalFiles", "ReturnedFiles", "WrittenFiles"]
 
 
 class WrittenFiles(Protocol):
-    """Where a verb writes files."""
+    """Writes the files of a verb."""
 
     def write(self, path: Path, text: str) -> None:
         """Write a file as a whole, or not at all.

@@ -17,7 +17,7 @@ from tests.for_rows import for_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.cli.completion.grammar_file import Grammar
+    from kwire.cli.completion.commands import Grammar
 
 NOTHING_CHOSEN = {"cluster": None, "command_config": None, "overrides": (), "timeout": None}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kwire.protocol.negotiated_versions import Dialect
 
 CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
-"""What chooses the cluster and how to connect to it."""
+"""Options that choose the cluster and how to connect to it."""
 
 
 @click.command(params=[*choosing_options()])

@@ -16,7 +16,7 @@ The specification of a value is a dict; a missing key means that nothing complet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
 import click
 
@@ -25,10 +25,10 @@ from kwire.operations import registry
 from kwire.operations.command_line import Named
 from kwire.operations.names import CONFIGS, TYPED
 
-if TYPE_CHECKING:
-    from kwire.cli.completion.grammar_file import Grammar
+__all__ = ["Grammar", "read_commands", "read_statements"]
 
-__all__ = ["read_commands", "read_statements"]
+Grammar: TypeAlias = dict[str, Any]
+"""The grammar of a group or a command, or the specification of a value."""
 
 
 def read_commands() -> Grammar:

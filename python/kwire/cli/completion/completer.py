@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.cli.completion.grammar_file import Grammar
+    from kwire.cli.completion.commands import Grammar
 
 LONGEST_WAIT = 1.5
 """Seconds to wait for names that have never been fetched, or not for a day."""

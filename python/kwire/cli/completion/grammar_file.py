@@ -19,12 +19,11 @@ from kwire.cli.environment import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
-    Grammar: TypeAlias = dict[str, Any]
+    from kwire.cli.completion.commands import Grammar
 
 CLI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VERBS = os.path.join(os.path.dirname(CLI), "operations", "verbs")
+OPERATIONS = os.path.join(os.path.dirname(CLI), "operations")
+VERBS = os.path.join(OPERATIONS, "verbs")
 
 
 def load_grammar(name: str = "commands") -> Grammar:
@@ -61,9 +60,9 @@ def _read(path: str) -> tuple[object, Grammar] | None:
 
 
 def _identity() -> tuple[str, int, int, int]:
-    """Return what changes when a command changes: versions, and the number and the latest time of source files."""
+    """Return versions, and the number and the latest time of source files, which change when a command changes."""
     count, latest = 0, 0
-    folders = [CLI, os.path.join(CLI, "commands"), os.path.join(CLI, "shell", "statements"), VERBS]
+    folders = [CLI, os.path.join(CLI, "commands"), os.path.join(CLI, "shell", "statements"), OPERATIONS, VERBS]
     while folders:
         folder = folders.pop()
         for entry in os.scandir(folder):

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["NameFile", "choice_for", "cluster_choice", "write_atomically"]
+__all__ = ["FRESH", "RETRY", "SHOWN", "NameFile", "choice_for", "cluster_choice", "shown_names", "write_atomically"]
 
 FRESH = 30.0
 """Seconds for which names are used as they are; older names are used, and fetched again in the background."""
@@ -35,6 +35,11 @@ MAX_FILES = 100
 """The number of files; the oldest are removed."""
 SHOWN = 1000
 """The number of candidates that a shell gets."""
+
+
+def shown_names(names: Iterable[str]) -> list[str]:
+    """Return the names that fit one line of a terminal, in order."""
+    return sorted({name for name in names if name.isprintable() and name})
 
 
 def write_atomically(path: str, data: bytes) -> None:
@@ -120,7 +125,7 @@ class NameFile:
             return False
 
     def matches(self, prefix: str) -> list[str]:
-        """Return names that start with a prefix: all, or so many that their common prefix is that of all."""
+        """Return names that start with a prefix: all, or a selection with the same common prefix."""
         try:
             with open(self.path, "rb") as file:
                 data = file.read()
@@ -145,7 +150,7 @@ class NameFile:
         Raises:
             OSError: the file cannot be written.
         """
-        lines = [f"{name}\n" for name in sorted(set(names)) if name.isprintable() and name]
+        lines = [f"{name}\n" for name in shown_names(names)]
         data = self._head + "".join(lines).encode()
         if len(data) > MAX_BYTES:
             data = data[: data.rindex(b"\n", 0, MAX_BYTES) + 1]

@@ -3,7 +3,7 @@
     kafka __fetch KIND [-b BOOTSTRAP] [-c CLUSTER] [--command-config FILE] [-X KEY=VALUE]...
 
 The reason of a failure is kept beside the names. A cluster with a `password_command` is not contacted, because the
-command might ask for something; its names are those that `kafka` has listed.
+command might ask for something; its names are the output of earlier commands.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prompt_toolkit.document import Document
 
-    from kwire.cli.completion.grammar_file import Grammar
+    from kwire.cli.completion.commands import Grammar
     from kwire.cli.shell.parser import Script
     from kwire.cli.shell.session import ShellSession
 

@@ -20,7 +20,7 @@ STEADY = 0.01
 
 
 class CommittedPartition(NamedTuple):
-    """What a committed offset belongs to.
+    """The group and the partition of a committed offset.
 
     Attributes:
         group: the group.
@@ -54,7 +54,7 @@ class Offsets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LagTrend:
-    """How far a group is behind in a partition, and how that changes.
+    """The lag of a group in a partition, and its change.
 
     Attributes:
         group: the group.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kwire.cli.cluster import cluster_names
+from kwire.cli.completion.name_cache import FRESH, RETRY, SHOWN, shown_names
 from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.errors import KwireError
 
@@ -23,18 +24,10 @@ if TYPE_CHECKING:
     from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient
 
-__all__ = ["SHOWN", "LiveNames"]
+__all__ = ["LiveNames"]
 
-FRESH = 30.0
-"""Seconds after which names that are used are fetched again."""
-RETRY = 5.0
-"""Seconds after which a failed attempt is repeated."""
 TIMEOUT = 10.0
-"""Seconds for a request."""
-SHOWN = 300
-"""The number of candidates for a prefix."""
-LOCAL = "clusters"
-"""The kind that the configuration file has."""
+"""Timeout of a request in seconds."""
 FIRST = ("topics", "brokers")
 """The kinds that are fetched before they are used."""
 
@@ -127,7 +120,7 @@ class LiveNames:
                     kind = next(iter(self._wanted))
                     del self._wanted[kind]
                     try:
-                        if kind == LOCAL:
+                        if kind == "clusters":
                             self._store(kind, cluster_names(), FRESH)
                         else:
                             admin = admin or await self._open()
@@ -152,8 +145,7 @@ class LiveNames:
         )
 
     def _store(self, kind: str, names: Iterable[str], seconds: float) -> None:
-        shown = sorted({name for name in names if name.isprintable() and name})
-        self._fetched[kind] = FetchedNames(shown, time.monotonic() + seconds)
+        self._fetched[kind] = FetchedNames(shown_names(names), time.monotonic() + seconds)
 
 
 def _ignore() -> None:

@@ -1,4 +1,4 @@
-"""Runs statements: those that a person types, and those of a script."""
+"""Runs statements, typed by a person or read from a script."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class ShellSession(VerbSession):
         return self.run(call())
 
     def have_topics(self, names: Iterable[str]) -> bool:
-        """Return whether the cluster has topics, and report those that it does not have with the nearest names.
+        """Return whether the cluster has topics, and report missing ones with the nearest names.
 
         Raises:
             KwireError: the cluster cannot be reached.

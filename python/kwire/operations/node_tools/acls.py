@@ -32,7 +32,7 @@ OPERATIONS = tuple(
 """The operations of Kafka 3.9, the last version with ZooKeeper, as it writes them."""
 
 
-class PatternType(StrEnum):
+class NamePattern(StrEnum):
     """The kinds of names of resources."""
 
     LITERAL = "literal"
@@ -43,7 +43,7 @@ ResourceType = Annotated[str, Argument(f"One of {', '.join(RESOURCE_TYPES)}.", "
 ResourceName = Annotated[str, Argument(f"{CLUSTER_NAME} for the cluster, * for all of the type.", "NAME")]
 Principal = Annotated[str, Argument("Such as User:alice.", "PRINCIPAL")]
 OperationName = Annotated[str, Argument(f"One of {', '.join(OPERATIONS)}.", "OPERATION")]
-Pattern = Annotated[PatternType, Option("The kind of the name.")]
+Pattern = Annotated[NamePattern, Option("The kind of the name.")]
 Host = Annotated[str, Option("Only connections from this address [default: *].", "HOST")]
 Deny = Annotated[bool, Option("Deny instead of allow.")]
 
@@ -68,7 +68,7 @@ async def add(
     resource_name: ResourceName,
     principal: Principal,
     operation: OperationName,
-    pattern: Pattern = PatternType.LITERAL,
+    pattern: Pattern = NamePattern.LITERAL,
     host: Host = "*",
     deny: Deny = False,
 ) -> None:
@@ -86,7 +86,7 @@ async def remove(
     resource_name: ResourceName,
     principal: Principal,
     operation: OperationName,
-    pattern: Pattern = PatternType.LITERAL,
+    pattern: Pattern = NamePattern.LITERAL,
     host: Host = "*",
     deny: Deny = False,
 ) -> None:
@@ -104,7 +104,7 @@ async def acls(run: NodeRun) -> None:
     """List, add, and remove entries of access control lists."""
 
 
-def _pattern(resource_type: str, name: str, pattern_type: PatternType) -> ResourcePattern:
+def _pattern(resource_type: str, name: str, pattern_type: NamePattern) -> ResourcePattern:
     """Return a resource.
 
     Raises:
@@ -115,7 +115,7 @@ def _pattern(resource_type: str, name: str, pattern_type: PatternType) -> Resour
         types = ", ".join(RESOURCE_TYPES)
         raise InvalidArgument(f"{resource_type[:100]!r} is not a type of resources: expected one of {types}")
     check_child(name, ResourceAcls.path("Topic", name), "a resource")
-    if known_type == "Cluster" and (name, pattern_type) != (CLUSTER_NAME, PatternType.LITERAL):
+    if known_type == "Cluster" and (name, pattern_type) != (CLUSTER_NAME, NamePattern.LITERAL):
         raise InvalidArgument(f"the only resource of the type Cluster is the literal name {CLUSTER_NAME}")
     return ResourcePattern(known_type, name, pattern_type.value)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DamagedSegment", "IndexEntry", "SegmentBatch", "batches_of", "index_entries", "open_segment"]
 
 OVERHEAD = 12
-"""Bytes of a batch before those that its length counts: base offset and length."""
+"""Bytes of a batch that its length does not count: base offset and length."""
 
 
 class DamagedSegment(ToolFailed):

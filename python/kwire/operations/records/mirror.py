@@ -49,7 +49,7 @@ class Mirror:
 
     @property
     def copied(self) -> int:
-        """How many records the target has acknowledged."""
+        """Number of records that the target has acknowledged."""
         return self._copy.copied
 
     @classmethod

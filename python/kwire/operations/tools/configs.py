@@ -12,7 +12,7 @@ from kwire.operations.run import ToolRun
 
 
 class EntityType(StrEnum):
-    """What has configs."""
+    """A kind of entity that has configs."""
 
     TOPICS = "topics"
     BROKERS = "brokers"

@@ -15,7 +15,7 @@ WAIT_SECONDS = 30.0
 
 
 class Action(StrEnum):
-    """What to do with features."""
+    """An action on features."""
 
     DESCRIBE = "describe"
     UPGRADE = "upgrade"

@@ -93,7 +93,7 @@ async def _execute(run: ToolRun, admin: AdminClient, targets: dict[str, dict[int
     current = tuple(
         PartitionReassignment(name, each.partition, each.replicas)
         for name, topic in described.items()
-        for each in topic.partitions  # also those that stay, as Kafka 0.8.2 prints them
+        for each in topic.partitions  # also partitions that stay, as Kafka 0.8.2 prints them
     )
     run.print("Current partition replica assignment\n")
     run.print(f"{ReassignPartitions(current).encode().decode()}\n")

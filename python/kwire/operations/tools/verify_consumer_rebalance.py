@@ -66,7 +66,7 @@ async def _registrations(store: Store, group: str) -> dict[str, ConsumerRegistra
 
 
 def _topics(consumer: ConsumerRegistration, existing: list[str]) -> list[str]:
-    """Return the topics of a subscription: named ones, or those that a pattern matches."""
+    """Return the topics of a subscription: named ones, or the matches of a pattern."""
     if consumer.pattern == "static":
         return list(consumer.subscription)
     pattern = "|".join(each.replace(",", "|") for each in consumer.subscription)

@@ -32,7 +32,7 @@ class Resource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclChange(AclBinding):
-    """What happened to an ACL.
+    """The outcome of a change of an ACL.
 
     Attributes:
         status: what happened to it, such as `added`, or `would be added` in a dry run.

@@ -15,7 +15,7 @@ __all__ = ["Change", "carry_out", "changes", "errors_of"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to an item.
+    """The outcome of a change of an item.
 
     Attributes:
         name: the item, such as a topic.

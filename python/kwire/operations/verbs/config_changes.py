@@ -25,7 +25,7 @@ LISTENER_PREFIX = "listener.name."
 
 @dataclass(frozen=True, slots=True)
 class ConfigsChanged:
-    """What happened to the configs of a resource.
+    """The outcome of a change of the configs of a resource.
 
     Attributes:
         name: the resource, such as `topic orders`.

@@ -11,7 +11,7 @@ from kwire.operations.declaration import Failure, Rows
 from kwire.operations.parameters import InvalidArgument, parse_configs
 
 DEFAULT_HELP = "'<default>' is the default entity"
-"""How the help of options describes the default entity."""
+"""The default entity in the help of options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class EntityQuotas:
 
 @dataclass(frozen=True, slots=True)
 class QuotaChange:
-    """What happened to a quota.
+    """The outcome of a change of a quota.
 
     Attributes:
         user: see EntityQuotas, as for `client_id` and `ip`.

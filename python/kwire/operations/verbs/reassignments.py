@@ -1,4 +1,4 @@
-"""What the verbs of reassignments share: files, the runs of a cluster, and the rows of results."""
+"""Files, runs, and rows of results of the verbs of reassignments."""
 
 from __future__ import annotations
 

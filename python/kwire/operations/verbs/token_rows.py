@@ -29,7 +29,7 @@ class TokenSummary:
 
 @dataclass(frozen=True, slots=True)
 class TokenChange:
-    """What happened to a token.
+    """The outcome of a change of a token.
 
     Attributes:
         name: the id of the token.

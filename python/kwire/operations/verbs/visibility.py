@@ -30,7 +30,7 @@ AUTHORIZER = "authorizer.class.name"
 
 
 class Visibility(Enum):
-    """What a user may see.
+    """The resources that a user may see.
 
     Attributes:
         ALL: everything, since the cluster has no authorizer.

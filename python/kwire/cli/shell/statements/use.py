@@ -10,7 +10,7 @@ from kwire.operations.command_line import Named
 
 
 class Usable(click.Group):
-    """What can be used."""
+    """The kinds of things that a shell can use."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,1 +1,1 @@
-"""Brokers: list them, and unregister those that are gone."""
+"""Brokers: list them, and unregister dead ones."""

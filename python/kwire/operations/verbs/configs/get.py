@@ -41,7 +41,7 @@ class Config:
 async def get(
     run: Run,
     resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources")],
-    names: Annotated[list[str], Argument("Names of configs [default: those that are set].", "NAME", "configs")],
+    names: Annotated[list[str], Argument("Names of configs [default: all that are set].", "NAME", "configs")],
     all: Annotated[bool, Option("Include defaults.")] = False,
 ) -> Rows[Config]:
     """Get the configs of a resource, with where their values come from."""

@@ -16,7 +16,7 @@ from kwire.operations.verbs.topic_partitions import parse_partition
 
 
 class ElectionType(StrEnum):
-    """Which replica may become the leader."""
+    """The replicas that may become the leader."""
 
     PREFERRED = "preferred"
     UNCLEAN = "unclean"

@@ -15,7 +15,7 @@ from kwire.operations.verbs.visibility import explain_if_hidden
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a group is behind in a partition, a topic, or all topics.
+    """The lag of a group in a partition, a topic, or all topics.
 
     Attributes:
         name: the group.

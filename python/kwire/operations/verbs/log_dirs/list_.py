@@ -14,7 +14,7 @@ from kwire.operations.run import Run
 
 
 class Grouping(StrEnum):
-    """What a line is for."""
+    """The subject of a line."""
 
     DIR = "dir"
     BROKER = "broker"

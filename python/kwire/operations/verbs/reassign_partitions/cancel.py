@@ -24,7 +24,7 @@ async def cancel(
 ) -> Rows[RunSummary]:
     """Cancel the moves in progress of the newest run, and remove its throttles.
 
-    Partitions in progress return to their old replicas. Those that have moved stay: `rollback` moves them back.
+    Partitions in progress return to their old replicas. Moved partitions stay: `rollback` moves them back.
     """
     path, state = await newest_run_of(run, journal)
     if is_over(state):

@@ -21,7 +21,7 @@ from kwire.reassignment.simulator import simulate as course_of
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBroker:
-    """What a broker does during a plan.
+    """The load of a broker during a plan.
 
     Attributes:
         broker: its id.

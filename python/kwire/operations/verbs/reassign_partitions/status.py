@@ -34,8 +34,8 @@ class MovingPartition:
         partition: its index.
         status: `moving`, `completed`, or `failed`.
         replicas: its replicas at the moment; None if the cluster does not report them.
-        adding: those that are added.
-        removing: those that are removed.
+        adding: replicas that are added.
+        removing: replicas that are removed.
         done: bytes that the added replicas have; None if the cluster does not report them.
         total: bytes that they are to have.
         progress: a bar.

@@ -41,7 +41,7 @@ async def list_(
         str | None, Option("List the tools of this node: an id, or `any` [default: installed locally].", "ID")
     ] = None,
 ) -> Rows[ToolSummary]:
-    """List the tools that are installed locally, or those that a node runs."""
+    """List the tools that are installed locally, or the tools of a node."""
     if broker is not None:
         result = await run.admin.run_tool("help", broker_id=parse_node(broker))
         lines = (line.partition("\t") for line in result.output.splitlines())

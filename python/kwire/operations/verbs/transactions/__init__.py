@@ -1,1 +1,1 @@
-"""Transactions (KIP-664): list and describe them, and end those that hang."""
+"""Transactions (KIP-664): list and describe them, and end hanging ones."""

@@ -13,7 +13,7 @@ from kwire.operations.run import Run
 
 @dataclass(frozen=True, slots=True)
 class CredentialChange:
-    """What happened to a credential.
+    """The outcome of a change of a credential.
 
     Attributes:
         name: the user.
