@@ -202,7 +202,8 @@ def parse_words(tool: Operation, words: Sequence[str]) -> tuple[Operation, dict[
         hint = f"; did you mean {similar}?" if similar else ""
         raise InvalidArgument(f"no such option: {error.option_name[:100]}{hint}") from None
     except click.UsageError as error:
-        sentence = error.format_message().removesuffix(".")
+        # One line: click lists choices in lines of their own, and a value of the user can have line breaks.
+        sentence = " ".join(error.format_message().split()).removesuffix(".")
         raise InvalidArgument(sentence[:1].lower() + sentence[1:]) from None
     parameters = (*chosen.parameters, *chosen.common_parameters)
     return chosen, {parameter.name: typed(parameter, values[parameter.name]) for parameter in parameters}
