@@ -45,7 +45,7 @@ async def failing(run: NodeRun) -> None:
 async def conflicting(run: NodeRun) -> None:
     """Fail with a status of its own."""
     del run
-    raise ToolFailed("somebody else was faster", 4)
+    raise ToolFailed("another writer was faster", 4)
 
 
 @operation(runs_on=NODE, commands=(echo, failing))
@@ -57,7 +57,7 @@ async def test_output_and_exit_status_are_returned(server: EmbeddedZooKeeper) ->
     rows: list[tuple[str, tuple[str, ...], int, bytes]] = [
         ("echo", ("é", "b"), 0, "é b\n".encode()),
         ("failing", (), 1, b"the first part is done\nfailing: ZeroDivisionError: a secret word\n"),
-        ("conflicting", (), 4, b"conflicting: somebody else was faster\n"),
+        ("conflicting", (), 4, b"conflicting: another writer was faster\n"),
         ("conflicting", ("x",), 2, b"conflicting: got unexpected extra argument (x)\n"),
         ("group", ("echo", "--", "-c"), 0, b"-c\n"),
         ("group", (), 2, b"group: expected one of echo, failing\n"),

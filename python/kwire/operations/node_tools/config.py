@@ -1,6 +1,6 @@
 """The tool `config`: the global configuration manager of KAFKA-1694 in Admin requests.
 
-Results are JSON. Exit status: 0 done, 1 failed, 2 invalid arguments, settings, or values, 4 somebody else has changed
+Results are JSON. Exit status: 0 done, 1 failed, 2 invalid arguments, settings, or values, 4 another writer has changed
 the same settings meanwhile. Each topic that a command shows or changes requires the permission that a request for it
 alone requires.
 """
