@@ -55,7 +55,7 @@ class Plan:
 class Pattern:
     """A regular expression of an untrusted user, matched in time that is linear in the text.
 
-    Its classes, such as that of digits, are ASCII, as in Java. It has neither look-around nor backreferences.
+    Its classes, such as digits, are ASCII, as in Java. It has neither look-around nor backreferences.
 
     Raises:
         ValueError: the text is not an expression, or too large a one.

@@ -135,7 +135,7 @@ def test_filtered_list_is_not_completed(cache: Path, cluster: FakeCluster) -> No
 
 
 @pytest.mark.usefixtures("cache")
-def test_cluster_is_the_one_that_the_command_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_equals_the_cluster_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KWIRE_BOOTSTRAP", "127.0.0.1:1")
     monkeypatch.setenv("KWIRE_CLUSTER", "prod")
     with FakeCluster(1, topics=["orders"]) as cluster:

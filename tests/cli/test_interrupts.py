@@ -126,7 +126,7 @@ def test_question_that_is_not_confirmed_changes_nothing(answer: bytes, sentence:
     assert sentence in shown
 
 
-def test_other_name_than_that_of_the_cluster_changes_nothing(tmp_path: Path) -> None:
+def test_name_of_another_cluster_changes_nothing(tmp_path: Path) -> None:
     with FakeCluster(1, topics=["orders"]) as cluster:
         config = tmp_path / "config.toml"
         config.write_text(

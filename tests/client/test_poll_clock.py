@@ -29,7 +29,7 @@ def read(clock: PollClock) -> tuple[float, float | None]:
     return (time - START).total_seconds(), None if step is None else step / 1e6
 
 
-def test_time_is_that_of_the_system_clock() -> None:
+def test_time_comes_from_the_system_clock() -> None:
     clocks = Clocks()
     clock = clocks.poll_clock()
 

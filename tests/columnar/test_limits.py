@@ -173,7 +173,7 @@ def test_buffers_that_columns_share_count_once() -> None:
 
 
 @for_rows("rows", ["", "brokers", "topics", "topics.partitions"])
-def test_size_of_a_batch_is_that_of_its_distinct_buffers(rows: str) -> None:
+def test_size_of_a_batch_is_the_sum_of_its_distinct_buffers(rows: str) -> None:
     bodies = [vector.body for vector in vectors()["MetadataResponse"] if vector.version == 9]
     batch = kwire.columns(MetadataResponse, bodies * 100, version=9, rows=rows)
     held = distinct_bytes(batch)

@@ -80,7 +80,7 @@ def test_failed_poll_ends_the_series() -> None:
     assert found == [False, True, True, True, False]
 
 
-def test_confirmed_empty_list_may_stay_empty_while_the_other_list_may_not() -> None:
+def test_confirmed_empty_list_can_stay_empty_while_the_other_list_cannot() -> None:
     assert suspects((0, NO_TOPICS), (1, NO_TOPICS), (2, NOTHING), (3, NOTHING), (4, NO_BROKERS)) == [
         True,
         False,

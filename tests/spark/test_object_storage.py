@@ -231,7 +231,7 @@ def test_place_is_spelled_for_spark_and_delta(given: str, spark: str, native: st
     assert (Location.parse(given).spark, Location.parse(given).native) == (spark, native)
 
 
-def test_relative_path_is_that_of_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_belongs_to_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     assert Location.parse("out").native == str(tmp_path / "out")

@@ -155,7 +155,7 @@ def test_view_of_a_part_can_be_part_of_a_new_message() -> None:
     assert made.topics == TOPICS
 
 
-def test_repr_is_bounded_like_that_of_messages() -> None:
+def test_repr_is_bounded_as_for_messages() -> None:
     assert repr(metadata()) == repr(METADATA).replace("MetadataResponse(", "MetadataResponseView(")
     assert repr(metadata().topics) == "<2000 MetadataResponseTopic>"
     assert kwire.full_repr(metadata()) == kwire.full_repr(METADATA).replace(

@@ -45,7 +45,7 @@ class HttpOptions:
 
     Attributes:
         listen: its address; port 0 is a free one.
-        tokens: who may use it. Required unless the address is loopback.
+        tokens: the accepted tokens and certificates. Required unless the address is loopback.
         anonymous: role of requests without a token if there are no tokens.
         certificate: PEM file with the certificate chain; None for HTTP without TLS.
         key: PEM file with its private key; None if `certificate` contains it.

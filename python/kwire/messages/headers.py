@@ -35,5 +35,5 @@ class ResponseHeader(Message, versions="0-1", flexible="1+", dialect=("kafka", "
     """The header of every response."""
 
     correlation_id: int32
-    """The id from the request. Any other than that of the oldest pending request means that the connection is
+    """The id from the request. Any id but the oldest pending request's means that the connection is
     broken."""

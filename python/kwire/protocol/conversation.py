@@ -63,7 +63,7 @@ class NoMessage(KwireError, ValueError):
     """An exchange has no such message, or bytes that are not a message.
 
     Attributes:
-        reason: why.
+        reason: the reason.
     """
 
     def __init__(self, reason: str) -> None:

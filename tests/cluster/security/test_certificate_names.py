@@ -21,5 +21,5 @@ from kwire.cluster.security.certificate_names import distinguished_name
         ((), ""),
     ],
 )
-def test_name_is_that_of_java(subject: tuple[tuple[tuple[str, str], ...], ...], expected: str) -> None:
+def test_name_equals_java_s(subject: tuple[tuple[tuple[str, str], ...], ...], expected: str) -> None:
     assert distinguished_name(subject) == expected

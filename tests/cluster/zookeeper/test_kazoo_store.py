@@ -91,7 +91,7 @@ async def test_many_requests_do_not_block_the_event_loop(server: EmbeddedZooKeep
     await store.close()
 
 
-async def test_get_many_returns_an_error_for_a_znode_that_may_not_be_read(server: EmbeddedZooKeeper) -> None:
+async def test_get_many_returns_an_error_for_a_znode_that_cannot_be_read(server: EmbeddedZooKeeper) -> None:
     store = await connect(server.hosts + "/partly", make_chroot=True)
     await store.create("/open", b"x")
     await store.create("/protected", b"x", acl=(Acl(Permission.ALL, "digest", "other:hash"),))

@@ -109,7 +109,7 @@ def test_median_is_right_if_all_clocks_differ(middle: int) -> None:
     assert corrections(measured, {}) == {clock(first): 5 * MINUTES, clock(last): -5 * MINUTES}
 
 
-def test_of_two_pollers_the_one_that_polls_more_often_is_right() -> None:
+def test_of_two_pollers_the_more_frequent_is_right() -> None:
     rare, frequent = polled(5), polled(0.5, skew=60)
 
     measured = found(rare, frequent, pollers=("a", "b"))

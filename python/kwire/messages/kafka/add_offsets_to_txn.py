@@ -29,7 +29,7 @@ class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"], api_key=25, ver
 
 
 class AddOffsetsToTxnResponse(Message, api_key=25, versions="0-4", flexible="3+"):
-    """Whether the group was added."""
+    """Outcome of adding the group."""
 
     throttle_time_ms: int32
     """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client

@@ -41,7 +41,7 @@ class AddPartitionsToTxnTransaction(Struct, key="transactional_id"):
     producer_epoch: int16
     """The producer epoch of the batches to verify."""
     verify_only: bool = False
-    """Whether to check that the partitions are part of the transaction, without adding them (KIP-890, Kafka 3.5)."""
+    """True to check that the partitions are part of the transaction, without adding them (KIP-890, Kafka 3.5)."""
     topics: array[AddPartitionsToTxnTopic]
     """The partitions to add or to verify, grouped by topic name."""
 

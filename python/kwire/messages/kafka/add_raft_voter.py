@@ -25,7 +25,7 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=
     listeners: array[Listener]
     """The addresses of the new voter, one for each listener."""
     ack_when_committed: bool = field(since=1, default=True)
-    """Whether to respond when the new voters are committed, instead of when the leader has written them (KIP-1186)."""
+    """True to respond when the new voters are committed, instead of when the leader has written them (KIP-1186)."""
 
 
 class Listener(Struct, key="name"):

@@ -20,7 +20,7 @@ class AlterPartitionReassignmentsRequest(
     """The time in milliseconds to wait until the controller has recorded the reassignments, not until the data has
     moved."""
     allow_replication_factor_change: bool = field(since=1, default=True)
-    """Whether a reassignment may change the number of replicas; if not, it fails with error 38."""
+    """True if a reassignment may change the number of replicas; if not, it fails with error 38."""
     topics: array[ReassignableTopic]
     """The topics with partitions to reassign."""
 

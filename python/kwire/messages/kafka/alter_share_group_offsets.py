@@ -55,7 +55,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct, key="topic_name"):
     topic_name: string
     """The name of the topic that the partitions belong to."""
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[AlterShareGroupOffsetsResponsePartition]
     """The result for each partition of the request."""
 

@@ -33,7 +33,7 @@ class TopicData(Struct):
     """The replicas of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The partitions with a replica in the directory."""
 
@@ -69,7 +69,7 @@ class TopicDataResponse(Struct):
     """The results for the replicas of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionDataResponse]
     """The result for each replica."""
 

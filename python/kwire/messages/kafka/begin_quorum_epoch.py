@@ -58,7 +58,7 @@ class LeaderEndpoint(Struct, key="name"):
 
 
 class BeginQuorumEpochResponse(Message, api_key=53, versions="0-1", flexible="1+"):
-    """Whether the voter accepts the leader."""
+    """Acceptance of the leader by the voter."""
 
     error_code: int16
     """0; 31 not authorized; 104 another cluster. With 0, each partition has its own error."""

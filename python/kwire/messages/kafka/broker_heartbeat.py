@@ -22,9 +22,9 @@ class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"], api_key=63, ver
     current_metadata_offset: int64
     """The highest offset of the metadata log that the broker has applied."""
     want_fence: bool
-    """Whether the broker wants to stay fenced, for example because it is still starting."""
+    """True if the broker wants to stay fenced, for example because it is still starting."""
     want_shut_down: bool
-    """Whether the broker wants to shut down after its leaderships have moved (controlled shutdown)."""
+    """True if the broker wants to shut down after its leaderships have moved (controlled shutdown)."""
     offline_log_dirs: array[uuid] = field(since=1, tag=0, default=())
     """The ids of the log directories that have failed (KIP-858, Kafka 3.7)."""
     cordoned_log_dirs: nullable[array[uuid]] = field(since=2, tag=1, default=None)
@@ -40,8 +40,8 @@ class BrokerHeartbeatResponse(Message, api_key=63, versions="0-2", flexible="0+"
     error_code: int16
     """0; 31 not authorized; 41 not the controller; 77 stale broker epoch; 102 not registered."""
     is_caught_up: bool = False
-    """Whether the broker has nearly caught up with the metadata log, so that it can be unfenced."""
+    """True if the broker has nearly caught up with the metadata log, so that it can be unfenced."""
     is_fenced: bool = True
-    """Whether the broker is fenced: clients do not see it, and it leads nothing."""
+    """True if the broker is fenced: clients do not see it, and it leads nothing."""
     should_shut_down: bool
-    """Whether the broker can shut down now, as it leads nothing any more."""
+    """True if the broker can shut down now, as it leads nothing any more."""

@@ -24,12 +24,12 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=6
     listeners: array[Listener]
     """The addresses that clients and other brokers can connect to."""
     features: array[Feature]
-    """The features that the broker supports; error 35 if it lacks a finalized level. Up to version 3 without those that
+    """The features that the broker supports; error 35 if it lacks a finalized level. Up to version 3 without features that
     start at level 0."""
     rack: nullable[string]
     """The rack of the broker (`broker.rack`); None if not configured."""
     is_migrating_zk_broker: bool = field(since=1, default=False)
-    """Whether the broker runs with ZooKeeper and takes part in a migration (KIP-866, Kafka 3.4)."""
+    """True if the broker runs with ZooKeeper and takes part in a migration (KIP-866, Kafka 3.4)."""
     log_dirs: array[uuid] = field(since=2, default=(), ignorable=True)
     """The ids of the log directories that work (KIP-858, Kafka 3.7)."""
     previous_broker_epoch: int64 = field(since=3, default=-1, ignorable=True)

@@ -17,7 +17,7 @@ class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"], api
     group_ids: array[string]
     """The groups to describe, all coordinated by the receiving broker."""
     include_authorized_operations: bool
-    """Whether to include the operations that the client is authorized for on each group."""
+    """True to include the operations that the client is authorized for on each group."""
 
 
 class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexible="0+"):
@@ -90,7 +90,7 @@ class TopicPartitions(Struct):
     """The assigned partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     topic_name: string
     """The name of the topic at the time of the response."""
     partitions: array[int32]

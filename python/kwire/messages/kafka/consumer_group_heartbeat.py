@@ -46,7 +46,7 @@ class TopicPartitions(Struct):
     """Partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[int32]
     """The partition indexes within the topic."""
 

@@ -16,7 +16,7 @@ class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"], a
     incarnation_id: uuid
     """A random id of the controller process."""
     zk_migration_ready: bool
-    """Whether the controller is configured for a migration from ZooKeeper (KIP-866)."""
+    """True if the controller is configured for a migration from ZooKeeper (KIP-866)."""
     listeners: array[Listener]
     """The addresses of the controller, one for each listener."""
     features: array[Feature]

@@ -19,7 +19,7 @@ class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions="0-3
 
 
 class AclCreation(Struct):
-    """An ACL: which principal, from which host, may or may not perform which operation on which resource."""
+    """An ACL: a principal and host that are allowed or denied an operation on a resource."""
 
     resource_type: int8
     """The resource type: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user (version 3)."""
@@ -27,7 +27,7 @@ class AclCreation(Struct):
     """The name or prefix of the resource; `*` with pattern type 3 matches every name. The name of the cluster is
     `kafka-cluster`."""
     resource_pattern_type: int8 = field(since=1, default=3)
-    """How the name is matched: 3 literal, 4 prefixed. Version 0 only supports 3."""
+    """Match of the name: 3 literal, 4 prefixed. Version 0 only supports 3."""
     principal: string
     """The principal as type and name: `User:alice`, or `User:*` for all users."""
     host: string

@@ -85,13 +85,13 @@ class CreatableTopicResult(Struct):
     error_message: nullable[string] = field(since=1, default="", ignorable=True)
     """The error message; None or empty if there is nothing to add to the error code."""
     num_partitions: int32 = field(since=5, default=-1, ignorable=True)
-    """The number of partitions; -1 on error or if the client may not describe the configs."""
+    """The number of partitions; -1 on error or if the client is not allowed to describe the configs."""
     replication_factor: int16 = field(since=5, default=-1, ignorable=True)
     """The number of replicas of each partition; -1 in the same cases as `num_partitions`."""
     configs: nullable[array[CreatableTopicConfigs]] = field(since=5, default=(), ignorable=True)
-    """All effective configs, including defaults; empty on error, None if the client may not describe them."""
+    """All effective configs, including defaults; empty on error, None if the client is not allowed to describe them."""
     topic_config_error_code: int16 = field(since=5, tag=0, default=0, ignorable=True)
-    """The error why the details of a created topic are missing: 29 if the client may not describe its configs,
+    """The error why the details of a created topic are missing: 29 if the client cannot describe its configs,
     otherwise 0."""
 
 
@@ -103,9 +103,9 @@ class CreatableTopicConfigs(Struct):
     value: nullable[string] = field(sensitive="name")
     """The value as text; None if it is sensitive or not set."""
     read_only: bool
-    """Whether the config cannot be changed."""
+    """True if the config cannot be changed."""
     config_source: int8 = -1
     """The source: 1 topic, 2 broker, 3 all brokers, 4 the broker's static configuration, 5 Kafka's default, -1
     unknown."""
     is_sensitive: bool
-    """Whether the config is a secret, such as a password, without its value."""
+    """True if the config is a secret, such as a password, without its value."""

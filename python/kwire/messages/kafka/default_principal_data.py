@@ -14,6 +14,6 @@ class DefaultPrincipalData(Message, versions="0", flexible="0+"):
     type: string
     """The principal type, usually `User`."""
     name: string
-    """The name within the type, for example that of a SASL user."""
+    """The name within the type, for example of a SASL user."""
     token_authenticated: bool
-    """Whether the client used a delegation token to authenticate."""
+    """True if the client used a delegation token to authenticate."""

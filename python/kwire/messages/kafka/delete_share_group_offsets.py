@@ -23,7 +23,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
     """A topic to delete the offsets for."""
 
     topic_name: string
-    """The name of the topic, of which all partitions are deleted."""
+    """The name of the topic, whose partitions are all deleted."""
 
 
 class DeleteShareGroupOffsetsResponse(Message, api_key=92, versions="0", flexible="0+"):
@@ -46,7 +46,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     topic_name: string
     """The name of the topic. Its offsets were deleted unless there is an error."""
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     error_code: int16
     """0; 3 unknown topic; 29 not authorized; 56 storage error."""
     error_message: nullable[string] = None

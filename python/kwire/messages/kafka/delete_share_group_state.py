@@ -21,7 +21,7 @@ class DeleteStateData(Struct):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The partitions; their stored state is deleted."""
 
@@ -44,7 +44,7 @@ class DeleteStateResult(Struct):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionResult]
     """The result for each partition of the request."""
 

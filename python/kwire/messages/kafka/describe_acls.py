@@ -60,7 +60,7 @@ class DescribeAclsResource(Struct, key=("resource_type", "resource_name", "patte
 
 
 class AclDescription(Struct):
-    """An ACL: which principal, from which host, may or may not perform which operation."""
+    """An ACL: a principal and host that are allowed or denied an operation."""
 
     principal: string
     """The principal, for example `User:alice`; `User:*` for all users."""

@@ -17,7 +17,7 @@ class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_k
     components: array[ComponentData]
     """The filter components, at most one of each type; empty for every entity with quotas."""
     strict: bool
-    """Whether to exclude entities with parts of other types: `user` then does not match user and client id."""
+    """True to exclude entities with parts of other types: `user` then does not match user and client id."""
 
 
 class ComponentData(Struct):

@@ -14,11 +14,11 @@ class DescribeClusterRequest(Request["DescribeClusterResponse"], api_key=60, ver
     """Requests the members of the cluster."""
 
     include_cluster_authorized_operations: bool
-    """Whether to include the cluster operations that the client is authorized for. The broker checks each of them."""
+    """True to include the cluster operations that the client is authorized for. The broker checks each of them."""
     endpoint_type: int8 = field(since=1, default=1)
     """The type of nodes to list: 1 brokers, 2 KRaft controllers. Error 114 if the receiving node has another type."""
     include_fenced_brokers: bool = field(since=2, default=False)
-    """Whether to include brokers that are registered but fenced, for example because they are stopped; KRaft only."""
+    """True to include brokers that are registered but fenced, for example because they are stopped; KRaft only."""
 
 
 class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"):
@@ -55,5 +55,5 @@ class DescribeClusterBroker(Struct, key="broker_id"):
     rack: nullable[string] = None
     """The rack of the broker (`broker.rack`); None if not configured, and for controllers."""
     is_fenced: bool = field(since=2, default=False)
-    """Whether the broker is fenced: registered, but without leaders and clients because it is down or catching up
+    """True if the broker is fenced: registered, but without leaders and clients because it is down or catching up
     (KIP-631)."""

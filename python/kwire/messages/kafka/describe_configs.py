@@ -19,9 +19,9 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, ver
     resources: array[DescribeConfigsResource]
     """The resources, and the configs of each to return."""
     include_synonyms: bool = field(since=1, default=False)
-    """Whether to include all sources of each config, in order of precedence."""
+    """True to include all sources of each config, in order of precedence."""
     include_documentation: bool = field(since=3, default=False)
-    """Whether to include Kafka's description of each config, which multiplies the size of the response."""
+    """True to include Kafka's description of each config, which multiplies the size of the response."""
 
 
 class DescribeConfigsResource(Struct):
@@ -68,14 +68,14 @@ class DescribeConfigsResourceResult(Struct, key="name"):
     value: nullable[string] = field(sensitive="name")
     """The effective value as text; None if it is sensitive or not set."""
     read_only: bool
-    """Whether the config can only be changed in the broker's configuration file, followed by a restart."""
+    """True if the config can only be changed in the broker's configuration file, followed by a restart."""
     is_default: bool = field(until=0, default=False)
-    """Whether the config is not set for this resource; replaced by `config_source` in later versions."""
+    """True if the config is not set for this resource; replaced by `config_source` in later versions."""
     config_source: int8 = field(since=1, default=-1, ignorable=True)
     """The source: 1 topic, 2 broker, 3 all brokers, 4 the broker's static configuration, 5 Kafka's default, 6 broker
     logger, 7 client metrics, 8 group, -1 unknown."""
     is_sensitive: bool
-    """Whether the config is a secret, such as a password, without its value."""
+    """True if the config is a secret, such as a password, without its value."""
     synonyms: array[DescribeConfigsSynonym] = field(since=1, default=(), ignorable=True)
     """All sources of the config, the effective one first; empty unless requested."""
     config_type: int8 = field(since=3, default=0, ignorable=True)

@@ -23,7 +23,7 @@ class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versi
     groups: array[string]
     """The group ids, all coordinated by the receiving broker."""
     include_authorized_operations: bool = field(since=3, default=False)
-    """Whether to include the operations that the client is authorized for on each group."""
+    """True to include the operations that the client is authorized for on each group."""
 
 
 class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+"):

@@ -55,7 +55,7 @@ class DescribeLogDirsResult(Struct, key="log_dir"):
     usable_bytes: int64 = field(since=4, default=-1, ignorable=True)
     """The usable space of the volume in bytes; -1 if unknown."""
     is_cordoned: bool = field(since=5, default=False, ignorable=True)
-    """Whether the directory gets no new partitions (`cordoned.log.dirs`)."""
+    """True if the directory gets no new partitions (`cordoned.log.dirs`)."""
 
 
 class DescribeLogDirsTopic(Struct, key="name"):
@@ -77,5 +77,5 @@ class DescribeLogDirsPartition(Struct, key="partition_index"):
     offset_lag: int64
     """The lag in offsets behind the high watermark or, for a future replica, behind the current replica."""
     is_future_key: bool
-    """Whether this is the future replica of a move between directories, which replaces the current one once caught
+    """True if this is the future replica of a move between directories, which replaces the current one once caught
     up."""

@@ -27,7 +27,7 @@ from kwire.declare import (
 
 
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions="0-2", flexible="0+"):
-    """Requests the state of Raft partitions, of which Kafka has one."""
+    """Requests the state of Raft partitions; Kafka has one."""
 
     topics: array[TopicData]
     """The topics to describe, always the single topic `__cluster_metadata`."""

@@ -66,7 +66,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
     topic_name: string
     """The name of the topic that the partitions belong to."""
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[DescribeShareGroupOffsetsResponsePartition]
     """The start offset of each partition of the request."""
 

@@ -57,9 +57,9 @@ class DescribeTopicPartitionsResponseTopic(Struct, key="name"):
     name: nullable[string]
     """The topic name; never None, because requests give names."""
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516); zero on error."""
+    """The topic id, different from earlier topics' with the same name (KIP-516); zero on error."""
     is_internal: bool
-    """Whether the topic is internal to Kafka, like `__consumer_offsets`."""
+    """True if the topic is internal to Kafka, like `__consumer_offsets`."""
     partitions: array[DescribeTopicPartitionsResponsePartition]
     """The partitions of the topic on this page, by index."""
     topic_authorized_operations: int32 = -2147483648

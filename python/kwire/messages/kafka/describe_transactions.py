@@ -52,4 +52,4 @@ class TopicData(Struct):
     topic: string
     """The name of the topic that the partitions belong to."""
     partitions: array[int32]
-    """The partition indexes. Topics that the client cannot describe are left out."""
+    """The partition indexes. Topics that the client is not allowed to describe are left out."""

@@ -68,7 +68,7 @@ class LeaderEndpoint(Struct, key="name"):
 
 
 class EndQuorumEpochResponse(Message, api_key=54, versions="0-1", flexible="1+"):
-    """Whether the voter has accepted the resignation."""
+    """Acceptance of the resignation by the voter."""
 
     error_code: int16
     """0; 31 not authorized; 104 another cluster. With 0, each partition has its own error."""

@@ -27,7 +27,7 @@ class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions="0-5", flexi
 
 
 class EndTxnResponse(Message, api_key=26, versions="0-5", flexible="3+"):
-    """Whether the outcome is decided. The markers are written afterwards."""
+    """Decision of the outcome. The markers are written afterwards."""
 
     throttle_time_ms: int32
     """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 1, the client

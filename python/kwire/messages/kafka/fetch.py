@@ -91,7 +91,7 @@ class FetchTopic(Struct):
     topic: string = field(until=12, default="", ignorable=True)
     """The name of the topic, up to version 12."""
     topic_id: uuid = field(since=13, default=zero, ignorable=True)
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516, Kafka 3.1)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516, Kafka 3.1)."""
     partitions: array[FetchPartition]
     """The partitions to fetch. The broker fills the response in this order."""
 
@@ -176,7 +176,7 @@ class PartitionData(Struct):
     log_start_offset: int64 = field(since=5, default=-1, ignorable=True)
     """The first offset of the log (KIP-107); -1 if unknown."""
     diverging_epoch: EpochEndOffset = field(since=12, tag=0, default=zero)
-    """Where the log of the follower diverges from the leader's: the follower truncates its log to it. Not sent
+    """Point where the log of the follower diverges from the leader's: the follower truncates its log to it. Not sent
     otherwise."""
     current_leader: LeaderIdAndEpoch = field(since=12, tag=1, default=zero)
     """The leader that the broker knows, with errors 6 and 74; otherwise not sent."""

@@ -37,6 +37,6 @@ class GetTelemetrySubscriptionsResponse(Message, api_key=71, versions="0", flexi
     telemetry_max_bytes: int32
     """The largest size in bytes of the compressed metrics (`telemetry.max.bytes`)."""
     delta_temporality: bool
-    """Whether counters are sent as differences to the last push instead of totals."""
+    """True if counters are sent as differences to the last push instead of totals."""
     requested_metrics: array[string]
     """The prefixes of metric names to send. No element: nothing; one empty string: all."""

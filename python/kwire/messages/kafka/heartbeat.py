@@ -28,7 +28,7 @@ class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions="0-4",
 
 
 class HeartbeatResponse(Message, api_key=12, versions="0-4", flexible="4+"):
-    """Whether the membership is still valid."""
+    """Validity of the membership."""
 
     throttle_time_ms: int32 = field(since=1, default=0, ignorable=True)
     """The time in milliseconds that the request was throttled because of a quota, or 0. Since version 2, the client

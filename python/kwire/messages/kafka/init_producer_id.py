@@ -30,9 +30,9 @@ class InitProducerIdRequest(Request["InitProducerIdResponse"], api_key=22, versi
     producer_epoch: int16 = field(since=3, default=-1)
     """The present epoch of the producer; error 90 if it is too old. -1 for a new producer."""
     enable2_pc: bool = field(since=6, default=False)
-    """Whether the transactions take part in a two-phase commit, so that they have no timeout (KIP-939)."""
+    """True if the transactions take part in a two-phase commit, so that they have no timeout (KIP-939)."""
     keep_prepared_txn: bool = field(since=6, default=False)
-    """Whether to keep an open transaction instead of aborting it (KIP-939)."""
+    """True to keep an open transaction instead of aborting it (KIP-939)."""
 
 
 class InitProducerIdResponse(Message, api_key=22, versions="0-6", flexible="2+"):

@@ -23,7 +23,7 @@ class InitializeStateData(Struct):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The partitions with their initial state."""
 
@@ -50,7 +50,7 @@ class InitializeStateResult(Struct):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionResult]
     """The result for each partition of the request."""
 

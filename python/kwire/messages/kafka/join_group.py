@@ -40,7 +40,7 @@ class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions="0-9",
     protocols: array[JoinGroupRequestProtocol]
     """The protocols of the member in order of preference. The coordinator selects one that all members support."""
     reason: nullable[string] = field(since=8, default=None, ignorable=True)
-    """Why the member joins, for the log of the broker (KIP-800, Kafka 3.2); None if unknown."""
+    """Reason why the member joins, for the log of the broker (KIP-800, Kafka 3.2); None if unknown."""
 
 
 class JoinGroupRequestProtocol(Struct, key="name"):
@@ -71,7 +71,7 @@ class JoinGroupResponse(Message, api_key=11, versions="0-9", flexible="6+"):
     leader: string
     """The member id of the leader, which computes the assignment; empty on error."""
     skip_assignment: bool = field(since=9, default=False)
-    """Whether the leader must keep the present assignment, after a static leader restarted (KIP-814, Kafka 3.2)."""
+    """True if the leader must keep the present assignment, after a static leader restarted (KIP-814, Kafka 3.2)."""
     member_id: string
     """The member id of the receiver. With error 79, the id to join with."""
     members: array[JoinGroupResponseMember]

@@ -23,7 +23,7 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="
     controller_id: int32
     """The broker id of the controller that sends the request."""
     is_kraft_controller: bool = field(since=7, default=False, name="isKRaftController")
-    """Whether a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
+    """True if a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
     controller_epoch: int32
     """The epoch of the controller. Error 11 if the broker has seen a higher one."""
     broker_epoch: int64 = field(since=2, default=-1, ignorable=True)
@@ -48,7 +48,7 @@ class LeaderAndIsrPartitionState(Struct):
     partition_index: int32
     """The index of the partition within its topic, starting at 0."""
     controller_epoch: int32
-    """The epoch of the controller that last changed the partition, which can be lower than that of the request."""
+    """The epoch of the controller that last changed the partition, which can be lower than the request's."""
     leader: int32
     """The broker id of the leader; -1 if there is no leader."""
     leader_epoch: int32
@@ -65,7 +65,7 @@ class LeaderAndIsrPartitionState(Struct):
     removing_replicas: array[int32] = field(since=3, default=(), ignorable=True)
     """The replicas that a reassignment removes when it completes (KIP-455)."""
     is_new: bool = field(since=1, default=False, ignorable=True)
-    """Whether the replica must be created. Otherwise a broker with an offline log directory assumes that a missing
+    """True if the replica must be created. Otherwise a broker with an offline log directory assumes that a missing
     replica is in that directory (KIP-112, Kafka 1.0)."""
     leader_recovery_state: int8 = field(since=6, default=0)
     """0 recovered; 1 recovering after an unclean election (KIP-704, Kafka 3.2)."""
@@ -77,7 +77,7 @@ class LeaderAndIsrTopicState(Struct):
     topic_name: string
     """The name of the topic that the partitions belong to."""
     topic_id: uuid = field(since=5, default=zero, ignorable=True)
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516, Kafka 2.8); zero if none
+    """The topic id, different from earlier topics' with the same name (KIP-516, Kafka 2.8); zero if none
     was assigned."""
     partition_states: array[LeaderAndIsrPartitionState]
     """The partitions with a replica on the receiving broker."""

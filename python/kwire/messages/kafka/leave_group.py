@@ -32,7 +32,7 @@ class MemberIdentity(Struct):
     group_instance_id: nullable[string] = None
     """The static member id (`group.instance.id`); None for a dynamic member."""
     reason: nullable[string] = field(since=5, default=None, ignorable=True)
-    """Why the member leaves, for the log of the broker (KIP-800, Kafka 3.2); None if unknown."""
+    """Reason why the member leaves, for the log of the broker (KIP-800, Kafka 3.2); None if unknown."""
 
 
 class LeaveGroupResponse(Message, api_key=13, versions="0-5", flexible="4+"):

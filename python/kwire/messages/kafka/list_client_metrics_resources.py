@@ -20,7 +20,7 @@ class ListClientMetricsResourcesResponse(Message, api_key=74, versions="0", flex
     throttle_time_ms: int32
     """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """0, or 31 if the client cannot describe configs of the cluster."""
+    """0, or 31 if the client is not allowed to describe configs of the cluster."""
     client_metrics_resources: array[ClientMetricsResource]
     """The subscriptions; empty if none is configured."""
 

@@ -24,7 +24,7 @@ class ListConfigResourcesResponse(Message, api_key=74, versions="0-1", flexible=
     throttle_time_ms: int32
     """The time in milliseconds that the client must wait because of a quota, or 0."""
     error_code: int16
-    """0; 31 the client cannot describe configs of the cluster; 35 a type that cannot be listed."""
+    """0; 31 the client is not allowed to describe configs of the cluster; 35 a type that cannot be listed."""
     config_resources: array[ConfigResource]
     """The resources, in no particular order."""
 

@@ -31,7 +31,7 @@ class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
     error_code: int16
     """0; 14 the broker is loading groups and the list is incomplete; 15 the coordinator is not available."""
     groups: array[ListedGroup]
-    """The groups; empty if there are none or the client cannot describe any."""
+    """The groups; empty if there are none or the client is not allowed to describe any."""
 
 
 class ListedGroup(Struct, key="group_id"):

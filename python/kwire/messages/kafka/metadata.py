@@ -29,12 +29,12 @@ class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", f
     topics: nullable[array[MetadataRequestTopic]] = field(nullable_since=1)
     """The topics to describe: None for all, empty for none. In version 0, empty means all."""
     allow_auto_topic_creation: bool = field(since=4, default=True)
-    """Whether the broker may create unknown topics if it is configured to; always true in older versions."""
+    """True if the broker may create unknown topics if it is configured to; always true in older versions."""
     include_cluster_authorized_operations: bool = field(since=8, until=10, default=False)
-    """Whether to include the cluster operations that the client is authorized for; replaced by DescribeCluster since
+    """True to include the cluster operations that the client is authorized for; replaced by DescribeCluster since
     version 11."""
     include_topic_authorized_operations: bool = field(since=8, default=False)
-    """Whether to include the topic operations that the client is authorized for. The broker checks each of them."""
+    """True to include the topic operations that the client is authorized for. The broker checks each of them."""
 
 
 class MetadataRequestTopic(Struct):
@@ -88,10 +88,10 @@ class MetadataResponseTopic(Struct, key="name"):
     name: nullable[string] = field(nullable_since=12)
     """The topic name; None if the request gave an id that the broker does not know."""
     topic_id: uuid = field(since=10, default=zero, ignorable=True)
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516); zero in a cluster without
+    """The topic id, different from earlier topics' with the same name (KIP-516); zero in a cluster without
     topic ids."""
     is_internal: bool = field(since=1, default=False, ignorable=True)
-    """Whether the topic is internal to Kafka, like `__consumer_offsets`."""
+    """True if the topic is internal to Kafka, like `__consumer_offsets`."""
     partitions: array[MetadataResponsePartition]
     """All partitions, in no particular order; their indexes start at 0."""
     topic_authorized_operations: int32 = field(since=8, default=-2147483648)

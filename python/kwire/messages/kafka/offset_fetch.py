@@ -28,7 +28,7 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions="0-
     groups: array[OffsetFetchRequestGroup] = field(since=8, default=())
     """The groups to fetch, all of the same coordinator."""
     require_stable: bool = field(since=7, default=False)
-    """Whether to return error 88 instead of an offset that an open transaction can change (KIP-447, Kafka 2.5)."""
+    """True to return error 88 instead of an offset that an open transaction can change (KIP-447, Kafka 2.5)."""
 
 
 class OffsetFetchRequestTopic(Struct):

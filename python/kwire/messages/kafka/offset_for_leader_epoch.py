@@ -42,7 +42,7 @@ class OffsetForLeaderPartition(Struct):
     """The leader epoch from the sender's metadata; -1 to skip the check. Error 74 if it is too old, 75 if it is newer
     than the broker's."""
     leader_epoch: int32
-    """The epoch to look up: that of the last record of the sender."""
+    """The epoch to look up, from the last record of the sender."""
 
 
 class OffsetForLeaderEpochResponse(Message, api_key=23, versions="0-4", flexible="4+"):

@@ -105,7 +105,7 @@ class PartitionProduceResponse(Struct):
     record_errors: array[BatchIndexAndErrorMessage] = field(since=8, default=(), ignorable=True)
     """The records that caused error 87, by which the whole batch was rejected (KIP-467, Kafka 2.4)."""
     error_message: nullable[string] = field(since=8, default=None, ignorable=True)
-    """What the errors of the records have in common; None if there is nothing to add to the error code."""
+    """Common message of the errors of the records; None if there is nothing to add to the error code."""
     current_leader: LeaderIdAndEpoch = field(since=10, tag=0, default=zero)
     """The new leader with error 6; otherwise not sent."""
 
@@ -116,7 +116,7 @@ class BatchIndexAndErrorMessage(Struct):
     batch_index: int32
     """The position of the record within its batch, starting at 0."""
     batch_index_error_message: nullable[string] = None
-    """Why the record is invalid; None if there is nothing to add to the error code."""
+    """Reason why the record is invalid; None if there is nothing to add to the error code."""
 
 
 class LeaderIdAndEpoch(Struct):

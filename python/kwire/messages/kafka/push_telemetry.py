@@ -16,7 +16,7 @@ class PushTelemetryRequest(Request["PushTelemetryResponse"], api_key=72, version
     subscription_id: int32
     """The number of the subscription; error 117 if it has changed."""
     terminating: bool
-    """Whether this is the last push before the client ends, allowed ahead of time."""
+    """True if this is the last push before the client ends, allowed ahead of time."""
     compression_type: int8
     """The compression of the metrics: 0 none; 1 gzip; 2 snappy; 3 lz4; 4 zstd. Error 76 if not accepted."""
     metrics: bytes
@@ -24,7 +24,7 @@ class PushTelemetryRequest(Request["PushTelemetryResponse"], api_key=72, version
 
 
 class PushTelemetryResponse(Message, api_key=72, versions="0", flexible="0+"):
-    """Whether the metrics were accepted."""
+    """Acceptance of the metrics."""
 
     throttle_time_ms: int32
     """The time in milliseconds that the client must wait because of a quota, or 0."""

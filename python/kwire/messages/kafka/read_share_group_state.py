@@ -21,7 +21,7 @@ class ReadStateData(Struct):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The partitions to read the stored delivery state of."""
 
@@ -46,7 +46,7 @@ class ReadStateResult(Struct):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionResult]
     """The state of each partition of the request."""
 
@@ -79,4 +79,4 @@ class StateBatch(Struct):
     delivery_state: int8
     """0 available; 2 acknowledged; 4 archived, which means rejected or delivered too often."""
     delivery_count: int16
-    """How often the records have been delivered."""
+    """Number of deliveries of the records."""

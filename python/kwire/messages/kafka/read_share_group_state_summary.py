@@ -27,7 +27,7 @@ class ReadStateSummaryData(Struct):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The partitions to read the start offset of."""
 
@@ -52,7 +52,7 @@ class ReadStateSummaryResult(Struct):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionResult]
     """The summary of each partition of the request."""
 

@@ -20,7 +20,7 @@ class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, version
 
 
 class SaslHandshakeResponse(Message, api_key=17, versions="0-1", dialect=("kafka", "kip4")):
-    """Whether the mechanism is accepted."""
+    """Acceptance of the mechanism."""
 
     error_code: int16
     """0; 33 mechanism not enabled; 34 unexpected, for example on a listener without SASL."""

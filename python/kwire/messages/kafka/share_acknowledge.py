@@ -24,7 +24,7 @@ class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"], api_key=79, v
     """The number of the request in its share session; -1 closes the session. Error 123 if another number was
     expected."""
     is_renew_ack: bool = field(since=2, default=False)
-    """Whether acknowledgements of type 4 are included, which extend the acquisition (KIP-1222, Kafka 4.2)."""
+    """True if acknowledgements of type 4 are included, which extend the acquisition (KIP-1222, Kafka 4.2)."""
     topics: array[AcknowledgeTopic]
     """The partitions with acknowledgements, by topic."""
 
@@ -33,7 +33,7 @@ class AcknowledgeTopic(Struct, key="topic_id"):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[AcknowledgePartition]
     """The partitions with acknowledgements."""
 
@@ -80,7 +80,7 @@ class ShareAcknowledgeTopicResponse(Struct, key="topic_id"):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The result for each partition of the request."""
 

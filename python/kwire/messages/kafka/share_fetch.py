@@ -39,7 +39,7 @@ class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions="0-2
     share_acquire_mode: int8 = field(since=2, default=0, ignorable=True)
     """0 optimized for batches; 1 never more than `max_records` (KIP-1206, Kafka 4.2)."""
     is_renew_ack: bool = field(since=2, default=False)
-    """Whether acknowledgements of type 4 are included, which extend the acquisition (KIP-1222). Nothing is fetched
+    """True if acknowledgements of type 4 are included, which extend the acquisition (KIP-1222). Nothing is fetched
     then."""
     topics: array[FetchTopic]
     """The partitions to add to the session or to acknowledge, by topic."""
@@ -51,7 +51,7 @@ class FetchTopic(Struct, key="topic_id"):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[FetchPartition]
     """The partitions to fetch from or to acknowledge."""
 
@@ -83,7 +83,7 @@ class ForgottenTopic(Struct):
     """Partitions of a topic to remove from the session."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[int32]
     """The partition indexes within the topic."""
 
@@ -111,7 +111,7 @@ class ShareFetchableTopicResponse(Struct, key="topic_id"):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The result for each partition."""
 
@@ -158,7 +158,7 @@ class AcquiredRecords(Struct):
     last_offset: int64
     """The offset of the last record of the range, inclusive."""
     delivery_count: int16
-    """How often the records have been delivered, including this time."""
+    """Number of deliveries of the records, including this time."""
 
 
 class NodeEndpoint(Struct, key="node_id"):

@@ -20,14 +20,14 @@ class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-
     controller_id: int32
     """The broker id of the controller that sends the request."""
     is_kraft_controller: bool = field(since=4, default=False, name="isKRaftController")
-    """Whether a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
+    """True if a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
     controller_epoch: int32
     """The epoch of the controller. Error 11 if the broker has seen a higher one."""
     broker_epoch: int64 = field(since=1, default=-1, ignorable=True)
     """The epoch of the receiving broker: the czxid of its registration (KIP-380, Kafka 2.2); -1 for any. Error 77 if
     the broker has registered again since."""
     delete_partitions: bool = field(until=2, default=False)
-    """Whether to delete all of the replicas; since version 3 decided for each replica."""
+    """True to delete all of the replicas; since version 3 decided for each replica."""
     ungrouped_partitions: array[StopReplicaPartitionV0] = field(until=0, default=())
     """The partitions, each with its topic name."""
     topics: array[StopReplicaTopicV1] = field(since=1, until=2, default=())
@@ -72,7 +72,7 @@ class StopReplicaPartitionState(Struct):
     """The epoch of the leader. The broker rejects a lower one than it knows (KIP-570). -1 to skip the check, -2 if the
     topic is being deleted, which is always accepted."""
     delete_partition: bool
-    """Whether to delete the replica from disk."""
+    """True to delete the replica from disk."""
 
 
 class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):

@@ -17,9 +17,9 @@ class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"], api_k
     group_ids: array[string]
     """The groups to describe, all coordinated by the receiving broker."""
     include_authorized_operations: bool
-    """Whether to include the operations that the client is authorized for on each group."""
+    """True to include the operations that the client is authorized for on each group."""
     include_topology_description: bool = field(since=1, default=False)
-    """Whether to include the topology with all processors (KIP-1331)."""
+    """True to include the topology with all processors (KIP-1331)."""
 
 
 class StreamsGroupDescribeResponse(Message, api_key=89, versions="0-1", flexible="0+"):
@@ -71,7 +71,7 @@ class Topology(Struct):
 
 
 class Subtopology(Struct):
-    """A part of the topology, of which each task runs one copy for a partition."""
+    """A part of the topology; each task runs one copy for a partition."""
 
     subtopology_id: string
     """The id of the subtopology, as sent by the clients."""
@@ -139,7 +139,7 @@ class Member(Struct):
     target_assignment: Assignment
     """The tasks that the member will run; equal to `assignment` once it has reconciled."""
     is_classic: bool
-    """Whether the member uses the classic protocol, while a group is upgraded."""
+    """True if the member uses the classic protocol, while a group is upgraded."""
 
 
 class Endpoint(Struct):

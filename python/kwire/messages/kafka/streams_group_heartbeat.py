@@ -48,7 +48,7 @@ class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"], api
     task_end_offsets: nullable[array[TaskOffset]] = None
     """The end offsets of the changelogs, summed up for each task; None if unchanged."""
     shutdown_application: bool = False
-    """Whether all clients of the application must shut down."""
+    """True if all clients of the application must shut down."""
 
 
 class Topology(Struct):
@@ -61,7 +61,7 @@ class Topology(Struct):
 
 
 class Subtopology(Struct):
-    """A part of the topology, of which each task runs one copy for a partition."""
+    """A part of the topology; each task runs one copy for a partition."""
 
     subtopology_id: string
     """The id of the subtopology, the same in every client."""
@@ -165,7 +165,7 @@ class StreamsGroupHeartbeatResponse(Message, api_key=88, versions="0-1", flexibl
     """The number of offsets by which a task can be behind and still count as caught up, so that it can become active;
     -1 if the broker has no such config."""
     status: nullable[array[Status]]
-    """What is wrong with the group, with one entry for each problem; None if unchanged."""
+    """Problems of the group, one entry each; None if unchanged."""
     active_tasks: nullable[array[TaskIds]] = None
     """The active tasks for the member; None if unchanged."""
     standby_tasks: nullable[array[TaskIds]] = None
@@ -173,11 +173,11 @@ class StreamsGroupHeartbeatResponse(Message, api_key=88, versions="0-1", flexibl
     warmup_tasks: nullable[array[TaskIds]] = None
     """The warm-up tasks for the member; None if unchanged."""
     topology_description_required: bool = field(since=1, default=False)
-    """Whether the client must send StreamsGroupTopologyDescriptionUpdate (KIP-1331)."""
+    """True if the client must send StreamsGroupTopologyDescriptionUpdate (KIP-1331)."""
     endpoint_information_epoch: int32
     """The epoch of `partitions_by_user_endpoint`, to be repeated in the next request."""
     partitions_by_user_endpoint: nullable[array[EndpointToPartitions]] = None
-    """Which instance serves which partitions, for interactive queries; None if unchanged. Members that share an
+    """Partitions by the instance that serves them, for interactive queries; None if unchanged. Members that share an
     endpoint have one entry each."""
 
 

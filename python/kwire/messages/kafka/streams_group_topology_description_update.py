@@ -69,7 +69,7 @@ class TopologyDescriptionGlobalStore(Struct):
 
 
 class StreamsGroupTopologyDescriptionUpdateResponse(Message, api_key=93, versions="0", flexible="0+"):
-    """Whether the description was stored."""
+    """Outcome of storing the description."""
 
     throttle_time_ms: int32
     """The time in milliseconds that the client must wait because of a quota, or 0."""

@@ -28,7 +28,7 @@ class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions="0-5",
     group_instance_id: nullable[string] = field(since=3, default=None)
     """The static member id (`group.instance.id`, KIP-345), which survives a restart; None for dynamic members."""
     protocol_type: nullable[string] = field(since=5, default=None, ignorable=True)
-    """The kind of group from the JoinGroup response; error 23 if it differs from that of the group. None to skip the
+    """The kind of group from the JoinGroup response; error 23 if it differs from the group's. None to skip the
     check."""
     protocol_name: nullable[string] = field(since=5, default=None, ignorable=True)
     """The selected protocol from the JoinGroup response; error 23 if it differs. None to skip the check."""

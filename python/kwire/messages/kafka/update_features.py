@@ -29,7 +29,7 @@ class FeatureUpdateKey(Struct):
     max_version_level: int16
     """The new finalized level; below 1 to delete the finalized feature."""
     allow_downgrade: bool = field(until=0, default=False)
-    """Whether the level may be lowered or deleted; otherwise only a higher level is accepted."""
+    """True if the level may be lowered or deleted; otherwise only a higher level is accepted."""
     upgrade_type: int8 = field(since=1, default=1)
     """1 upgrade only; 2 safe downgrade, without loss of metadata; 3 unsafe downgrade, which can lose metadata
     (KIP-778)."""

@@ -40,7 +40,7 @@ class UpdateMetadataRequest(
     controller_id: int32
     """The broker id of the controller that sends the request."""
     is_kraft_controller: bool = field(since=8, default=False, name="isKRaftController")
-    """Whether a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
+    """True if a KRaft controller sends the request during a migration from ZooKeeper (KIP-866, Kafka 3.4)."""
     type: int8 = field(since=8, default=0, tag=0)
     """The type of update: 0 unknown; 1 incremental; 2 full, after which topics that are not listed are deleted
     (KIP-866)."""
@@ -65,7 +65,7 @@ class UpdateMetadataPartitionState(Struct, key=("topic_name", "partition_index")
     partition_index: int32
     """The index of the partition within its topic, starting at 0."""
     controller_epoch: int32
-    """The epoch of the controller that last changed the partition, which can be lower than that of the request."""
+    """The epoch of the controller that last changed the partition, which can be lower than the request's."""
     leader: int32
     """The broker id of the leader; -1 if there is no leader, -2 if the topic is being deleted."""
     leader_epoch: int32
@@ -86,7 +86,7 @@ class UpdateMetadataTopicState(Struct, key="topic_name"):
     topic_name: string
     """The name of the topic that the partitions belong to."""
     topic_id: uuid = field(since=7, default=zero, ignorable=True)
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516, Kafka 2.8); zero if none
+    """The topic id, different from earlier topics' with the same name (KIP-516, Kafka 2.8); zero if none
     was assigned."""
     partition_states: array[UpdateMetadataPartitionState]
     """The changed partitions, or all partitions of the topic in a full update."""

@@ -65,7 +65,7 @@ class PartitionData(Struct):
     last_offset: int64
     """The log end offset of the sender. Voters grant their vote only to a log at least as long as their own."""
     pre_vote: bool = field(since=2, default=False)
-    """Whether to ask without an election, to find out if one could succeed (KIP-996, Kafka 4.0)."""
+    """True to ask without an election, to find out if one could succeed (KIP-996, Kafka 4.0)."""
 
 
 class VoteResponse(Message, api_key=52, versions="0-2", flexible="0+"):
@@ -100,7 +100,7 @@ class PartitionDataResponse(Struct):
     leader_epoch: int32
     """The epoch of that leader, or the newest epoch that the voter has seen."""
     vote_granted: bool
-    """Whether the voter voted for the sender."""
+    """True if the voter voted for the sender."""
 
 
 class NodeEndpoint(Struct, key="node_id"):

@@ -24,7 +24,7 @@ class WriteStateData(Struct):
     """The partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionData]
     """The partitions with their changed state."""
 
@@ -57,7 +57,7 @@ class StateBatch(Struct):
     delivery_state: int8
     """0 available; 2 acknowledged; 4 archived, which means rejected or delivered too often."""
     delivery_count: int16
-    """How often the records have been delivered."""
+    """Number of deliveries of the records."""
 
 
 class WriteShareGroupStateResponse(Message, api_key=85, versions="0-1", flexible="0+"):
@@ -71,7 +71,7 @@ class WriteStateResult(Struct):
     """The results for the partitions of a topic."""
 
     topic_id: uuid
-    """The topic id, which differs from that of an earlier topic with the same name (KIP-516)."""
+    """The topic id, different from earlier topics' with the same name (KIP-516)."""
     partitions: array[PartitionResult]
     """The result for each partition of the request."""
 

@@ -42,7 +42,7 @@ class TopicConfigDetails(Struct):
     """The counts and the configs of a topic."""
 
     partitions: int32
-    """How many partitions the topic has."""
+    """Number of partitions."""
     replication_factor: int32
     """The number of replicas of each partition."""
     configs: array[string] = field(until=0, default=())

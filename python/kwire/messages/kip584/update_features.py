@@ -21,7 +21,7 @@ class FeatureUpdate(Struct):
     """Features to change with one permission."""
 
     allow_downgrade: bool
-    """Whether levels may be lowered and features deleted; does not require it."""
+    """True if levels may be lowered and features deleted; does not require it."""
     features: array[Feature]
     """The features to change. The draft names this array Feature."""
 

@@ -201,7 +201,7 @@ async def test_request_needs_its_permissions(name: str, server: EmbeddedZooKeepe
         assert await code_for_client(node, case) in expected
 
 
-async def test_lists_leave_out_what_the_client_may_not_describe(server: EmbeddedZooKeeper) -> None:
+async def test_lists_leave_out_what_the_client_cannot_describe(server: EmbeddedZooKeeper) -> None:
     async with guarded(server) as (zookeeper, node):
         assert code_of(await send(node, creation("hidden"))) == 0
         await eventually(lambda: {"existing", "hidden"} <= set(node.metadata.topics))
