@@ -32,7 +32,7 @@ from benches.administration import TOOLS
 from benches.figure import Figure
 from benches.program import print_figures
 from kwire.client.admin import AdminClient, ConfigResource, ConfigResourceType, ConfigSource, NewTopic
-from kwire.reassignment import AssignmentFile, Balance, BrokerState, ClusterSnapshot, PartitionState, PlanRequest
+from kwire.reassignment import AssignmentFile, Balance, BrokerSnapshot, ClusterSnapshot, PartitionSnapshot, PlanRequest
 from kwire.reassignment.plan import Plan, moves_of
 from kwire.reassignment.planning.planner import plan
 from kwire.reassignment.snapshot_reader import read_snapshot
@@ -79,9 +79,9 @@ def snapshot(partitions: int, brokers: int, *, empty: int, racks: int, seed: int
     for index in range(partitions):
         replicas = tuple(drawn.choice(group) for group in drawn.sample(groups, 3))
         size = int(drawn.lognormvariate(0, 1.5) * GIB)
-        states.append(PartitionState(f"topic-{index // 100:05}", index % 100, replicas, size, replicas[0], replicas))
+        states.append(PartitionSnapshot(f"topic-{index // 100:05}", index % 100, replicas, size, replicas[0], replicas))
     return ClusterSnapshot(
-        tuple(BrokerState(each, f"rack-{each % racks}" if racks else None) for each in range(brokers)), tuple(states)
+        tuple(BrokerSnapshot(each, f"rack-{each % racks}" if racks else None) for each in range(brokers)), tuple(states)
     )
 
 

@@ -20,7 +20,7 @@ from kwire.cli.shell.lag_picture import lag_lines
 from kwire.cli.tables import TableColumn, plain_lines, print_table
 from kwire.cli.verb_run import VerbRun
 from kwire.cli.verb_session import VerbSession
-from kwire.compat.options import Values
+from kwire.compat.options import OptionValues
 from kwire.compat.script import ScriptRun
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import find_verb
@@ -81,8 +81,8 @@ PRINTED_FOR_PEOPLE: dict[str, Callable[[], object]] = {
     "question": confirm,
     "lag": lag,
     "event": poll_event,
-    "line of a script": lambda: ScriptRun(Values()).print(HOSTILE),
-    "warning of a script": lambda: ScriptRun(Values()).warn(HOSTILE),
+    "line of a script": lambda: ScriptRun(OptionValues()).print(HOSTILE),
+    "warning of a script": lambda: ScriptRun(OptionValues()).warn(HOSTILE),
 }
 
 
@@ -111,7 +111,7 @@ def test_pipe_has_escaped_tables_and_errors_and_exact_documents(capsys: pytest.C
         assert "\x1b" not in capsys.readouterr().out
     print_rows("csv", Change, [Change(HOSTILE, "x", 1)], Paint(on=False))
     assert HOSTILE in capsys.readouterr().out.replace('"', "")
-    ScriptRun(Values()).print(HOSTILE)
+    ScriptRun(OptionValues()).print(HOSTILE)
     assert capsys.readouterr().out == f"{HOSTILE}\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.compat.options import ScriptOption, UsageError, Values, format_help, parse
+from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, format_help, parse
 
 OPTIONS = (
     ScriptOption("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
@@ -50,20 +50,20 @@ def test_values_may_be_negative_and_optional() -> None:
     ],
 )
 def test_invalid_options(arguments: list[str], sentence: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(ScriptUsageError) as caught:
         parse(OPTIONS, arguments)
     assert str(caught.value) == sentence
 
 
 def test_rules_between_options() -> None:
     values = parse(OPTIONS, ["--list", "--partitions", "many"])
-    with pytest.raises(UsageError, match=r'Missing required argument "\[topic\]"'):
+    with pytest.raises(ScriptUsageError, match=r'Missing required argument "\[topic\]"'):
         values.need("topic")
-    with pytest.raises(UsageError, match=r'Option "\[partitions\]" can\'t be used with option "\[list\]"'):
+    with pytest.raises(ScriptUsageError, match=r'Option "\[partitions\]" can\'t be used with option "\[list\]"'):
         values.forbid("list", "partitions")
-    with pytest.raises(UsageError, match="Cannot parse argument 'many' of option partitions"):
+    with pytest.raises(ScriptUsageError, match="Cannot parse argument 'many' of option partitions"):
         values.number("partitions")
-    assert Values().number("partitions") is None
+    assert OptionValues().number("partitions") is None
 
 
 def test_help_has_two_columns() -> None:

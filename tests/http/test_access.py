@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.http.access import InvalidTokens, Role, is_loopback, read_tokens
+from kwire.http.access import HttpRole, InvalidTokens, is_loopback, read_tokens
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
 from tests.for_rows import for_rows
@@ -75,8 +75,8 @@ def test_new_token_is_printed_once_and_accepted(cluster: FakeCluster, tmp_path: 
     tokens.write_text(run.out + kwire("http", "--new-token", "grafana").out)
     tokens.chmod(0o600)
     assert [(each.name, each.role) for each in read_tokens(tokens)] == [
-        ("night shift", Role.CHANGE),
-        ("grafana", Role.READ),
+        ("night shift", HttpRole.CHANGE),
+        ("grafana", HttpRole.READ),
     ]
     with ServerProcess(cluster.bootstrap, "--tokens", tokens) as server:
         assert server.get("/api/v1/topics/list", **bearer(token)).status == 200
@@ -249,7 +249,10 @@ def test_invalid_file_of_tokens(tmp_path: Path, content: str, message: str) -> N
 
 
 def test_tokens_are_read_with_their_roles(tokens: Path) -> None:
-    assert [(token.name, token.role) for token in read_tokens(tokens)] == [("alice", Role.READ), ("bob", Role.CHANGE)]
+    assert [(token.name, token.role) for token in read_tokens(tokens)] == [
+        ("alice", HttpRole.READ),
+        ("bob", HttpRole.CHANGE),
+    ]
 
 
 @for_rows(

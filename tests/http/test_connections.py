@@ -12,7 +12,7 @@ import uvicorn
 
 from kwire.http import application as application_module
 from kwire.http import connections
-from kwire.http.access import Role
+from kwire.http.access import HttpRole
 from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
 from kwire.http.cluster_access import ServedCluster
@@ -80,7 +80,7 @@ async def port(monkeypatch: pytest.MonkeyPatch, cluster: FakeCluster) -> AsyncIt
     monkeypatch.setattr(connections, "HEAD_TIMEOUT_S", 0.2)
     monkeypatch.setattr(application_module, "BODY_TIMEOUT_S", 0.2)
     feed = ChangeFeed(cluster.bootstrap, 1.0)
-    app = application(ServedCluster(cluster.bootstrap), feed, anonymous=Role.CHANGE)
+    app = application(ServedCluster(cluster.bootstrap), feed, anonymous=HttpRole.CHANGE)
     config = uvicorn.Config(app, http=connections.HttpConnection, log_config=None, ws="none")
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))

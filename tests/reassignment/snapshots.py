@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from kwire.reassignment import BrokerState, ClusterSnapshot, PartitionState
+from kwire.reassignment import BrokerSnapshot, ClusterSnapshot, PartitionSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,10 +39,10 @@ def random_snapshot(
         in_turn = [each[level] for level in range(max(map(len, shuffled))) for each in shuffled if level < len(each)]
         replicas = tuple(in_turn[:factor])
         size = int(drawn.lognormvariate(0, 1.5) * GIB)
-        states.append(PartitionState(f"topic-{index // 100:04}", index % 100, replicas, size, replicas[0], replicas))
+        states.append(PartitionSnapshot(f"topic-{index // 100:04}", index % 100, replicas, size, replicas[0], replicas))
     return ClusterSnapshot(
         tuple(
-            BrokerState(each, f"rack-{each % racks}" if racks else None, each not in down) for each in range(brokers)
+            BrokerSnapshot(each, f"rack-{each % racks}" if racks else None, each not in down) for each in range(brokers)
         ),
         tuple(states),
         "test-cluster",

@@ -11,7 +11,7 @@ from kwire import DeclarationError, codec, reference
 from kwire.declare import Message, Struct, array, field, int16, int32, maybe, nullable, string, zero
 from kwire.declare.introspect import fields, zero_of
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, StructType, WireType
-from kwire.reference.layout import Layout, layout_of
+from kwire.reference.layout import StructLayout, layout_of
 from tests.random_declarations import message_classes, versions
 
 
@@ -29,7 +29,7 @@ class Outer(Message, versions="0-3", flexible="2+"):
     number: maybe[int32] = None
 
 
-def placed(layout: Layout) -> list[str]:
+def placed(layout: StructLayout) -> list[str]:
     return [each.name for each in layout.present]
 
 

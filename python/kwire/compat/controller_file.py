@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-__all__ = ["Controller", "read_controller"]
+__all__ = ["NewVoter", "read_controller"]
 
 NO_CONTROLLER = "Is this a valid controller configuration file?"
 
 
-class Controller(NamedTuple):
+class NewVoter(NamedTuple):
     """A controller that is to become a voter.
 
     Attributes:
@@ -33,7 +33,7 @@ class Controller(NamedTuple):
     listeners: Mapping[str, Endpoint]
 
 
-def read_controller(path: Path) -> Controller:
+def read_controller(path: Path) -> NewVoter:
     """Read the properties file of a controller, and the `meta.properties` in its metadata directory.
 
     Raises:
@@ -47,7 +47,7 @@ def read_controller(path: Path) -> Controller:
         raise ScriptFailed(f"node.id was negative in configuration file. {NO_CONTROLLER}")
     if "controller" not in properties.get("process.roles", ""):
         raise ScriptFailed(f"process.roles did not contain 'controller' in configuration file. {NO_CONTROLLER}")
-    return Controller(int(id), _directory_id(properties), _listeners(properties))
+    return NewVoter(int(id), _directory_id(properties), _listeners(properties))
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
     from kwire.compat.script import ScriptRun
 
-__all__ = ["ANY", "Replica", "active_moves", "print_states", "start_moves"]
+__all__ = ["ANY", "LogDirReplica", "active_moves", "print_states", "start_moves"]
 
 ANY = "any"
 """Stands for any log directory in a file."""
 PAUSE = 0.1
 
 
-class Replica(NamedTuple):
+class LogDirReplica(NamedTuple):
     """A replica of a partition. Replicas sort as in Kafka's output."""
 
     broker: int
@@ -34,7 +34,7 @@ class Replica(NamedTuple):
         return f"{self.topic}-{self.partition}-{self.broker}"
 
 
-async def start_moves(run: ScriptRun, admin: AdminClient, paths: Mapping[Replica, str], timeout_ms: int) -> None:
+async def start_moves(run: ScriptRun, admin: AdminClient, paths: Mapping[LogDirReplica, str], timeout_ms: int) -> None:
     """Move replicas to log directories. A broker that has not created a replica yet is asked again.
 
     Args:
@@ -62,7 +62,7 @@ async def start_moves(run: ScriptRun, admin: AdminClient, paths: Mapping[Replica
             await asyncio.sleep(PAUSE)
 
 
-async def _start(admin: AdminClient, pending: Mapping[Replica, str]) -> list[Replica]:
+async def _start(admin: AdminClient, pending: Mapping[LogDirReplica, str]) -> list[LogDirReplica]:
     """Return the replicas for which a move has started."""
     from kwire.client.admin import TopicPartition
 
@@ -73,7 +73,7 @@ async def _start(admin: AdminClient, pending: Mapping[Replica, str]) -> list[Rep
     for broker, paths in sorted(by_broker.items()):
         outcomes = await admin.alter_replica_log_dirs(broker, paths)
         for partition in sorted(paths):
-            replica = Replica(broker, *partition)
+            replica = LogDirReplica(broker, *partition)
             error = outcomes[str(partition)]
             if error is None:
                 started.append(replica)
@@ -89,25 +89,25 @@ class _Place(NamedTuple):
     future: str | None = None
 
 
-async def _places(admin: AdminClient, paths: Mapping[Replica, str]) -> dict[Replica, _Place]:
+async def _places(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, _Place]:
     live = {broker.id for broker in (await admin.describe_cluster()).brokers}
     brokers = sorted({replica.broker for replica in paths} & live)
-    places: dict[Replica, _Place] = {}
+    places: dict[LogDirReplica, _Place] = {}
     for log_dir in await admin.describe_log_dirs(brokers) if brokers else ():
         for entry in log_dir.replicas:
-            replica = Replica(log_dir.broker, entry.topic, entry.partition)
+            replica = LogDirReplica(log_dir.broker, entry.topic, entry.partition)
             place = places.get(replica, _Place())
             places[replica] = place._replace(**{"future" if entry.is_future else "current": log_dir.path})
     return {replica: places.get(replica, _Place()) for replica in paths}
 
 
-async def active_moves(admin: AdminClient, paths: Mapping[Replica, str]) -> dict[Replica, str]:
+async def active_moves(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, str]:
     """Return the current log directory of the replicas that are moving."""
     places = await _places(admin, paths)
     return {replica: each.current for replica, each in places.items() if each.future and each.current}
 
 
-async def print_states(run: ScriptRun, admin: AdminClient, paths: Mapping[Replica, str]) -> bool:
+async def print_states(run: ScriptRun, admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> bool:
     """Print the state of moves, and return whether one is in progress."""
     places = await _places(admin, paths)
     lines = [_state(replica, places[replica], target) for replica, target in sorted(paths.items())]
@@ -115,7 +115,7 @@ async def print_states(run: ScriptRun, admin: AdminClient, paths: Mapping[Replic
     return any(place.future is not None for place in places.values())
 
 
-def _state(replica: Replica, place: _Place, target: str) -> str:
+def _state(replica: LogDirReplica, place: _Place, target: str) -> str:
     partition = f"Partition {replica.topic}-{replica.partition}"
     if place.current is None:
         lost = "There is likely an offline log directory on the broker."

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ScriptOption", "UsageError", "Values", "format_help", "parse"]
+__all__ = ["OptionValues", "ScriptOption", "ScriptUsageError", "format_help", "parse"]
 
 LEFT, RIGHT = 39, 39
 """Widths of the columns of a help."""
 
 
-class UsageError(Exception):
+class ScriptUsageError(Exception):
     """The arguments of a script are invalid. The text is the sentence that Kafka's script prints."""
 
 
@@ -43,7 +43,7 @@ class ScriptOption:
     short: str = ""
 
 
-class Values:
+class OptionValues:
     """The arguments of a run.
 
     Attributes:
@@ -73,27 +73,27 @@ class Values:
         """Check that options are given.
 
         Raises:
-            UsageError: one is missing.
+            ScriptUsageError: one is missing.
         """
         for name in names:
             if name not in self:
-                raise UsageError(f'Missing required argument "[{name}]"')
+                raise ScriptUsageError(f'Missing required argument "[{name}]"')
 
     def forbid(self, with_: str, *names: str) -> None:
         """Check that options are not given beside another one.
 
         Raises:
-            UsageError: one of them is given.
+            ScriptUsageError: one of them is given.
         """
         for name in names:
             if with_ in self and name in self:
-                raise UsageError(f'Option "[{name}]" can\'t be used with option "[{with_}]"')
+                raise ScriptUsageError(f'Option "[{name}]" can\'t be used with option "[{with_}]"')
 
     def number(self, name: str) -> int | None:
         """Return the value of an option as an integer.
 
         Raises:
-            UsageError: it is not an integer.
+            ScriptUsageError: it is not an integer.
         """
         text = self.get(name)
         if text is None:
@@ -101,16 +101,16 @@ class Values:
         try:
             return int(text)
         except ValueError:
-            raise UsageError(f"Cannot parse argument '{text}' of option {name}") from None
+            raise ScriptUsageError(f"Cannot parse argument '{text}' of option {name}") from None
 
 
-def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> Values:
+def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> OptionValues:
     """Parse the arguments of a script.
 
     Raises:
-        UsageError: an option is unknown or ambiguous, or its value is missing.
+        ScriptUsageError: an option is unknown or ambiguous, or its value is missing.
     """
-    values = Values()
+    values = OptionValues()
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
@@ -121,7 +121,7 @@ def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> Values:
         option = _find(options, name)
         if option.value is None:
             if equals:
-                raise UsageError(f"Option {option.name} has no value, got {text!r}")
+                raise ScriptUsageError(f"Option {option.name} has no value, got {text!r}")
             values.add(option.name, None)
         elif equals:
             values.add(option.name, text)
@@ -130,7 +130,7 @@ def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> Values:
         elif option.optional:
             values.add(option.name, None)
         else:
-            raise UsageError(f"Option {option.name} requires an argument")
+            raise ScriptUsageError(f"Option {option.name} requires an argument")
     return values
 
 
@@ -139,7 +139,7 @@ def _find(options: Sequence[ScriptOption], name: str) -> ScriptOption:
     matches = exact or [option for option in options if name and option.name.startswith(name)]
     if len(matches) != 1:
         hint = f" ({', '.join(option.name for option in matches)})" if matches else ""
-        raise UsageError(f"{name} is not a recognized option{hint}")
+        raise ScriptUsageError(f"{name} is not a recognized option{hint}")
     return matches[0]
 
 

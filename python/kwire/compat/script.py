@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kwire.compat.options import ScriptOption, UsageError, Values, format_help, parse
+from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, format_help, parse
 from kwire.readable import printable_lines
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ScriptRun:
         values: its arguments.
     """
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: OptionValues) -> None:
         self.values = values
         self._admin: AdminClient | None = None
 
@@ -75,14 +75,14 @@ class ScriptRun:
 
         Raises:
             ConnectionFault: no broker responds.
-            UsageError: the option is missing, or an address is invalid.
+            ScriptUsageError: the option is missing, or an address is invalid.
         """
         if self._admin is None:
             from kwire.client.admin import AdminClient
 
             bootstrap, file = self.values.get("bootstrap-server"), self.values.get("command-config")
             if bootstrap is None:
-                raise UsageError("--bootstrap-server must be specified")
+                raise ScriptUsageError("--bootstrap-server must be specified")
             config = None
             if file is not None:
                 from kwire.client.security.client_properties import ClientProperties
@@ -91,7 +91,7 @@ class ScriptRun:
             try:
                 self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config)
             except ValueError as error:
-                raise UsageError(str(error)) from None
+                raise ScriptUsageError(str(error)) from None
         return self._admin
 
     async def close(self) -> None:
@@ -108,7 +108,7 @@ class Script:
         name: its name without `.sh`.
         classes: the classes of Kafka behind it, for `kafka-run-class`.
         options: its options.
-        function: runs the script; raises UsageError and ScriptFailed.
+        function: runs the script; raises ScriptUsageError and ScriptFailed.
         failure: text before an error of the cluster; `{arguments}` stands for the arguments.
         fails_on_stdout: true if such an error goes to stdout.
         tool: the tool that takes its place with `--zookeeper`; None if the script never had that option.
@@ -143,7 +143,7 @@ class Script:
                 print(f"{__version__} (kwire)")
                 return 0
             return asyncio.run(self._run(values))
-        except UsageError as error:
+        except ScriptUsageError as error:
             print(f"{_shown(str(error), sys.stderr)}\n{format_help(options)}", file=sys.stderr)
         except ScriptFailed as error:
             stream = sys.stdout if error.on_stdout else sys.stderr
@@ -155,7 +155,7 @@ class Script:
             print(_shown(f"{failure}{text}", stream), file=stream)
         return 1
 
-    async def _run(self, values: Values) -> int:
+    async def _run(self, values: OptionValues) -> int:
         run = ScriptRun(values)
         try:
             await self.function(run)

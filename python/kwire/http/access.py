@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessControl",
     "CertificateRole",
+    "HttpRole",
     "InvalidTokens",
     "NewToken",
-    "Role",
     "Token",
     "is_loopback",
     "new_token",
@@ -82,7 +82,7 @@ class InvalidTokens(KwireError, ValueError):
     """A file of tokens is invalid."""
 
 
-class Role(StrEnum):
+class HttpRole(StrEnum):
     """Permissions of a token."""
 
     NONE = "none"
@@ -97,7 +97,7 @@ REFUSALS = {
     429: "TooManyWrongTokens",
 }
 """Names of errors by status."""
-OPERATIONS = {Role.READ: AclOperation.DESCRIBE, Role.CHANGE: AclOperation.ALTER}
+OPERATIONS = {HttpRole.READ: AclOperation.DESCRIBE, HttpRole.CHANGE: AclOperation.ALTER}
 """The operation on the cluster that a role permits. Alter implies Describe."""
 
 
@@ -112,7 +112,7 @@ class Token:
     """
 
     name: str
-    role: Role
+    role: HttpRole
     digest: bytes
 
 
@@ -126,7 +126,7 @@ class CertificateRole:
     """
 
     name: str
-    role: Role
+    role: HttpRole
 
 
 def read_tokens(path: Path) -> list[Token | CertificateRole]:
@@ -157,11 +157,11 @@ def _read_certificate(where: str, name: str, table: Any) -> CertificateRole:
     return CertificateRole(name, _read_role(where, table))
 
 
-def _read_role(where: str, table: Mapping[str, Any]) -> Role:
+def _read_role(where: str, table: Mapping[str, Any]) -> HttpRole:
     role = table.get("role")
-    if role not in (Role.READ, Role.CHANGE):
+    if role not in (HttpRole.READ, HttpRole.CHANGE):
         raise InvalidTokens(f"{where}.role: expected 'read' or 'change'")
-    return Role(role)
+    return HttpRole(role)
 
 
 def _read_token(where: str, name: str, table: Any) -> Token:
@@ -204,7 +204,7 @@ class NewToken(NamedTuple):
     table: str
 
 
-def new_token(name: str, role: Role) -> NewToken:
+def new_token(name: str, role: HttpRole) -> NewToken:
     """Return a random token."""
     text = token_urlsafe(NEW_TOKEN_BYTES)
     # A quoted key of TOML has the escapes of JSON.
@@ -256,7 +256,7 @@ class AccessControl:
         self,
         app: ASGIApp,
         tokens: Iterable[Token | CertificateRole],
-        anonymous: Role = Role.READ,
+        anonymous: HttpRole = HttpRole.READ,
         public: Iterable[str] = (),
     ) -> None:
         self._app = app
@@ -275,7 +275,7 @@ class AccessControl:
 
     def allows(self, principal: str, danger: Danger) -> bool:
         """Return whether a principal may run verbs of this danger."""
-        operation = OPERATIONS[Role.READ if danger is Danger.READS else Role.CHANGE]
+        operation = OPERATIONS[HttpRole.READ if danger is Danger.READS else HttpRole.CHANGE]
         return self._authorizer.allows(Subject(principal), Permission(operation, "Cluster"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kwire.errors import KwireError
-from kwire.http.access import AccessControl, Role
+from kwire.http.access import AccessControl, HttpRole
 from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of
 from kwire.http.cluster_access import ClusterAccess
 from kwire.http.openapi import openapi_document, served_verbs
@@ -58,7 +58,7 @@ PAGE_FILES = {
 }
 
 
-class NotConfirmed(Exception):
+class ConfirmationRequired(Exception):
     """A verb that destroys something was run without a confirmation."""
 
 
@@ -74,7 +74,7 @@ def application(
     cluster: ServedCluster,
     feed: ChangeFeed,
     tokens: Sequence[Token | CertificateRole] = (),
-    anonymous: Role = Role.READ,
+    anonymous: HttpRole = HttpRole.READ,
 ) -> AccessControl:
     """Return the ASGI application that administers a cluster.
 
@@ -150,7 +150,7 @@ def _guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Re
     async def guarded(request: Request) -> Response:
         control: AccessControl = request.state.access
         if not control.allows(request.state.principal, danger):
-            role = Role.READ if danger is Danger.READS else Role.CHANGE
+            role = HttpRole.READ if danger is Danger.READS else HttpRole.CHANGE
             return refuse(403, "NotAuthorized", f"the role {role} is required")
         response: Response = await endpoint(request)
         return response
@@ -189,8 +189,8 @@ async def _run(access: ClusterAccess, verb: Operation, request: Request) -> Resp
         status = 503 if isinstance(answer, TimedOut) else 409 if isinstance(answer, Failed) else 200
         response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status)
         outcome = type(answer).__name__
-    except NotConfirmed as question:
-        response, outcome = refuse(428, "NotConfirmed", str(question)), "not confirmed"
+    except ConfirmationRequired as question:
+        response, outcome = refuse(428, "ConfirmationRequired", str(question)), "not confirmed"
     except BodyTooLarge as error:
         response, outcome = refuse(413, "BodyTooLarge", str(error)), "body too large"
     except BodyTimeout as error:
@@ -257,11 +257,11 @@ def _confirm(confirmation: bool | str, typed_name: str | None, question: str) ->
     """Check the confirmation of a request.
 
     Raises:
-        NotConfirmed: the request does not have it.
+        ConfirmationRequired: the request does not have it.
     """
     expected: bool | str = True if typed_name is None else typed_name
     if confirmation is not expected and confirmation != expected:
-        raise NotConfirmed(f"{question} Confirm with {json.dumps({'confirm': expected})}")
+        raise ConfirmationRequired(f"{question} Confirm with {json.dumps({'confirm': expected})}")
 
 
 def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcome: str, seconds: float) -> None:

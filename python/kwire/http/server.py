@@ -14,7 +14,7 @@ import uvicorn
 
 from kwire import ready_file
 from kwire.errors import KwireError
-from kwire.http.access import CertificateRole, Role, is_loopback
+from kwire.http.access import CertificateRole, HttpRole, is_loopback
 from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
 from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
@@ -56,7 +56,7 @@ class HttpOptions:
 
     listen: Endpoint
     tokens: Sequence[Token | CertificateRole] = ()
-    anonymous: Role = Role.READ
+    anonymous: HttpRole = HttpRole.READ
     certificate: Path | None = None
     key: Path | None = None
     interval: float = 1.0

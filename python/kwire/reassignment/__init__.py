@@ -18,28 +18,28 @@ from kwire.reassignment.errors import (
     InfeasiblePlan,
     InvalidAssignment,
     InvalidJournal,
-    InvalidRequest,
+    InvalidPlanRequest,
     InvalidSnapshot,
     ReassignError,
 )
 from kwire.reassignment.plan import BrokerLoad, Move, Plan, Proof
 from kwire.reassignment.request import Balance, PlanRequest
-from kwire.reassignment.snapshot import BrokerState, ClusterSnapshot, PartitionKey, PartitionState
+from kwire.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionKey, PartitionSnapshot
 
 __all__ = [
     "AssignmentFile",
     "Balance",
     "BrokerLoad",
-    "BrokerState",
+    "BrokerSnapshot",
     "ClusterSnapshot",
     "InfeasiblePlan",
     "InvalidAssignment",
     "InvalidJournal",
-    "InvalidRequest",
+    "InvalidPlanRequest",
     "InvalidSnapshot",
     "Move",
     "PartitionKey",
-    "PartitionState",
+    "PartitionSnapshot",
     "Plan",
     "PlanRequest",
     "Proof",

@@ -8,7 +8,7 @@ from kwire.frame import decode_response
 from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsResponse
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.reassignment.errors import InvalidSnapshot
-from kwire.reassignment.snapshot import BrokerState, ClusterSnapshot, PartitionKey, PartitionState
+from kwire.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionKey, PartitionSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ def _sizes(rows: Iterable[Row]) -> dict[PartitionKey, int]:
 
 def _snapshot(metadata: MetadataResponse, sizes: dict[PartitionKey, int]) -> ClusterSnapshot:
     partitions = tuple(
-        PartitionState(
+        PartitionSnapshot(
             topic.name,
             each.partition_index,
             each.replica_nodes,
@@ -81,5 +81,5 @@ def _snapshot(metadata: MetadataResponse, sizes: dict[PartitionKey, int]) -> Clu
     )
     live = {each.node_id: each.rack for each in metadata.brokers}
     used = {broker for each in partitions for broker in each.replicas}
-    brokers = tuple(BrokerState(each, live.get(each), each in live) for each in sorted(live.keys() | used))
+    brokers = tuple(BrokerSnapshot(each, live.get(each), each in live) for each in sorted(live.keys() | used))
     return ClusterSnapshot(brokers, partitions, metadata.cluster_id)

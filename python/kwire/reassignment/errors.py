@@ -8,7 +8,7 @@ __all__ = [
     "InfeasiblePlan",
     "InvalidAssignment",
     "InvalidJournal",
-    "InvalidRequest",
+    "InvalidPlanRequest",
     "InvalidSnapshot",
     "ReassignError",
 ]
@@ -18,7 +18,7 @@ class ReassignError(KwireError):
     """A reassignment cannot be planned or executed. The text says why, and what to do."""
 
 
-class InvalidRequest(ReassignError):
+class InvalidPlanRequest(ReassignError):
     """The goals contradict each other, or name brokers or topics that do not exist."""
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from kwire.reassignment.errors import InvalidRequest
+from kwire.reassignment.errors import InvalidPlanRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,31 +59,31 @@ class PlanRequest:
         """Check the request against a cluster.
 
         Raises:
-            InvalidRequest: a broker or topic does not exist, or a number is out of range.
+            InvalidPlanRequest: a broker or topic does not exist, or a number is out of range.
         """
         broker_ids = {broker.id for broker in snapshot.brokers}
         if unknown := sorted(self.drain - broker_ids):
-            raise InvalidRequest(
+            raise InvalidPlanRequest(
                 f"broker {', '.join(map(str, unknown))} does not exist: the cluster has {_listed(sorted(broker_ids))}"
             )
         names = {each.topic for each in snapshot.partitions}
         for pattern in (*self.topics, *self.exclude):
             if not any(fnmatchcase(name, pattern) for name in names):
-                raise InvalidRequest(f"no topic matches {pattern!r}")
+                raise InvalidPlanRequest(f"no topic matches {pattern!r}")
         remaining = sum(each.is_live and each.id not in self.drain for each in snapshot.brokers)
         if remaining == 0:
-            raise InvalidRequest("all live brokers are drained: at least one must remain")
+            raise InvalidPlanRequest("all live brokers are drained: at least one must remain")
         if self.replication_factor is not None and not 1 <= self.replication_factor <= remaining:
-            raise InvalidRequest(
+            raise InvalidPlanRequest(
                 f"a replication factor is from 1 to {remaining}, the number of live brokers that are not drained, "
                 f"not {self.replication_factor}"
             )
         if any(weight <= 0 for weight in self.balance.values()):
-            raise InvalidRequest("the weight of a goal must be above 0")
+            raise InvalidPlanRequest("the weight of a goal must be above 0")
         if not 0 < self.tolerance < 1 or not 0 < self.disk_limit <= 1:
-            raise InvalidRequest("the tolerance must be between 0 and 1, and the disk limit above 0 and at most 1")
+            raise InvalidPlanRequest("the tolerance must be between 0 and 1, and the disk limit above 0 and at most 1")
         if Balance.SIZE in self.balance and not snapshot.has_sizes:
-            raise InvalidRequest("the sizes of partitions are unknown: balance by count instead")
+            raise InvalidPlanRequest("the sizes of partitions are unknown: balance by count instead")
 
 
 def _listed(ids: list[int]) -> str:

@@ -12,7 +12,7 @@ from kwire.reassignment.errors import InvalidSnapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokerState", "ClusterSnapshot", "PartitionKey", "PartitionState"]
+__all__ = ["BrokerSnapshot", "ClusterSnapshot", "PartitionKey", "PartitionSnapshot"]
 
 FORMAT = "kwire-cluster-snapshot"
 VERSION = 1
@@ -28,7 +28,7 @@ class PartitionKey(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-class BrokerState(NamedTuple):
+class BrokerSnapshot(NamedTuple):
     """A broker.
 
     Attributes:
@@ -46,7 +46,7 @@ class BrokerState(NamedTuple):
     free_bytes: int | None = None
 
 
-class PartitionState(NamedTuple):
+class PartitionSnapshot(NamedTuple):
     """A partition.
 
     Attributes:
@@ -81,12 +81,12 @@ class ClusterSnapshot:
         cluster_id: the id of the cluster; None if it has none.
     """
 
-    brokers: tuple[BrokerState, ...]
-    partitions: tuple[PartitionState, ...] = field(repr=False)
+    brokers: tuple[BrokerSnapshot, ...]
+    partitions: tuple[PartitionSnapshot, ...] = field(repr=False)
     cluster_id: str | None = None
 
     @cached_property
-    def by_key(self) -> Mapping[PartitionKey, PartitionState]:
+    def by_key(self) -> Mapping[PartitionKey, PartitionSnapshot]:
         """The partitions by topic and index."""
         return {PartitionKey(each.topic, each.partition): each for each in self.partitions}
 
@@ -124,13 +124,13 @@ class ClusterSnapshot:
         if document.get("version") != VERSION:
             raise InvalidSnapshot(f"version {document.get('version')!r} of snapshots is unknown: expected {VERSION}")
         try:
-            brokers = tuple(BrokerState(**each) for each in document["brokers"])
+            brokers = tuple(BrokerSnapshot(**each) for each in document["brokers"])
             partitions = tuple(_partition(each) for each in document["partitions"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidSnapshot(f"the snapshot has an entry of the wrong shape: {error}") from None
         return cls(brokers, partitions, document.get("cluster_id"))
 
 
-def _partition(entry: list[Any]) -> PartitionState:
+def _partition(entry: list[Any]) -> PartitionSnapshot:
     topic, partition, replicas, size, leader, isr = entry
-    return PartitionState(topic, partition, tuple(replicas), size, leader, None if isr is None else tuple(isr))
+    return PartitionSnapshot(topic, partition, tuple(replicas), size, leader, None if isr is None else tuple(isr))

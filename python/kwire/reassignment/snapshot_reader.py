@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kwire.client.admin.values import TopicDescription
-from kwire.reassignment.snapshot import BrokerState, ClusterSnapshot, PartitionKey, PartitionState
+from kwire.reassignment.snapshot import BrokerSnapshot, ClusterSnapshot, PartitionKey, PartitionSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +37,7 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
     live = {each.id: each for each in cluster.brokers}
     used = {broker for topic in topics for each in topic.partitions for broker in each.replicas}
     brokers = tuple(
-        BrokerState(
+        BrokerSnapshot(
             broker,
             live[broker].rack if broker in live else None,
             broker in live,
@@ -46,7 +46,7 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
         for broker in sorted(live.keys() | used)
     )
     partitions = tuple(
-        PartitionState(
+        PartitionSnapshot(
             topic.name,
             each.partition,
             each.replicas,

@@ -28,7 +28,7 @@ from kwire.declare.wire_types import (
 )
 from kwire.errors import DecodeError
 from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, uvarint
-from kwire.reference.layout import Layout, layout_of
+from kwire.reference.layout import StructLayout, layout_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def reject_excessive_count(source: Input, start: int, wanted: int) -> None:
 class Readers:
     """Creates the functions that read one version of a message."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StructLayout) -> None:
         self.layout = layout
         self.structs: dict[object, Read] = {}
 
@@ -176,12 +176,12 @@ class Readers:
 
         return read_message
 
-    def struct(self, layout: Layout) -> Read:
+    def struct(self, layout: StructLayout) -> Read:
         if layout.struct not in self.structs:
             self.structs[layout.struct] = self._struct(layout)
         return self.structs[layout.struct]
 
-    def _struct(self, layout: Layout) -> Read:
+    def _struct(self, layout: StructLayout) -> Read:
         struct: Any = layout.struct
         make = struct.__new__
         present = [
@@ -208,7 +208,7 @@ class Readers:
 
         return read_struct
 
-    def tag_section(self, layout: Layout) -> Callable[[Input, Any], UnknownTags]:
+    def tag_section(self, layout: StructLayout) -> Callable[[Input, Any], UnknownTags]:
         declared = {
             tag: (placed.name, placed.member.__set__, self.read(placed.type, layout, placed.compact))
             for tag, placed in layout.tagged.items()
@@ -244,7 +244,7 @@ class Readers:
 
         return read_tags
 
-    def read(self, type: WireType, layout: Layout, compact: bool, *, nullable: bool = False) -> Read:
+    def read(self, type: WireType, layout: StructLayout, compact: bool, *, nullable: bool = False) -> Read:
         """Return the function that reads `type` in a field with compact or classic lengths."""
         match type:
             case Primitive():
@@ -295,7 +295,7 @@ class Readers:
 
         return self.part("compact_bytes" if compact else "bytes", read_octets)
 
-    def array(self, element: WireType, layout: Layout, compact: bool, nullable: bool) -> Read:
+    def array(self, element: WireType, layout: StructLayout, compact: bool, nullable: bool) -> Read:
         read_count = self.part("count", self.length(compact, nullable, int32))
         if isinstance(element, Primitive) and element.is_integer:
             return self.integers(element, read_count)

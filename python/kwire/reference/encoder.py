@@ -33,7 +33,7 @@ from kwire.declare.wire_types import (
 from kwire.errors import DecodeError, EncodeError
 from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
 from kwire.reference.formats import FORMATS, LARGEST_COUNT, MAX_STRING_LENGTH, uvarint
-from kwire.reference.layout import Layout, layout_of
+from kwire.reference.layout import StructLayout, layout_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.errors import EncodeKind, PathElement
 
-    Write: TypeAlias = Callable[["Output", Any], None]
+    Write: TypeAlias = Callable[["EncoderOutput", Any], None]
 
 
 def encode(message: Message, *, version: int) -> bytes:
@@ -61,12 +61,12 @@ def encode(message: Message, *, version: int) -> bytes:
     write = writers.get(version)
     if write is None:
         write = writers[version] = Writers(layout_of(cls, version)).message()
-    output = Output()
+    output = EncoderOutput()
     write(output, message)
     return bytes(output.data)
 
 
-class Output:
+class EncoderOutput:
     """The bytes written so far, and the path to the current value."""
 
     __slots__ = ("data", "path")
@@ -106,19 +106,19 @@ def is_a(value: object, cls: type) -> bool:
 class Writers:
     """Creates the functions that write one version of a message."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StructLayout) -> None:
         self.layout = layout
         self.structs: dict[object, Write] = {}
 
     def message(self) -> Write:
         return self.struct(self.layout)
 
-    def struct(self, layout: Layout) -> Write:
+    def struct(self, layout: StructLayout) -> Write:
         if layout.struct not in self.structs:
             self.structs[layout.struct] = self._struct(layout)
         return self.structs[layout.struct]
 
-    def _struct(self, layout: Layout) -> Write:
+    def _struct(self, layout: StructLayout) -> Write:
         struct: Any = layout.struct
         present = [
             (placed.name, placed.member.__get__, self.write(placed.type, layout, placed.compact))
@@ -128,7 +128,7 @@ class Writers:
         reject_unknown = None if layout.flexible else reject_tags(layout)
         write_tags = self.tag_section(layout) if layout.flexible else None
 
-        def write_struct(output: Output, value: Any) -> None:
+        def write_struct(output: EncoderOutput, value: Any) -> None:
             if not is_a(value, struct):
                 raise output.wrong_type(f"a {struct.__name__}", value)
             path = output.path
@@ -150,13 +150,13 @@ class Writers:
 
         return write_struct
 
-    def tag_section(self, layout: Layout) -> Write:
+    def tag_section(self, layout: StructLayout) -> Write:
         declared = [
             (tag, placed.name, getter(placed.member), self.write(placed.type, layout, placed.compact), placed.default)
             for tag, placed in sorted(layout.tagged.items())
         ]
 
-        def write_tags(output: Output, value: Any) -> None:
+        def write_tags(output: EncoderOutput, value: Any) -> None:
             path = output.path
             path.append("unknown_tags")
             raw = raw_tags(output, value)
@@ -188,7 +188,7 @@ class Writers:
 
         return write_tags
 
-    def write(self, type: WireType, layout: Layout, compact: bool, *, nullable: bool = False) -> Write:
+    def write(self, type: WireType, layout: StructLayout, compact: bool, *, nullable: bool = False) -> Write:
         """Return the function that writes `type` in a field with compact or classic lengths."""
         match type:
             case Primitive(name="bool"):
@@ -237,7 +237,7 @@ _get_unknown_tags = getter(_struct.unknown_tags)
 _get_raw = getter(_unknown_tags._raw)  # noqa: SLF001  # the slot, which can be empty in a forged object
 
 
-def raw_tags(output: Output, value: Any) -> bytes:
+def raw_tags(output: EncoderOutput, value: Any) -> bytes:
     """Return the raw unknown tags of a struct."""
     unknown = _get_unknown_tags(value)
     if unknown is NO_TAGS:
@@ -264,7 +264,7 @@ _uuid: Any = UUID
 _get_uuid_number = getter(_uuid.int)
 
 
-def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
+def entries_of(output: EncoderOutput, raw: bytes) -> list[tuple[int, bytes]]:
     """Unknown tags taken apart: the number of each, and the bytes that it takes in a tag section."""
     source = Input(raw)
     entries: list[tuple[int, bytes]] = []
@@ -281,8 +281,8 @@ def entries_of(output: Output, raw: bytes) -> list[tuple[int, bytes]]:
     return entries
 
 
-def reject_tags(layout: Layout) -> Write:
-    def write_no_tags(output: Output, value: Any) -> None:
+def reject_tags(layout: StructLayout) -> Write:
+    def write_no_tags(output: EncoderOutput, value: Any) -> None:
         output.path[-1] = "unknown_tags"
         if raw_tags(output, value):
             raise output.fault("tag_clash", f"version {layout.version} has no tags")
@@ -290,13 +290,13 @@ def reject_tags(layout: Layout) -> Write:
     return write_no_tags
 
 
-def reject_loss(output: Output, value: object, default: object, version: int) -> None:
+def reject_loss(output: EncoderOutput, value: object, default: object, version: int) -> None:
     """Reject a value other than the default in a field that the version does not have."""
     if not is_default(value, default):
         raise output.fault("not_in_version", f"version {version} does not have this field")
 
 
-def encoded(output: Output, write: Write, value: Any) -> bytearray:
+def encoded(output: EncoderOutput, write: Write, value: Any) -> bytearray:
     """Return the bytes of a valid value, without adding them to the output."""
     before, output.data = output.data, bytearray()
     write(output, value)
@@ -348,7 +348,7 @@ def is_written_default(value: Any, default: Any) -> bool:
 def integer(type: Primitive) -> Write:
     pack_one = Format(">" + FORMATS[type.name]).pack
 
-    def write_integer(output: Output, value: Any) -> None:
+    def write_integer(output: EncoderOutput, value: Any) -> None:
         if not is_a(value, int) or value is True or value is False:
             raise output.wrong_type("an int", value)
         try:
@@ -364,7 +364,7 @@ def integers(element: Primitive) -> Write:
     code = FORMATS[element.name]
     write_one_by_one = elements(integer(element))
 
-    def write_integers(output: Output, value: Any) -> None:
+    def write_integers(output: EncoderOutput, value: Any) -> None:
         if all(map(is_, map(type, value), repeat(int))):
             try:
                 output.data += pack(f">{len(value)}{code}", *value)
@@ -377,7 +377,7 @@ def integers(element: Primitive) -> Write:
 
 
 def elements(write_element: Write) -> Write:
-    def write_elements(output: Output, value: Any) -> None:
+    def write_elements(output: EncoderOutput, value: Any) -> None:
         path = output.path
         path.append(0)
         for index, element in enumerate(value):
@@ -388,7 +388,7 @@ def elements(write_element: Write) -> Write:
     return write_elements
 
 
-def write_bool(output: Output, value: Any) -> None:
+def write_bool(output: EncoderOutput, value: Any) -> None:
     if value is not True and value is not False:
         raise output.wrong_type("True or False", value)
     output.data += b"\x01" if value else b"\x00"
@@ -397,13 +397,13 @@ def write_bool(output: Output, value: Any) -> None:
 _pack_float = Format(">d").pack
 
 
-def write_float(output: Output, value: Any) -> None:
+def write_float(output: EncoderOutput, value: Any) -> None:
     if not is_a(value, float):
         raise output.wrong_type("a float", value)
     output.data += _pack_float(value)
 
 
-def write_uuid(output: Output, value: Any) -> None:
+def write_uuid(output: EncoderOutput, value: Any) -> None:
     if not is_a(value, UUID):
         raise output.wrong_type("a uuid.UUID", value)
     number = _get_uuid_number(value)
@@ -416,7 +416,7 @@ def write_uuid(output: Output, value: Any) -> None:
 
 
 def string(write_length: Write, nullable: bool) -> Write:
-    def write_string(output: Output, value: Any) -> None:
+    def write_string(output: EncoderOutput, value: Any) -> None:
         if value is None and nullable:
             write_length(output, None)
             return
@@ -435,7 +435,7 @@ def string(write_length: Write, nullable: bool) -> Write:
 
 
 def octets(write_length: Write, nullable: bool) -> Write:
-    def write_octets(output: Output, value: Any) -> None:
+    def write_octets(output: EncoderOutput, value: Any) -> None:
         if value is None and nullable:
             write_length(output, None)
             return
@@ -449,7 +449,7 @@ def octets(write_length: Write, nullable: bool) -> Write:
 
 
 def array(write_count: Write, nullable: bool, write_elements: Write) -> Write:
-    def write_array(output: Output, value: Any) -> None:
+    def write_array(output: EncoderOutput, value: Any) -> None:
         if value is None and nullable:
             write_count(output, None)
             return
@@ -465,7 +465,7 @@ def array(write_count: Write, nullable: bool, write_elements: Write) -> Write:
 def prefixed(present: bytes, absent: bytes, write_inner: Write) -> Write:
     """Return a function that writes a marker byte, followed by the value if it is not None."""
 
-    def write_prefixed(output: Output, value: Any) -> None:
+    def write_prefixed(output: EncoderOutput, value: Any) -> None:
         if value is None:
             output.data += absent
         else:
@@ -479,7 +479,7 @@ def length(compact: bool, classic: Primitive) -> Write:
     """Return the function that writes a length or count, or None for null."""
     pack_one = Format(">" + FORMATS[classic.name]).pack
 
-    def write_length(output: Output, value: int | None) -> None:
+    def write_length(output: EncoderOutput, value: int | None) -> None:
         counted = -1 if value is None else value
         if counted > LARGEST_COUNT:
             raise output.fault("too_long", f"{value} exceeds the maximum of {LARGEST_COUNT}")

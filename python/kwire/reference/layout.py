@@ -41,7 +41,7 @@ class Placed:
         """The descriptor of the slot."""
 
 
-class Layout:
+class StructLayout:
     """The layout of one version of a struct.
 
     `present` has the untagged fields in wire order, `tagged` the tagged fields by tag, and `absent` the fields that the
@@ -51,9 +51,9 @@ class Layout:
     __slots__ = ("_known", "absent", "flexible", "present", "struct", "tagged", "version")
 
     def __init__(
-        self, struct: type[Struct], version: int, flexible: bool, known: dict[object, Layout] | None = None
+        self, struct: type[Struct], version: int, flexible: bool, known: dict[object, StructLayout] | None = None
     ) -> None:
-        self._known: dict[object, Layout] = {} if known is None else known
+        self._known: dict[object, StructLayout] = {} if known is None else known
         self._known[struct] = self
         self.struct = struct
         self.version = version
@@ -94,10 +94,10 @@ class Layout:
             )
         return Placed(f.name, type, compact, f.default, getattr(self.struct, f.name))
 
-    def of(self, struct: Any) -> Layout:
+    def of(self, struct: Any) -> StructLayout:
         """Return the layout of a nested struct, which is created once for each message."""
         layout = self._known.get(struct)
-        return layout if layout is not None else Layout(struct, self.version, self.flexible, self._known)
+        return layout if layout is not None else StructLayout(struct, self.version, self.flexible, self._known)
 
     def smallest(self, type: WireType, compact: bool) -> int:
         """Return the smallest number of bytes of a value in a field of this struct."""
@@ -127,7 +127,7 @@ class Layout:
         return False
 
 
-def layout_of(cls: type[Message], version: int) -> Layout:
+def layout_of(cls: type[Message], version: int) -> StructLayout:
     """Return the layout of one version of a message.
 
     Raises:
@@ -137,4 +137,4 @@ def layout_of(cls: type[Message], version: int) -> Layout:
     facts = describe(cls)
     if version not in facts.versions:
         raise UnsupportedVersion(cls.__name__, version, str(facts.versions))
-    return Layout(cls, version, facts.is_flexible(version))
+    return StructLayout(cls, version, facts.is_flexible(version))

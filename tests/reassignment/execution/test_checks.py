@@ -6,11 +6,11 @@ import pytest
 
 from kwire.reassignment import (
     AssignmentFile,
-    BrokerState,
+    BrokerSnapshot,
     ClusterSnapshot,
     InvalidSnapshot,
     PartitionKey,
-    PartitionState,
+    PartitionSnapshot,
 )
 from kwire.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
 from kwire.reassignment.execution.health import LatencyWatch, unexplained_partitions
@@ -23,8 +23,8 @@ KEY = PartitionKey("orders", 0)
 def cluster(*, isr: tuple[int, ...] = (1, 2), leader: int | None = 1, live: bool = True) -> ClusterSnapshot:
     """Return a cluster of three brokers; the last can be down."""
     return ClusterSnapshot(
-        (BrokerState(1), BrokerState(2), BrokerState(3, is_live=live)),
-        (PartitionState("orders", 0, (1, 2), 10, leader, isr),),
+        (BrokerSnapshot(1), BrokerSnapshot(2), BrokerSnapshot(3, is_live=live)),
+        (PartitionSnapshot("orders", 0, (1, 2), 10, leader, isr),),
         "cluster-7",
     )
 
@@ -63,12 +63,12 @@ def test_unhealthy_cluster_is_explained() -> None:
 
 
 def test_replica_that_is_being_added_is_explained_by_its_move() -> None:
-    moving = ClusterSnapshot(cluster().brokers, (PartitionState("orders", 0, (1, 2, 3), 10, 1, (1, 2)),))
+    moving = ClusterSnapshot(cluster().brokers, (PartitionSnapshot("orders", 0, (1, 2, 3), 10, 1, (1, 2)),))
     move = Move(KEY, (1, 2), (1, 3), 10, 1)
     assert unexplained_partitions(moving, [move]) == []
     assert unexplained_partitions(moving) == [KEY]
     assert unexplained_partitions(moving, known=[KEY]) == []
-    behind = ClusterSnapshot(cluster().brokers, (PartitionState("orders", 0, (1, 2, 3), 10, 1, (1,)),))
+    behind = ClusterSnapshot(cluster().brokers, (PartitionSnapshot("orders", 0, (1, 2, 3), 10, 1, (1,)),))
     assert unexplained_partitions(behind, [move]) == [KEY], "replica 2 was in sync before"
 
 

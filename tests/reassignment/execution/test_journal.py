@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from kwire.reassignment import InvalidJournal, Move, PartitionKey
-from kwire.reassignment.execution.journal import Event, EventKind, Phase, RunState, audit_text, started_details
+from kwire.reassignment.execution.journal import EventKind, JournalEvent, Phase, RunState, audit_text, started_details
 
 FIRST = Move(PartitionKey("orders", 0), (1, 2), (3, 2), 7, 1)
 SECOND = Move(PartitionKey("orders", 1), (2, 1), (2, 3), None, None)
 
 
-def event(kind: EventKind, **details: object) -> Event:
-    return Event("2026-01-01T00:00:00+00:00", "alice", kind, details)
+def event(kind: EventKind, **details: object) -> JournalEvent:
+    return JournalEvent("2026-01-01T00:00:00+00:00", "alice", kind, details)
 
 
-STARTED = Event(
+STARTED = JournalEvent(
     "2026-01-01T00:00:00+00:00",
     "alice",
     EventKind.STARTED,
@@ -26,10 +26,10 @@ THROTTLING = event(EventKind.THROTTLING, resource="broker 1", previous={"leader.
 
 def test_lines_are_read_again() -> None:
     events = [STARTED, THROTTLING, event(EventKind.PAUSED, reason="why")]
-    assert [each.to_line() for each in map(Event.from_line, [each.to_line() for each in events])] == [
+    assert [each.to_line() for each in map(JournalEvent.from_line, [each.to_line() for each in events])] == [
         each.to_line() for each in events
     ]
-    state = RunState.of(Event.from_line(each.to_line()) for each in events)
+    state = RunState.of(JournalEvent.from_line(each.to_line()) for each in events)
     assert state.batches == ((FIRST,), (SECOND,))
     assert (state.cluster_id, state.rate, state.phase, state.reason) == ("cluster-7", 1000, Phase.PAUSED, "why")
 
@@ -61,7 +61,7 @@ def test_state_follows_batches_and_failures() -> None:
 @pytest.mark.parametrize("line", ["", "7", "{}", '{"time": "", "user": "", "event": "nosuch"}'])
 def test_line_that_is_not_an_event_is_explained(line: str) -> None:
     with pytest.raises(InvalidJournal, match="a line of the journal cannot be read"):
-        Event.from_line(line)
+        JournalEvent.from_line(line)
 
 
 def test_journal_must_start_with_a_start() -> None:

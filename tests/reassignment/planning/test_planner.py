@@ -12,11 +12,11 @@ from ortools.sat.python import cp_model
 
 from kwire.reassignment import (
     Balance,
-    BrokerState,
+    BrokerSnapshot,
     ClusterSnapshot,
     InfeasiblePlan,
-    InvalidRequest,
-    PartitionState,
+    InvalidPlanRequest,
+    PartitionSnapshot,
     PlanRequest,
 )
 from kwire.reassignment.planning.planner import plan
@@ -195,8 +195,8 @@ def test_brokers_that_are_down_receive_nothing() -> None:
 
 def test_disk_limit_is_hard() -> None:
     full = ClusterSnapshot(
-        (BrokerState(1, None, True, 100 * GIB, 40 * GIB), BrokerState(2, None, True, 100 * GIB, 30 * GIB)),
-        tuple(PartitionState("orders", index, (1,), 10 * GIB) for index in range(6)),
+        (BrokerSnapshot(1, None, True, 100 * GIB, 40 * GIB), BrokerSnapshot(2, None, True, 100 * GIB, 30 * GIB)),
+        tuple(PartitionSnapshot("orders", index, (1,), 10 * GIB) for index in range(6)),
     )
     with pytest.raises(InfeasiblePlan, match=r"broker 2 would use 130% of its disk: the limit is 85%"):
         plan(full, PlanRequest(drain=frozenset({1})))
@@ -206,10 +206,10 @@ def test_replicas_are_exchanged_where_a_disk_would_be_too_full() -> None:
     sizes = [40, 40, 1, 1, 1, 1]
     crowded = ClusterSnapshot(
         (
-            BrokerState(1, None, True, 100 * GIB, 16 * GIB),
-            BrokerState(2, None, True, 50 * GIB, 50 * GIB),
+            BrokerSnapshot(1, None, True, 100 * GIB, 16 * GIB),
+            BrokerSnapshot(2, None, True, 50 * GIB, 50 * GIB),
         ),
-        tuple(PartitionState("orders", index, (1,), size * GIB) for index, size in enumerate(sizes)),
+        tuple(PartitionSnapshot("orders", index, (1,), size * GIB) for index, size in enumerate(sizes)),
     )
     made = plan(crowded, COUNT)
     assert [each.replicas_after for each in made.loads] == [3, 3]
@@ -247,7 +247,7 @@ def test_partition_with_more_replicas_than_brokers_remain_is_named(balance: dict
     ],
 )
 def test_request_that_does_not_fit_the_cluster_is_explained(request_: PlanRequest, text: str) -> None:
-    with pytest.raises(InvalidRequest, match=text):
+    with pytest.raises(InvalidPlanRequest, match=text):
         plan(random_snapshot(10, 3, 2), request_)
 
 
@@ -256,9 +256,9 @@ def clusters(draw: st.DrawFn) -> tuple[ClusterSnapshot, PlanRequest]:
     """Draw a small cluster with uneven racks, unequal replication factors, and topics, and a request for it."""
     count = draw(st.integers(3, 8))
     racks = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=count, max_size=count))
-    brokers = tuple(BrokerState(index, rack) for index, rack in enumerate(racks))
+    brokers = tuple(BrokerSnapshot(index, rack) for index, rack in enumerate(racks))
     partitions = tuple(
-        PartitionState(
+        PartitionSnapshot(
             draw(st.sampled_from(["first", "second"])) + f"-{index}",
             0,
             tuple(draw(st.permutations(range(count)))[: draw(st.integers(1, min(4, count)))]),
@@ -281,7 +281,7 @@ def test_no_plan_breaks_a_hard_constraint(drawn: tuple[ClusterSnapshot, PlanRequ
     snapshot, request = drawn
     try:
         made = plan(snapshot, request)
-    except (InfeasiblePlan, InvalidRequest):
+    except (InfeasiblePlan, InvalidPlanRequest):
         return
     in_scope = tuple(each for each in snapshot.partitions if request.in_scope(each.topic))
     check_hard_constraints(made if not request.exclude else _limited(made, in_scope), request)
@@ -290,7 +290,7 @@ def test_no_plan_breaks_a_hard_constraint(drawn: tuple[ClusterSnapshot, PlanRequ
     assert made.proof.moved == (made.data if made.proof.measure == "bytes" else made.replicas_added)
 
 
-def _limited(made: Plan, partitions: tuple[PartitionState, ...]) -> Plan:
+def _limited(made: Plan, partitions: tuple[PartitionSnapshot, ...]) -> Plan:
     """Return a plan for the partitions in scope only: the replication factor of others stays."""
     assert {move.key for move in made.moves} <= {each.key for each in partitions}
     return type(made)(ClusterSnapshot(made.snapshot.brokers, partitions), made.moves, made.proof)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.Choice(["none", "read", "change"]),
     default="read",
     show_default=True,
-    help="Role of requests from this machine if there are no tokens.",
+    help="HttpRole of requests from this machine if there are no tokens.",
 )
 @file_option("--certificate", description="Serve HTTPS with this PEM certificate chain.")
 @file_option("--key", description="PEM private key  [default: that in --certificate]")
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Print a new token to stderr and its table for --tokens to stdout, and serve nothing.",
 )
-@click.option("--role", type=click.Choice(["read", "change"]), help="Role of --new-token  [default: read]")
+@click.option("--role", type=click.Choice(["read", "change"]), help="HttpRole of --new-token  [default: read]")
 @interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
 @ready_file_option("url and pid", "the server listens")
 def http(
@@ -86,7 +86,7 @@ def http(
     """
     for module in ("starlette", "uvicorn"):
         require(module, "http")
-    from kwire.http.access import Role
+    from kwire.http.access import HttpRole
     from kwire.http.access import new_token as generate_token
     from kwire.http.cluster_access import ServedCluster
     from kwire.http.server import HttpOptions, UnsafeAddress, escape_control_characters, parse_address, serve
@@ -94,7 +94,7 @@ def http(
     if role is not None and new_token is None:
         raise click.UsageError("--role requires --new-token")
     if new_token is not None:
-        token = generate_token(new_token, Role(role or "read"))
+        token = generate_token(new_token, HttpRole(role or "read"))
         print(token.table, end="")
         print(f"The token of {new_token}, which is not stored anywhere: {token.text}", file=sys.stderr)
         return 0
@@ -109,7 +109,7 @@ def http(
         options = HttpOptions(
             parse_address(listen),
             _tokens(tokens),
-            Role(anonymous),
+            HttpRole(anonymous),
             certificate,
             key,
             interval,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.client.admin import AclBinding, AclBindingFilter, AdminClient, PatternType, ResourceType
-    from kwire.compat.options import Values
+    from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
 
 ACTIONS = ("list", "add", "remove")
@@ -30,16 +30,16 @@ async def run(run: ScriptRun) -> None:
     """Run the action.
 
     Raises:
-        UsageError: the options do not fit together.
+        ScriptUsageError: the options do not fit together.
         ScriptFailed: the cluster refused an ACL.
     """
     values = run.values
     if "bootstrap-server" not in values:
-        raise UsageError("One of --bootstrap-server or --bootstrap-controller must be specified")
+        raise ScriptUsageError("One of --bootstrap-server or --bootstrap-controller must be specified")
     if sum(action in values for action in ACTIONS) != 1:
-        raise UsageError("Command must include exactly one action: --list, --add, --remove. ")
+        raise ScriptUsageError("Command must include exactly one action: --list, --add, --remove. ")
     if "principal" in values and "list" not in values:  # `--remove` would delete ACLs of other principals as well
-        raise UsageError("The --principal option is only available if --list is set")
+        raise ScriptUsageError("The --principal option is only available if --list is set")
     if "add" in values or "remove" in values:
         _check(values)
     admin = await run.admin()
@@ -55,28 +55,28 @@ async def run(run: ScriptRun) -> None:
         _print(run, "Current", await _listed(admin, values))
 
 
-def _check(values: Values) -> None:
+def _check(values: OptionValues) -> None:
     named = any(name in values for name in RESOURCES) or "cluster" in values
     if not named:
-        raise UsageError(
+        raise ScriptUsageError(
             "You must specify at least one resource: --topic <topic> or --cluster or --group <group> or "
             "--delegation-token <Delegation Token ID>"
         )
     if "add" in values and not values.all("allow-principal") and not values.all("deny-principal"):
-        raise UsageError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
+        raise ScriptUsageError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
 
 
-def _pattern(values: Values) -> PatternType:
+def _pattern(values: OptionValues) -> PatternType:
     from kwire.client.admin import PatternType
 
     text = (values.get("resource-pattern-type") or "literal").upper()
     try:
         return PatternType[text]
     except KeyError:
-        raise UsageError(f"Invalid resource-pattern-type: {text.lower()}") from None
+        raise ScriptUsageError(f"Invalid resource-pattern-type: {text.lower()}") from None
 
 
-def _resources(values: Values) -> list[tuple[ResourceType, str]]:
+def _resources(values: OptionValues) -> list[tuple[ResourceType, str]]:
     from kwire.client.admin import ResourceType
 
     resources = [
@@ -87,7 +87,7 @@ def _resources(values: Values) -> list[tuple[ResourceType, str]]:
     return resources
 
 
-def _operations(values: Values, type: ResourceType) -> list[str]:
+def _operations(values: OptionValues, type: ResourceType) -> list[str]:
     from kwire.client.admin import ResourceType
 
     operations: list[str] = []
@@ -111,7 +111,7 @@ def _operation(text: str) -> str:
     try:
         return names[text.replace("_", "").upper()]
     except KeyError:
-        raise UsageError(f"ResourceType or operation {text} is unknown") from None
+        raise ScriptUsageError(f"ResourceType or operation {text} is unknown") from None
 
 
 def _check_operations(bindings: Iterable[AclBinding]) -> None:
@@ -121,13 +121,13 @@ def _check_operations(bindings: Iterable[AclBinding]) -> None:
     for binding in bindings:
         supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[binding.resource_type]))
         if binding.operation not in supported:
-            raise UsageError(
+            raise ScriptUsageError(
                 f"ResourceType {binding.resource_type.value} only supports operations "
                 + ", ".join(operation.camel_case for operation in supported)
             )
 
 
-def _bindings(values: Values) -> Iterable[AclBinding]:
+def _bindings(values: OptionValues) -> Iterable[AclBinding]:
     from kwire.client.admin import AclBinding, AclOperation, AclPermissionType
 
     pattern = _pattern(values)
@@ -147,7 +147,7 @@ def _bindings(values: Values) -> Iterable[AclBinding]:
                         )
 
 
-def _filters(values: Values) -> list[AclBindingFilter]:
+def _filters(values: OptionValues) -> list[AclBindingFilter]:
     """Return the filters of the resources, for `--list`."""
     from kwire.client.admin import AclBindingFilter
 
@@ -160,7 +160,7 @@ def _filters(values: Values) -> list[AclBindingFilter]:
     ]
 
 
-async def _listed(admin: AdminClient, values: Values) -> list[AclBinding]:
+async def _listed(admin: AdminClient, values: OptionValues) -> list[AclBinding]:
     matches: list[AclBinding] = []
     for filter in _filters(values):
         matches += [each for each in await admin.describe_acls(filter) if each not in matches]

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.client.admin import AdminClient, ClientQuotaEntity, ConfigResource, ConfigValue
-    from kwire.compat.options import Values
+    from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
 
 SOURCES = {
@@ -60,22 +60,24 @@ async def run(run: ScriptRun) -> None:
     """Describe or change configs and quotas.
 
     Raises:
-        UsageError: the options do not fit together.
+        ScriptUsageError: the options do not fit together.
         ScriptFailed: a config is unknown.
     """
     values = run.values
     if ("describe" in values) == ("alter" in values):
-        raise UsageError("Command must include exactly one action: --describe, --alter")
+        raise ScriptUsageError("Command must include exactly one action: --describe, --alter")
     entities = _entities(values)
     if "bootstrap-server" not in values:
-        raise UsageError("One of the required --bootstrap-server or --bootstrap-controller arguments must be specified")
+        raise ScriptUsageError(
+            "One of the required --bootstrap-server or --bootstrap-controller arguments must be specified"
+        )
     changes = ("add-config", "add-config-file", "delete-config")
     if "alter" in values and not any(name in values for name in changes):
-        raise UsageError(
+        raise ScriptUsageError(
             "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
         )
     if "alter" in values and any(entity.name is None for entity in entities):
-        raise UsageError("An entity name must be specified with --alter")
+        raise ScriptUsageError("An entity name must be specified with --alter")
     admin = await run.admin()
     is_quota = any(entity.type in QUOTA_TYPES for entity in entities)
     if "describe" in values:
@@ -84,7 +86,7 @@ async def run(run: ScriptRun) -> None:
         await (_alter_quotas(run, admin, entities) if is_quota else _alter(run, admin, entities[0]))
 
 
-def _entities(values: Values) -> list[Entity]:
+def _entities(values: OptionValues) -> list[Entity]:
     types = values.all("entity-type")
     names: list[str | None] = [*values.all("entity-name"), *([""] if "entity-default" in values else [])]
     entities = [
@@ -93,16 +95,16 @@ def _entities(values: Values) -> list[Entity]:
     entities += [Entity(type, values.get(option)) for option, type in SHORT_NAMES.items() if option in values]
     entities += [Entity(type, "") for option, type in DEFAULTS.items() if option in values]
     if not entities:
-        raise UsageError("At least one entity type must be specified")
+        raise ScriptUsageError("At least one entity type must be specified")
     short_names = ", ".join(sorted(SHORT_NAMES.values()))
     unknown = [entity.type for entity in entities if entity.type not in SHORT_NAMES.values()]
     if unknown:
-        raise UsageError(
+        raise ScriptUsageError(
             f"Invalid entity type {unknown[0]}, the entity type must be one of {short_names} "
             "with a --bootstrap-server or --bootstrap-controller argument"
         )
     if len(entities) > 1 and {entity.type for entity in entities} != {"users", "clients"}:
-        raise UsageError("Only 'users' and 'clients' entity types may be specified together")
+        raise ScriptUsageError("Only 'users' and 'clients' entity types may be specified together")
     return entities
 
 
@@ -134,7 +136,7 @@ async def _names(admin: AdminClient, entity: Entity) -> list[str]:
         return [*map(str, brokers), ""]
     if entity.type == "broker-loggers":
         return [*map(str, brokers)]
-    raise UsageError(f"an entity name must be specified with --describe of {entity.type}")
+    raise ScriptUsageError(f"an entity name must be specified with --describe of {entity.type}")
 
 
 def _described(key: str, config: ConfigValue) -> str:
@@ -194,7 +196,7 @@ def _print_updated(run: ScriptRun, entity: Entity) -> None:
         run.print(f"Completed updating default config for {entity.type} in the cluster.")
 
 
-def _added(values: Values) -> dict[str, str]:
+def _added(values: OptionValues) -> dict[str, str]:
     added: dict[str, str] = {}
     file = values.get("add-config-file")
     if file is not None:
@@ -218,7 +220,7 @@ def _added(values: Values) -> dict[str, str]:
     return added
 
 
-def _deleted(values: Values) -> list[str]:
+def _deleted(values: OptionValues) -> list[str]:
     return [key.strip() for text in values.all("delete-config") for key in text.split(",") if key.strip()]
 
 

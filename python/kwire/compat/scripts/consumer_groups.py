@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin import AdminClient, GroupDescription, GroupMember, TopicPartition
-    from kwire.compat.options import Values
+    from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
@@ -30,18 +30,18 @@ async def run(run: ScriptRun) -> None:
     """Run the action.
 
     Raises:
-        UsageError: the options do not fit together.
+        ScriptUsageError: the options do not fit together.
     """
     values = run.values
     chosen = [action for action in ACTIONS if action in values]
     if len(chosen) != 1:
-        raise UsageError(
+        raise ScriptUsageError(
             "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
         )
     values.need("bootstrap-server")
     [action] = chosen
     if action in ("describe", "delete", "reset-offsets") and "group" not in values and "all-groups" not in values:
-        raise UsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
+        raise ScriptUsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
     if action == "delete-offsets":
         values.need("group", "topic")
     admin = await run.admin()
@@ -61,7 +61,7 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     values = run.values
     states, types = _words(values, "state"), _words(values, "type")
     if not types <= {"classic", "consumer"}:
-        raise UsageError(f"Invalid types list '{values.get('type')}'. Valid types are: Consumer, Classic")
+        raise ScriptUsageError(f"Invalid types list '{values.get('type')}'. Valid types are: Consumer, Classic")
     groups = [each for each in await admin.list_groups() if each.type.value in ("classic", "consumer", "unknown")]
     groups = [each for each in groups if not states or (each.state or "").lower() in states]
     groups = [each for each in groups if not types or each.type.value in types]
@@ -77,12 +77,12 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
         run.print(" ".join([f"{group.group_id:<{width}}", *(f"{cells[name]:<20}" for name in shown)]))
 
 
-def _words(values: Values, option: str) -> set[str]:
+def _words(values: OptionValues, option: str) -> set[str]:
     """Return the words of an option with a list, in lower case."""
     return {text.strip().lower() for text in (values.get(option) or "").split(",") if text.strip()}
 
 
-async def _groups(admin: AdminClient, values: Values) -> list[str]:
+async def _groups(admin: AdminClient, values: OptionValues) -> list[str]:
     if "all-groups" not in values:
         return values.all("group")
     return [
@@ -216,7 +216,7 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-async def _partitions(admin: AdminClient, values: Values, group: str) -> list[TopicPartition]:
+async def _partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:
     """Return the partitions that `--topic` or `--all-topics` chooses."""
     from kwire.client.admin import AdminError, TopicPartition
 
@@ -241,7 +241,7 @@ async def _partitions(admin: AdminClient, values: Values, group: str) -> list[To
             if requested is None or each.partition in requested
         ]
     if not chosen:
-        raise UsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
+        raise ScriptUsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
     return chosen
 
 
@@ -250,11 +250,11 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
 
     values = run.values
     if sum(scope in values for scope in SCOPES) != 1:
-        raise UsageError(
+        raise ScriptUsageError(
             "Option [reset-offsets] takes one of these options: " + ", ".join(f"[{scope}]" for scope in SCOPES)
         )
     if "execute" in values and "dry-run" in values:
-        raise UsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
+        raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
     if "execute" not in values and "dry-run" not in values:
         print(NO_EXECUTE, file=sys.stderr)
     rows = []
@@ -301,7 +301,9 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
         missing = [each for each in partitions if each not in committed]
         if shift is not None and missing:
             [first, *_] = missing
-            raise UsageError(f"Cannot shift offset for partition {first} since there is no current committed offset")
+            raise ScriptUsageError(
+                f"Cannot shift offset for partition {first} since there is no current committed offset"
+            )
         if shift is None:  # as Kafka, which keeps a committed offset that is below the start of the log
             return {each: committed[each].offset if each in committed else high[each] for each in partitions}
         return {each: min(max(committed[each].offset + by, low[each]), high[each]) for each in partitions}
@@ -351,7 +353,7 @@ async def _edges(
     return edges[0], edges[1]
 
 
-def _timestamp(values: Values) -> int:
+def _timestamp(values: OptionValues) -> int:
     import re
     from datetime import timedelta
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ async def run(run: ScriptRun) -> None:
     """Describe or change the features of a cluster.
 
     Raises:
-        UsageError: the arguments do not fit together.
+        ScriptUsageError: the arguments do not fit together.
         ScriptFailed: a feature was refused.
     """
     if len(run.values.words) != 1:
-        raise UsageError("kafka-features: error: too few arguments")
+        raise ScriptUsageError("kafka-features: error: too few arguments")
     [command] = run.values.words
     if command == "describe":
         await _describe(run)
     elif command in ("upgrade", "downgrade", "disable"):
         await _update(run, command)
     else:
-        raise UsageError(
+        raise ScriptUsageError(
             f"kafka-features: error: invalid choice: '{command}' (choose from 'describe', 'upgrade', 'downgrade', "
             "'disable')"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ async def run(run: ScriptRun) -> None:
     if "broker-list" in values and "bootstrap-server" not in values:
         values.add("bootstrap-server", values.get("broker-list"))
     if values.number("offsets") not in (None, 1):
-        raise UsageError("--offsets can only be 1: brokers return one offset for a time")
+        raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
     spec = OffsetSpec(_time(values.get("time") or "latest"))
     matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
     admin = await run.admin()

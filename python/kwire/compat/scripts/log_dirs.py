@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ async def run(run: ScriptRun) -> None:
     """Print the log directories of brokers as JSON.
 
     Raises:
-        UsageError: `--describe` is missing.
+        ScriptUsageError: `--describe` is missing.
         ScriptFailed: a broker is unknown.
     """
     values = run.values
@@ -30,7 +30,7 @@ async def run(run: ScriptRun) -> None:
     try:
         brokers = live if listed is None else {int(text) for text in listed.split(",") if text}
     except ValueError:
-        raise UsageError(f"Cannot parse argument '{listed}' of option broker-list") from None
+        raise ScriptUsageError(f"Cannot parse argument '{listed}' of option broker-list") from None
     if unknown := brokers - live:
         raise ScriptFailed(
             f"ERROR: The given brokers do not exist from --broker-list: {_ids(unknown)}. Current existent brokers: "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire import uuid_text
 from kwire.compat.controller_file import read_controller
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ async def run(run: ScriptRun) -> None:
     """Describe the quorum of KRaft controllers, or change its voters.
 
     Raises:
-        UsageError: the command is unknown or missing.
+        ScriptUsageError: the command is unknown or missing.
         ScriptFailed: the arguments do not fit together, or the file of a controller is incomplete.
     """
     if len(run.values.words) != 1:
-        raise UsageError("kafka-metadata-quorum: error: too few arguments")
+        raise ScriptUsageError("kafka-metadata-quorum: error: too few arguments")
     [command] = run.values.words
     if command not in COMMANDS:
         choices = ", ".join(map(repr, COMMANDS))
-        raise UsageError(f"kafka-metadata-quorum: error: invalid choice: '{command}' (choose from {choices})")
+        raise ScriptUsageError(f"kafka-metadata-quorum: error: invalid choice: '{command}' (choose from {choices})")
     await COMMANDS[command](run)
 
 
@@ -77,7 +77,7 @@ async def _remove(run: ScriptRun) -> None:
     id, directory = run.values.number("controller-id"), run.values.get("controller-directory-id")
     for name, value in (("--controller-id/-i", id), ("--controller-directory-id/-d", directory)):
         if value is None:
-            raise UsageError(f"kafka-metadata-quorum: error: argument {name} is required")
+            raise ScriptUsageError(f"kafka-metadata-quorum: error: argument {name} is required")
     assert id is not None
     assert directory is not None
     if id < 0:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from kwire.compat.log_dir_moves import ANY, Replica, active_moves, print_states, start_moves
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.log_dir_moves import ANY, LogDirReplica, active_moves, print_states, start_moves
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
 from kwire.reassignment.throttle import RATES, REPLICAS
 
@@ -32,17 +32,19 @@ async def run(run: ScriptRun) -> None:
     """Run the action.
 
     Raises:
-        UsageError: the options do not fit together.
+        ScriptUsageError: the options do not fit together.
         ScriptFailed: a file is invalid, or the cluster refused something.
     """
     values = run.values
     chosen = [action for action in ACTIONS if action in values]
     if len(chosen) != 1:
-        raise UsageError("Command must include exactly one action: --generate, --execute, --verify, --cancel, --list")
+        raise ScriptUsageError(
+            "Command must include exactly one action: --generate, --execute, --verify, --cancel, --list"
+        )
     if chosen[0] not in {"generate", "list"}:
         values.need("reassignment-json-file")
     if "bootstrap-server" not in values:
-        raise UsageError("Please specify --bootstrap-server")
+        raise ScriptUsageError("Please specify --bootstrap-server")
     if chosen == ["generate"]:
         values.need("broker-list", "topics-to-move-json-file")
         await _generate(run, await run.admin())
@@ -69,7 +71,7 @@ def _read(path: str) -> Any:
         raise
 
 
-def read_targets(path: str) -> tuple[Targets, dict[Replica, str]]:
+def read_targets(path: str) -> tuple[Targets, dict[LogDirReplica, str]]:
     """Return the replicas of partitions in a file, by topic and partition, and the log directories of replicas.
 
     Raises:
@@ -107,9 +109,9 @@ def read_targets(path: str) -> tuple[Targets, dict[Replica, str]]:
     return dict(targets), _log_dirs(entries, log_dirs)
 
 
-def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[list[str]]) -> dict[Replica, str]:
+def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[list[str]]) -> dict[LogDirReplica, str]:
     """Return the log directories of the replicas that do not go to any."""
-    paths_by_replica: dict[Replica, str] = {}
+    paths_by_replica: dict[LogDirReplica, str] = {}
     for (topic, index, replicas), paths in zip(entries, log_dirs, strict=True):
         if len(replicas) != len(paths):
             raise ScriptFailed(
@@ -118,7 +120,9 @@ def _log_dirs(entries: list[tuple[str, int, tuple[int, ...]]], log_dirs: list[li
                 on_stdout=True,
             )
         paths_by_replica |= {
-            Replica(broker, topic, index): path for broker, path in zip(replicas, paths, strict=True) if path != ANY
+            LogDirReplica(broker, topic, index): path
+            for broker, path in zip(replicas, paths, strict=True)
+            if path != ANY
         }
     return paths_by_replica
 
@@ -170,7 +174,7 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     run.print(f"Proposed partition reassignment configuration\n{_document(proposed)}")
 
 
-async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:
+async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
     described = await _topics(admin, sorted(targets))
     brokers = {each.id for each in (await admin.describe_cluster()).brokers}
     unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
@@ -212,7 +216,7 @@ async def _throttle(
     admin: AdminClient,
     described: Mapping[str, TopicDescription],
     targets: Targets,
-    log_dirs: Mapping[Replica, str],
+    log_dirs: Mapping[LogDirReplica, str],
 ) -> None:
     """Limit the rates of moves between brokers and between log directories, as far as the options say so."""
     rate, log_dir_rate = (run.values.number(each) for each in ("throttle", "replica-alter-log-dirs-throttle"))
@@ -279,7 +283,7 @@ async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]
     (await admin.alter_configs(changes)).raise_first()
 
 
-async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:
+async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
     from kwire.client.admin import AdminError
 
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
@@ -308,7 +312,7 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
         await _clear_throttles(run, admin, existing)
 
 
-async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[Replica, str]) -> None:
+async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
     active = {
         name: [index for index in indexes if index in moves.get(name, {})] for name, indexes in sorted(targets.items())

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kwire import uuid_text
-from kwire.compat.options import ScriptOption, UsageError
+from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient, Outcomes, PartitionDescription, PartitionMove, TopicDescription
     from kwire.client.admin.values import EligibleLeaders
-    from kwire.compat.options import Values
+    from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
@@ -36,7 +36,7 @@ async def run(run: ScriptRun) -> None:
     """Run the action.
 
     Raises:
-        UsageError: the options do not fit together.
+        ScriptUsageError: the options do not fit together.
         ScriptFailed: an item was refused.
     """
     values = run.values
@@ -58,11 +58,13 @@ async def run(run: ScriptRun) -> None:
         _raise_first(await admin.delete_topics(list(topics)) if topics else {})
 
 
-def _check(values: Values) -> None:
+def _check(values: OptionValues) -> None:
     if sum(action in values for action in ACTIONS) != 1:
-        raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
+        raise ScriptUsageError(
+            "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
+        )
     if "bootstrap-server" not in values:
-        raise UsageError("--bootstrap-server must be specified")
+        raise ScriptUsageError("--bootstrap-server must be specified")
     if "create" in values or "delete" in values or "alter" in values:
         values.need("topic")
     if "alter" in values:
@@ -80,10 +82,10 @@ def _check(values: Values) -> None:
     values.forbid("list", "if-exists")
     filters = [name for name in FILTERS if name in values]
     if len(filters) > 1:
-        raise UsageError(f'Option "[{filters[1]}]" can\'t be used with option "[{filters[0]}]"')
+        raise ScriptUsageError(f'Option "[{filters[1]}]" can\'t be used with option "[{filters[0]}]"')
 
 
-async def _find(admin: AdminClient, values: Values) -> list[str]:
+async def _find(admin: AdminClient, values: OptionValues) -> list[str]:
     """Return the topics that `--topic` names, a comma-separated list of regular expressions."""
     pattern = values.get("topic")
     names = await admin.list_topics()
@@ -101,7 +103,7 @@ async def _find(admin: AdminClient, values: Values) -> list[str]:
     return matches
 
 
-async def _find_id(admin: AdminClient, values: Values, text: str) -> list[str]:
+async def _find_id(admin: AdminClient, values: OptionValues, text: str) -> list[str]:
     """Return the topic with an id.
 
     Raises:
@@ -147,12 +149,12 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
     run.print(f"Created topic {name}.")
 
 
-async def _alter(admin: AdminClient, values: Values, names: list[str]) -> None:
+async def _alter(admin: AdminClient, values: OptionValues, names: list[str]) -> None:
     from kwire.client.admin import TopicChange
 
     count = values.number("partitions")
     if "replica-assignment" in values:
-        raise UsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
+        raise ScriptUsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
     if names:
         described = await admin.describe_topics(names)
         if any(len(getattr(topic, "partitions", ())) == count for topic in described.values()):

@@ -24,8 +24,8 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=6
     listeners: array[Listener]
     """The addresses that clients and other brokers can connect to."""
     features: array[Feature]
-    """The features that the broker supports; error 35 if it lacks a finalized level. Up to version 3 without features that
-    start at level 0."""
+    """The features that the broker supports; error 35 if it lacks a finalized level. Up to version 3 without
+    features that start at level 0."""
     rack: nullable[string]
     """The rack of the broker (`broker.rack`); None if not configured."""
     is_migrating_zk_broker: bool = field(since=1, default=False)

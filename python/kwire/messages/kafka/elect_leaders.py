@@ -48,8 +48,8 @@ class ReplicaElectionResult(Struct):
     topic: string
     """The name of the topic that the partitions belong to."""
     partition_result: array[PartitionResult]
-    """The result for each partition. If all partitions were requested, partitions without need for an election (84) are left
-    out."""
+    """The result for each partition. If all partitions were requested, partitions without need for an
+    election (84) are left out."""
 
 
 class PartitionResult(Struct):

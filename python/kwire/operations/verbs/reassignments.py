@@ -21,7 +21,7 @@ from kwire.reassignment.execution.run_folder import cluster_folder, newest_run, 
 if TYPE_CHECKING:
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
-    from kwire.reassignment.execution.executor import Measured
+    from kwire.reassignment.execution.executor import BatchProgress
     from kwire.reassignment.execution.run_folder import RunFolder
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -139,7 +139,7 @@ def executor(run: Run, folder: RunFolder) -> Executor:
     """Return an executor that reports its progress to the user."""
     run.interruption = f"Interrupted: {_left(folder)}"
 
-    def report(measured: Measured) -> None:
+    def report(measured: BatchProgress) -> None:
         data = f" {size_text(measured.done)} of {size_text(measured.total)}" if measured.total else ""
         share = measured.done / measured.total if measured.total else 0.0
         run.show(f"batch {measured.batch} of {measured.batches}: {measured.moving} moving {bar(share)}{data}")

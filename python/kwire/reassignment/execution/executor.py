@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kwire.reassignment.plan import Move
     from kwire.reassignment.snapshot import ClusterSnapshot
 
-__all__ = ["ExecutionOptions", "Executor", "Measured"]
+__all__ = ["BatchProgress", "ExecutionOptions", "Executor"]
 
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class ExecutionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BatchProgress:
     """Progress of a batch, for people who watch.
 
     Attributes:
@@ -95,7 +95,7 @@ class Executor:
         admin: AdminClient,
         run: RunFolder,
         options: ExecutionOptions | None = None,
-        on_progress: Callable[[Measured], None] | None = None,
+        on_progress: Callable[[BatchProgress], None] | None = None,
     ) -> None:
         self._admin = admin
         self._run = run
@@ -199,7 +199,7 @@ class Executor:
         adding = {move.key: move.added for move in moves.open if move.added}
         progress = await read_progress(self._admin, adding) if adding and self._admin.dialect == "kafka" else {}
         self._on_progress(
-            Measured(
+            BatchProgress(
                 number + 1,
                 len(self._run.state.batches),
                 len(moves.open),

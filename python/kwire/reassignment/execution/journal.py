@@ -26,7 +26,7 @@ from kwire.reassignment.snapshot import PartitionKey
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Event", "EventKind", "Phase", "RunState", "audit_text"]
+__all__ = ["EventKind", "JournalEvent", "Phase", "RunState", "audit_text"]
 
 
 class EventKind(StrEnum):
@@ -65,7 +65,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class JournalEvent:
     """An event.
 
     Attributes:
@@ -85,7 +85,7 @@ class Event:
         return json.dumps({"time": self.time, "user": self.user, "event": self.kind.value, **self.details}) + "\n"
 
     @classmethod
-    def from_line(cls, line: str) -> Event:
+    def from_line(cls, line: str) -> JournalEvent:
         """Return the event of a line.
 
         Raises:
@@ -139,7 +139,7 @@ class RunState:
         return [move for batch in self.batches[: self.batch + 1] for move in batch]
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> RunState:
+    def of(cls, events: Iterable[JournalEvent]) -> RunState:
         """Return the state after events.
 
         Raises:
@@ -155,7 +155,7 @@ class RunState:
                 raise InvalidJournal(f"an event {event.kind} of the journal has the wrong details: {error}") from None
         return state
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: JournalEvent) -> None:
         """Apply an event."""
         details = event.details
         match event.kind:
@@ -205,7 +205,7 @@ def started_details(
     }
 
 
-def audit_text(event: Event) -> str:
+def audit_text(event: JournalEvent) -> str:
     """Return an event as a sentence for people."""
     details = event.details
     match event.kind:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kwire.folder_lock import FolderInUse, FolderLock
 from kwire.reassignment.errors import InvalidJournal, ReassignError
-from kwire.reassignment.execution.journal import Event, EventKind, RunState, audit_text
+from kwire.reassignment.execution.journal import EventKind, JournalEvent, RunState, audit_text
 from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read_run(run: Path) -> RunState:
         lines.pop()
     if not lines:
         raise InvalidJournal(f"{run / JOURNAL} has no events: remove the folder")
-    return RunState.of(map(Event.from_line, lines))
+    return RunState.of(map(JournalEvent.from_line, lines))
 
 
 def running_process(folder: Path) -> str | None:
@@ -150,7 +150,7 @@ class RunFolder:
 
     def record(self, kind: EventKind, **details: Any) -> None:
         """Write an event to the journal and to the audit, and apply it."""
-        event = Event(datetime.now(UTC).isoformat(timespec="milliseconds"), _user(), kind, details)
+        event = JournalEvent(datetime.now(UTC).isoformat(timespec="milliseconds"), _user(), kind, details)
         _append(self.path / JOURNAL, event.to_line())
         text = audit_text(event)
         _append(self.path.parent / AUDIT, f"{event.time} {event.user} {self.path.name} {text}\n")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kwire.reassignment.request import PlanRequest
-    from kwire.reassignment.snapshot import ClusterSnapshot, PartitionState
+    from kwire.reassignment.snapshot import ClusterSnapshot, PartitionSnapshot
 
     Ints = NDArray[np.int64]
     Flags = NDArray[np.bool_]
@@ -48,7 +48,7 @@ class Placement:
         base_leaders: by broker, the partitions out of scope that prefer it as leader.
     """
 
-    partitions: Sequence[PartitionState]
+    partitions: Sequence[PartitionSnapshot]
     broker_ids: Ints
     replicas: Ints
     factors: Ints
@@ -109,11 +109,11 @@ def counts_of(replicas: Ints, brokers: int, weights: Ints | None = None) -> Ints
     return np.bincount(replicas[present], weights=repeated, minlength=brokers).astype(np.int64)
 
 
-def _sizes(partitions: Sequence[PartitionState]) -> Ints:
+def _sizes(partitions: Sequence[PartitionSnapshot]) -> Ints:
     return np.array([each.size or 0 for each in partitions], dtype=np.int64)
 
 
-def _matrix(partitions: Sequence[PartitionState], ids: Ints, width: int) -> Ints:
+def _matrix(partitions: Sequence[PartitionSnapshot], ids: Ints, width: int) -> Ints:
     """Return the positions of brokers by row."""
     lengths = np.fromiter((len(each.replicas) for each in partitions), dtype=np.int64, count=len(partitions))
     flat = np.fromiter(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.reassignment.planning.layout import Layout
+from kwire.reassignment.planning.assignment import Assignment
 from kwire.reassignment.planning.least_moved import least_moved
 from kwire.reassignment.planning.levels import target_loads
 from kwire.reassignment.planning.placement import NONE, counts_of
@@ -73,7 +73,7 @@ def plan_sizes(placement: Placement, request: PlanRequest, *, with_counts: bool)
         InfeasiblePlan: a partition cannot have its replicas.
     """
     bounds = _byte_bounds(placement, request.tolerance)
-    layout = Layout(placement, placement.replicas)
+    layout = Assignment(placement, placement.replicas)
     layout.place_missing((bounds.lowest + bounds.highest) / 2)
     _balance(layout, bounds, swap=False)
     _balance(layout, bounds, swap=True)
@@ -85,12 +85,12 @@ def plan_sizes(placement: Placement, request: PlanRequest, *, with_counts: bool)
 def even_out_sizes(placement: Placement, replicas: Ints, request: PlanRequest) -> SizeResult:
     """Return an assignment with bytes as even as exchanges of replicas make them: counts stay as they are."""
     bounds = _byte_bounds(placement, request.tolerance)
-    layout = Layout(placement, replicas)
+    layout = Assignment(placement, replicas)
     _balance(layout, bounds, swap=True)
     return _result(layout, bounds)
 
 
-def _result(layout: Layout, bounds: _ByteBounds) -> SizeResult:
+def _result(layout: Assignment, bounds: _ByteBounds) -> SizeResult:
     placement = layout.placement
     targets = placement.is_target
     within = (layout.bytes <= bounds.highest + 1) & (layout.bytes >= bounds.lowest - 1)
@@ -145,7 +145,7 @@ def _rack_bytes(placement: Placement, total: int) -> tuple[Ints | Floats, Ints |
     return (low * placement.sizes[:, None]).sum(axis=0), (high * placement.sizes[:, None]).sum(axis=0)
 
 
-def _balance(layout: Layout, bounds: _ByteBounds, *, swap: bool) -> None:
+def _balance(layout: Assignment, bounds: _ByteBounds, *, swap: bool) -> None:
     """Move replicas until the bytes of all brokers are within bounds, or no move helps.
 
     Args:
@@ -178,7 +178,7 @@ def _balance(layout: Layout, bounds: _ByteBounds, *, swap: bool) -> None:
             return
 
 
-def _pairs(layout: Layout, bounds: _ByteBounds, over: Floats, under: Floats) -> Iterator[tuple[int, int]]:
+def _pairs(layout: Assignment, bounds: _ByteBounds, over: Floats, under: Floats) -> Iterator[tuple[int, int]]:
     """Yield pairs of brokers between which a move helps, the worst imbalances first."""
     # First from above to below, then from above to brokers with room, then from brokers with spare bytes to below.
     targets = layout.placement.is_target
@@ -195,7 +195,7 @@ def _pairs(layout: Layout, bounds: _ByteBounds, over: Floats, under: Floats) -> 
                     yield source, target
 
 
-def _transfer(layout: Layout, source: int, target: int, needed: float, room: float, slack: float) -> bool:
+def _transfer(layout: Assignment, source: int, target: int, needed: float, room: float, slack: float) -> bool:
     """Move one replica and return True, or return False if none fits."""
     # Best fit first: one replica that ends the imbalance with little excess; else approach it from below; else end it
     # with any excess that fits.
@@ -210,7 +210,7 @@ def _transfer(layout: Layout, source: int, target: int, needed: float, room: flo
     return True
 
 
-def _exchange(layout: Layout, source: int, target: int, needed: float, room: float, slack: float) -> bool:
+def _exchange(layout: Assignment, source: int, target: int, needed: float, room: float, slack: float) -> bool:
     """Exchange a large replica for the smallest one and return True, or return False if no exchange fits."""
     back = layout.smallest(target, source, 0, np.inf)
     if back is None:
@@ -226,7 +226,7 @@ def _exchange(layout: Layout, source: int, target: int, needed: float, room: flo
     return True
 
 
-def _even_out_counts(layout: Layout, bounds: _ByteBounds) -> None:
+def _even_out_counts(layout: Assignment, bounds: _ByteBounds) -> None:
     """Move the smallest replicas from brokers with many to brokers with few, within the bounds of bytes."""
     targets = layout.placement.is_target
     stuck: set[tuple[int, int]] = set()

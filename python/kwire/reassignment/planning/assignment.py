@@ -13,13 +13,13 @@ from kwire.reassignment.planning.rack_bounds import rack_bounds, rack_counts
 if TYPE_CHECKING:
     from kwire.reassignment.planning.placement import Flags, Floats, Ints, Placement
 
-__all__ = ["Layout"]
+__all__ = ["Assignment"]
 
 CHUNK = 64
 """Number of rows checked in one numpy call during the search for a movable row; chosen, not measured."""
 
 
-class Layout:
+class Assignment:
     """An assignment.
 
     Attributes:
