@@ -51,6 +51,26 @@ ALLOWED: dict[str, dict[str, str]] = {
 }
 """File or folder -> phrase (or `*`) -> reason."""
 
+PENDING: tuple[str, ...] = (
+    "docs/gold.md",
+    "python/kwire/capture/",
+    "python/kwire/cli/",
+    "python/kwire/client/",
+    "python/kwire/cluster/",
+    "python/kwire/declare/",
+    "python/kwire/metadata/",
+    "python/kwire/report/",
+    "python/kwire/spark/",
+    "python/kwire/storage/",
+    "python/kwire/testing/",
+    "python/kwire/tools/",
+    "python/kwire/verbs/",
+    "tests/spark/test_clock_skew.py",
+)
+"""Files and folders with text from before the newest rules. The list only becomes shorter."""
+
+NEWEST_RULES = ("headless relative", "of which", "may not", "so many", "docstring that asks")
+
 SUFFIXES = {".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".yml"}
 
 
@@ -89,6 +109,8 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 def is_allowed(path: Path, phrase: str) -> bool:
     name = path.relative_to(ROOT).as_posix()
+    if phrase in NEWEST_RULES and name.startswith(PENDING):
+        return True
     return any(name.startswith(place) and (phrase in reasons or "*" in reasons) for place, reasons in ALLOWED.items())
 
 

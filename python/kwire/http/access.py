@@ -224,7 +224,8 @@ def _address(scope: Scope) -> str:
 
 
 def _check_host(headers: Headers) -> tuple[int, str] | None:
-    """Return why a request may come through a name that an attacker controls."""
+    """Return status and reason if an attacker may control the name of the server in a request, or None."""
+    # DNS rebinding: a page of attacker.example resolves its own name to 127.0.0.1, and its requests are same-origin.
     host = headers.get("host", "")
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     if not is_loopback(name):
@@ -233,7 +234,8 @@ def _check_host(headers: Headers) -> tuple[int, str] | None:
 
 
 def _check_origin(headers: Headers) -> tuple[int, str] | None:
-    """Return why a request may come from a web page of another origin."""
+    """Return status and reason if a request may come from a web page of another origin, or None."""
+    # Browsers send Origin with every POST to another origin, and Sec-Fetch-Site also with a GET. Programs send neither.
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != headers.get("host", ""):
         return 403, f"requests from the origin {quoted(origin)} are not allowed"
@@ -267,6 +269,7 @@ class AccessControl:
         self._public = frozenset(public)
         self._guesses = GuessLimit()
         self._authorizer = AclAuthorizer()
+        # Roles are ACLs on the cluster for the authorizer of nodes, so HTTP has no second set of rules.
         roles = [(f"User:{token.name}", token.role) for token in rules] or [(ANONYMOUS, anonymous)]
         entries = [
             AclEntry(principal, "Allow", OPERATIONS[role].value, "*") for principal, role in roles if role in OPERATIONS
@@ -329,6 +332,8 @@ class AccessControl:
             if certificate is not None:
                 return 401, f"the certificate {certificate} has no role, and the request has no token"
             return 401, "a token is required in the header Authorization: Bearer TOKEN"
+        # All tokens are compared, in constant time each, so the time of a response says nothing about them. A right
+        # token passes before guesses are counted: clients behind a proxy share its address with whoever guesses.
         digest = sha256(text.strip().encode("latin-1")).digest()
         matches = [token for token in self._tokens if compare_digest(token.digest, digest)]
         if matches:

@@ -1,8 +1,12 @@
 """Encoder of the reference codec.
 
-For each field, a function that writes its type is created once. Constructors reject invalid values, but slots can be
-set without them, so every value is checked again. A slot can hold any object, so no method of a value or of its class
-is called: types are checked with `is_a`, and subclasses of str, bytes, and tuple are read through the base class.
+Each field gets a function that writes its type, created once for each version of a message (`Writers`). Constructors
+reject invalid values, but slots can be set without them, so every value is checked again. A slot can hold any object,
+so no method of a value or of its class is called: types are checked with `is_a`, and subclasses of str, bytes, and
+tuple are read through the base class.
+
+Tests compare bytes and errors with the engine. So the order of checks counts: of several faults in a message, both
+codecs report the same one. After an error, the output is discarded: its path names the fault and is not restored.
 """
 
 from __future__ import annotations
@@ -54,6 +58,7 @@ def encode(message: Message, *, version: int) -> bytes:
         if is_a(message, type):
             raise TypeError(f"message: expected an instance, found the class {_type_name(message)}")
         check_version(cls, version)
+    # From the dictionary of the class itself: a subclass has other fields than the base that it would inherit from.
     writers = cls.__dict__.get("__kwire_writers__")
     if writers is None:
         check_version(cls, version)
@@ -131,6 +136,7 @@ class Writers:
         def write_struct(output: EncoderOutput, value: Any) -> None:
             if not is_a(value, struct):
                 raise output.wrong_type(f"a {struct.__name__}", value)
+            # Values that the version cannot carry come first, as in the engine, then fields in the order of the bytes.
             path = output.path
             path.append("")
             for name, get, default in absent:
@@ -142,7 +148,7 @@ class Writers:
                 for name, get, write in present:
                     path[-1] = name
                     write(output, get(value))
-            except AttributeError:
+            except AttributeError:  # from `get`: the slot is not set; no code of a value runs here
                 raise output.wrong_type("a value", UNSET) from None
             path.pop()
             if write_tags is not None:
@@ -172,6 +178,8 @@ class Writers:
             for tag, name, get, write, default in declared:
                 path[-1] = name
                 content = get(value)
+                # Written apart, since its size precedes it, and before it is compared with the default: an invalid
+                # value is an error, and never passes for a default that is left out.
                 output.data = bytearray()
                 write(output, content)
                 if isinstance(default, Struct):
@@ -182,6 +190,7 @@ class Writers:
                     entries.append((tag, uvarint(tag) + uvarint(len(output.data)) + output.data))
             path.pop()
             output.data = section
+            # Unknown and declared tags are one sequence, which must ascend (KIP-482).
             section += uvarint(len(entries))
             for _, entry in sorted(entries):
                 section += entry
@@ -273,7 +282,7 @@ def entries_of(output: EncoderOutput, raw: bytes) -> list[tuple[int, bytes]]:
             start = source.position
             tag = read_uvarint(source)
             read_sized(source, read_uvarint(source), read_rest)
-            if entries and tag <= entries[-1][0]:
+            if entries and tag <= entries[-1][0]:  # strictly ascending, so also without duplicates (KIP-482)
                 raise source.fault("tag_order", start)
             entries.append((tag, raw[start : source.position]))
     except DecodeError as error:
@@ -311,7 +320,7 @@ def is_default(value: Any, default: Any) -> bool:
     """
     if value is default:
         return True
-    if value is True or value is False:
+    if value is True or value is False:  # an int to `is_a`
         return False
     match default:
         case bool():
@@ -365,6 +374,8 @@ def integers(element: Primitive) -> Write:
     write_one_by_one = elements(integer(element))
 
     def write_integers(output: EncoderOutput, value: Any) -> None:
+        # One call of `pack` is faster than one for each element. It does not say which element is out of range, so the
+        # slow path writes them again to name its index.
         if all(map(is_, map(type, value), repeat(int))):
             try:
                 output.data += pack(f">{len(value)}{code}", *value)
@@ -483,6 +494,7 @@ def length(compact: bool, classic: Primitive) -> Write:
         counted = -1 if value is None else value
         if counted > LARGEST_COUNT:
             raise output.fault("too_long", f"{value} exceeds the maximum of {LARGEST_COUNT}")
+        # Compact lengths are one higher, so that 0 is null (KIP-482).
         output.data += uvarint(counted + 1) if compact else pack_one(counted)
 
     return write_length

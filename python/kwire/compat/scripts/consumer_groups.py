@@ -255,6 +255,7 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         )
     if "execute" in values and "dry-run" in values:
         raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
+    # Without either option Kafka warns and makes a dry run.
     if "execute" not in values and "dry-run" not in values:
         print(NO_EXECUTE, file=sys.stderr)
     rows = []
@@ -282,13 +283,14 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
     values = run.values
     file = values.get("from-file")
     if file is not None:
-        return _read_targets(file)
+        return read_targets(file, group)
     partitions = await _partitions(admin, values, group)
     low, high = await _edges(admin, partitions)
     if "to-earliest" in values:
         return low
     if "to-latest" in values:
         return high
+    # An offset outside of the log becomes the nearer end of it, as in Kafka.
     to = values.number("to-offset")
     if to is not None:
         return {each: min(max(to, low[each]), high[each]) for each in partitions}
@@ -309,6 +311,7 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
         return {each: min(max(committed[each].offset + by, low[each]), high[each]) for each in partitions}
     from kwire.client.admin import OffsetSpec
 
+    # A timestamp after the last record has no offset; Kafka takes the end of the log then.
     offsets = await admin.list_offsets(dict.fromkeys(partitions, OffsetSpec(_timestamp(values))))
     targets = {}
     for partition in partitions:
@@ -319,8 +322,8 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
     return targets
 
 
-def _read_targets(file: str) -> dict[TopicPartition, int]:
-    """Return the offsets of a CSV file, as `--export` prints them.
+def read_targets(file: str, group: str) -> dict[TopicPartition, int]:
+    """Return the offsets of a group in a CSV file, as `--export` prints them.
 
     Raises:
         ScriptFailed: a line is invalid.
@@ -330,7 +333,9 @@ def _read_targets(file: str) -> dict[TopicPartition, int]:
 
     from kwire.client.admin import TopicPartition
 
-    lines = [line[-3:] for line in csv.reader(Path(file).read_text(encoding="utf-8").splitlines()) if line]
+    # Lines of an export of several groups begin with the group.
+    rows = csv.reader(Path(file).read_text(encoding="utf-8").splitlines())
+    lines = [row[-3:] for row in rows if row and (len(row) != 4 or row[0] == group)]
     try:
         return {TopicPartition(topic, int(index)): int(offset) for topic, index, offset in lines}
     except ValueError:
