@@ -294,7 +294,7 @@ def test_dead_cluster_has_no_current_leaders(tmp_path: Path) -> None:
 
     assert summary.level is Level.CRITICAL
     assert summary.headline == "No broker has answered since 14:00:40."
-    assert "Leaders, ISRs, and counts on this page are those of that time" in page.text
+    assert "Leaders, ISRs, and counts on this page are from that time" in page.text
     assert "0 of 2 brokers answer" in page.text
     assert "unknown partitions without a leader" in page.text
     assert "leaders before" in page.text
