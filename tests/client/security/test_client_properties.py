@@ -464,4 +464,9 @@ def test_load_logs_warnings_and_no_secrets(tmp_path: Path, caplog: pytest.LogCap
     config = ClientProperties.load(path).connection
 
     assert caplog.messages == [f"{path}: ssl.typo: unknown key"]
+
+    warnings: list[str] = []
+    assert ClientProperties.load(path, warn=warnings.append).warnings == tuple(warnings)
+    assert warnings == [f"{path}: ssl.typo: unknown key"]
+    assert len(caplog.messages) == 1, "they are logged or given to `warn`"
     assert PASSWORD not in caplog.text + repr(config) + str(config)
