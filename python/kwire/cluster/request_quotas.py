@@ -17,7 +17,7 @@ Invariants:
 - Whatever resumes does so once per iteration of the loop and account, and checks the throttle time before. So a
   client with many connections resumes one request, not one per connection.
 - Work in progress is charged, but never paused: it may hold a lock, or the queue of the controller. The excess is
-  paid before the next request. Long work calls `TimeSlice.step`, so that nobody waits longer than a slice for it.
+  paid before the next request. Long work calls `TimeSlice.step`, so that others wait for a slice at most.
 - An account outlives its connections until its throttle time has passed, so reconnecting is of no use.
 """
 
@@ -50,8 +50,8 @@ MAX_ACTIVE = 16
 CHARGE_SECONDS = 0.0002
 """Usage in seconds that is collected before it is compared with the quota, because small requests take microseconds."""
 IDLE_LOAD = 0.25
-"""Load below which the loop is idle, as a fraction of the time since the last check: throttling would serve nobody.
-Chosen, not measured."""
+"""Load below which the loop is idle, as a fraction of the time since the last check: throttling would help no other
+client. Chosen, not measured."""
 CHECK_SECONDS = 0.01
 """Interval in seconds at which a throttled account checks whether the loop is idle; two checks are as far apart."""
 MAX_ACCOUNTS = 1024
@@ -92,7 +92,7 @@ class Account:
         active = self._quotas.add_usage(self, used, now)
         # The n-fold usage has to pass since the usage began, minus the burst: with n active accounts, the quota is 1/n.
         throttled_until = max(self.throttled_until, now - used - BURST_SECONDS) + active * used
-        # Estimates, such as for opening a connection, can exceed the time that has passed: they throttle nobody alone.
+        # Estimates, as for a connection, can exceed the time that has passed: a client that is alone is not throttled.
         limit = now + MAX_THROTTLE_SECONDS if active > 1 else max(self.throttled_until, now)
         self.throttled_until = min(throttled_until, limit)
 

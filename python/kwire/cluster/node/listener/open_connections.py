@@ -125,7 +125,7 @@ def enforce_memory(connections: Collection[OpenConnection], limit: int) -> None:
     """Close connections until all together occupy at most `limit` bytes.
 
     Of the address that occupies most, the connection that occupies most is closed first. So unfinished frames, or
-    unread responses, cost their sender connections, and nobody else.
+    unread responses, cost connections of their sender, but not of others.
     """
     sizes = {connection: connection.occupied for connection in connections}
     excess = sum(sizes.values()) - limit

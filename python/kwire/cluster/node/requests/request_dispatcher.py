@@ -89,14 +89,14 @@ class RequestDispatcher:
         self._cached_at = node.metadata.changes
 
     def cached_responses(
-        self, received: bytes, start: int, at_most: int, client: ConnectedClient
+        self, received: bytes, start: int, limit: int, client: ConnectedClient
     ) -> tuple[bytes, int, int] | None:
         """Return cached responses to the run of equal requests at `start`.
 
         Args:
             received: bytes from the client.
             start: the offset of the first request.
-            at_most: bytes of responses to return; the first response is returned in any case.
+            limit: maximum number of bytes to return; the first response is returned in any case.
             client: the sender.
 
         Returns:
@@ -110,10 +110,10 @@ class RequestDispatcher:
             cached = self._of_subjects.get(client.subject)
         if client.is_reserved or (client.authentication is not None and client.authentication.is_expired):
             return None
-        found = cached.get(received, start, at_most) if cached is not None else None
-        if found is None:
+        match = cached.get(received, start, limit) if cached is not None else None
+        if match is None:
             return None
-        responses, stop, requests, (client.client_id, name) = found
+        responses, stop, requests, (client.client_id, name) = match
         self._from_memory[name] += requests
         return responses, stop, requests
 
@@ -295,7 +295,7 @@ def first_arrays() -> Mapping[bytes, tuple[type[Message], str]]:
     Returns:
         The class and the name of the array, by the first bytes of a request: its key and version.
     """
-    found = {}
+    arrays = {}
     for cls in served_requests():
         first = next(iter(introspect.fields(cls)), None)
         if first is None or not isinstance(first.type, ArrayType) or cls is UpdateMetadataRequest:
@@ -303,8 +303,8 @@ def first_arrays() -> Mapping[bytes, tuple[type[Message], str]]:
         facts = introspect.describe(cls)
         for version in facts.versions:
             if first.since <= version and not facts.is_flexible(version):
-                found[pack(">hh", cls.api_key, version)] = (cls, first.name)
-    return found
+                arrays[pack(">hh", cls.api_key, version)] = (cls, first.name)
+    return arrays
 
 
 @cache
