@@ -52,8 +52,10 @@ def test_error_of_unknown_topic_has_similar_names(server: ServerProcess) -> None
         (
             "configs/audit",
             400,
-            "kafka configs audit is not supported by this cluster: it works on a cluster "
-            "of nodes of the KIP-4 drafts, and this is a cluster of Apache Kafka",
+            (
+                "kafka configs audit is not supported by this cluster: it works on a cluster "
+                "of nodes of the KIP-4 drafts, and this is a cluster of Apache Kafka"
+            ),
         ),
     ],
 )
