@@ -19,6 +19,12 @@ LIMIT = 60.0
 """Seconds after which a test fails instead of waiting forever, chosen for a busy machine."""
 
 
+never_awaited_is_an_error = pytest.mark.filterwarnings(
+    "error::RuntimeWarning", "error::pytest.PytestUnraisableExceptionWarning"
+)
+"""Python warns that a coroutine was never awaited when it is collected."""
+
+
 class Job:
     """A coroutine that runs until it is canceled.
 
@@ -90,7 +96,7 @@ def test_close_raises_the_error_of_the_last_coroutine_and_ends_the_thread() -> N
     assert "ended-with-an-error" not in {each.name for each in threading.enumerate()}
 
 
-@pytest.mark.filterwarnings("error")  # a coroutine that was never awaited
+@never_awaited_is_an_error
 def test_closed_loop_refuses_everything_but_another_close() -> None:
     thread = LoopThread("test")
     thread.close()
@@ -130,7 +136,7 @@ def test_death_of_the_loop_ends_all_calls(error: type[BaseException]) -> None:
     thread.close(value(1))
 
 
-@pytest.mark.filterwarnings("error")
+@never_awaited_is_an_error
 def test_calls_race_with_the_death_of_the_loop() -> None:
     """No call waits forever, and no coroutine is lost, whenever the loop dies between its acceptance and its start."""
 
@@ -150,7 +156,7 @@ def test_calls_race_with_the_death_of_the_loop() -> None:
             thread.close()
 
 
-@pytest.mark.filterwarnings("error")
+@never_awaited_is_an_error
 def test_thread_of_the_loop_cannot_wait_for_itself() -> None:
     thread = LoopThread("test")
 
