@@ -6,6 +6,7 @@ correct. `decode`, `encode`, `validate`, and `plan` are imported at once; everyt
 
 from __future__ import annotations
 
+from kwire._util.late_names import late_names
 from kwire.codec import decode as decode
 from kwire.codec import encode as encode
 from kwire.codec import plan as plan
@@ -15,7 +16,6 @@ from kwire.errors import DecodeError as DecodeError
 from kwire.errors import EncodeError as EncodeError
 from kwire.errors import KwireError as KwireError
 from kwire.errors import UnsupportedVersion as UnsupportedVersion
-from kwire.late_names import late_names
 
 __version__ = "0.1.0"
 

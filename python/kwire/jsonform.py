@@ -20,7 +20,8 @@ from math import inf, isfinite, isnan, nan
 from struct import pack
 from uuid import UUID
 
-from kwire import uuid_text
+from kwire._util import uuid_text
+from kwire._util.secret import HIDDEN
 from kwire.declare.field import MISSING
 from kwire.declare.introspect import check_version, fields
 from kwire.declare.lazy import message_of
@@ -36,7 +37,6 @@ from kwire.declare.wire_types import (
     WireType,
 )
 from kwire.errors import EncodeError
-from kwire.secret import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

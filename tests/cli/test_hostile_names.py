@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire._util.readable import printable, printable_lines
 from kwire.cli.cluster import ClusterChoice
 from kwire.cli.colors import Paint
 from kwire.cli.commands.replay import _line
@@ -26,7 +27,6 @@ from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import find_verb
 from kwire.operations.verbs.changes import Change
 from kwire.operations.verbs.tools.run import ToolOutput
-from kwire.readable import printable, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 from kwire.client.admin import BlockingAdminClient, NewTopic, TopicDescription
 from kwire.testing.node_folder import NodeFolder
 from tests.cluster.faults import create

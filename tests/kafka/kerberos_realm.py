@@ -9,7 +9,7 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from kwire.child_process import ChildProcess
+from kwire._util.child_process import ChildProcess
 from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.client.admin import BlockingAdminClient, TopicDescription
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 from kwire.testing.kafka import Cluster, Kafka39, Kafka44, StartFailed
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from kwire._util.properties import format_properties
 from kwire.client import AdminClient, AuthenticationFailed, Connection, ConnectionConfig
 from kwire.client.admin import NewTopic
 from kwire.client.security import KerberosCredentials
 from kwire.messages.kafka.metadata import MetadataRequest
-from kwire.properties import format_properties
 from kwire.testing.kafka import Kafka44
 from tests.cli.running import kwire
 from tests.installing import package_folder

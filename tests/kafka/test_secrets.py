@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire._util.properties import format_properties
 from kwire.client import AuthenticationFailed, Connection, ConnectionConfig
 from kwire.client.security import PlainCredentials, ScramCredentials, Secret
 from kwire.messages.kafka.metadata import MetadataRequest
-from kwire.properties import format_properties
 from tests.cli.running import COMMAND, environment
 from tests.eventually import eventually_sync
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire._util.properties import format_properties
 from kwire.client import (
     AdminClient,
     AuthenticationFailed,
@@ -33,7 +34,6 @@ from kwire.client.security import (
 from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsRequest
 from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
 from kwire.messages.kafka.metadata import MetadataRequest
-from kwire.properties import format_properties
 from kwire.protocol import ConnectionClosed, OversizedFrame
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire

@@ -31,7 +31,7 @@ def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
 
     It is built once and shared by the worker processes of pytest-xdist. Tests only read it.
     """
-    from kwire.folder_lock import FolderInUse, FolderLock
+    from kwire._util.folder_lock import FolderInUse, FolderLock
     from kwire.spark import gold
     from kwire.spark.store.commits import Store
     from tests.spark import gold_example, recorded

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire._util.folder_lock import FolderInUse
 from kwire.errors import KwireError
-from kwire.folder_lock import FolderInUse
 
 if TYPE_CHECKING:
     from pathlib import Path

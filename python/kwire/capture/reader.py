@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kwire._util.folder_lock import LOCK_FILE
 from kwire.capture.errors import NoFullFrame, NotACapture, UnreadableCapture
 from kwire.capture.folder import Segment, segments
 from kwire.capture.rows import SCHEMA, RowKind, is_capture, request_key, to_rows, with_all_columns
 from kwire.capture.tail import TailReader
-from kwire.folder_lock import LOCK_FILE
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:

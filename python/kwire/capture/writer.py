@@ -27,6 +27,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Self
 from uuid import uuid4
 
+from kwire._util.folder_lock import FolderInUse, FolderLock
 from kwire.capture.background_flusher import BackgroundFlusher
 from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, SegmentRollError
 from kwire.capture.folder import PARTIAL_SUFFIX, check_writable, segments, sync_directory, tail_path, tails
@@ -35,7 +36,6 @@ from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, check_poller_id, to_batch, to_rows
 from kwire.capture.segment_roll import closed_row_count, roll_segment
 from kwire.capture.tail import RecoveredTail, TailWriter
-from kwire.folder_lock import FolderInUse, FolderLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -29,7 +29,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except ModuleNotFoundError as error:
-        from kwire.extras import install_hint
+        from kwire._util.extras import install_hint
 
         hint = install_hint(error)
         if error.name in ("click", "prompt_toolkit", "rich"):  # also if the package has no metadata

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwire._util.secret import Secret
 from kwire.cli.environment import config_file, variables_for
 from kwire.cli.parameter_types import FiniteRange
 from kwire.operations.command_line import Named
 from kwire.operations.registry import similar
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

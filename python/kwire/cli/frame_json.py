@@ -13,19 +13,19 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire
+from kwire._util.secret import HIDDEN
 from kwire.cli.input_sources import InvalidInput, from_hex
 from kwire.cli.message_names import find_by_name
 from kwire.declare.introspect import check_version, describe
 from kwire.errors import DecodeError, EncodeError, KwireError, UnsupportedVersion
 from kwire.messages import UnknownMessage
 from kwire.messages.headers import RequestHeader, ResponseHeader
-from kwire.secret import HIDDEN
 
 if TYPE_CHECKING:
     from kwire.cli.frames import Frame, FrameKind
     from kwire.declare import Message
 
-# Valid in JSON but not safe on a terminal, as in `kwire.readable.printable`. JSON itself escapes other characters.
+# Valid in JSON but not safe on a terminal, as in `readable.printable`. JSON itself escapes other characters.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 

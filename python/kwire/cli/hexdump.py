@@ -15,10 +15,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.secret import HIDDEN
 from kwire.cli.value_labels import value_label, value_text
 from kwire.declare.sensitive_fields import has_sensitive_fields, secret_paths
 from kwire.errors import path_text
-from kwire.secret import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

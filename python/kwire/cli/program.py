@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire import __version__
+from kwire._util.readable import printable
 from kwire.cli.cluster import cluster_options
 from kwire.errors import KwireError
 from kwire.operations import registry
-from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

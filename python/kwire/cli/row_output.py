@@ -13,12 +13,12 @@ from uuid import UUID
 
 import click
 
-from kwire import uuid_text
+from kwire._util import uuid_text
+from kwire._util.readable import printable_lines, size_text
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
 from kwire.operations.declaration import Failure
 from kwire.operations.rows import cells, columns, json_value
-from kwire.readable import printable_lines, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.readable import printable
 from kwire.cli import frames
 from kwire.cli.frame_json import frame_document, json_text
 from kwire.cli.frames import Frame
@@ -15,7 +16,6 @@ from kwire.cli.hexdump import hexdump
 from kwire.cli.value_labels import error_name
 from kwire.errors import KwireError
 from kwire.protocol import NoMessage
-from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

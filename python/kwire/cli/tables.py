@@ -6,7 +6,7 @@ import sys
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.readable import printable
+from kwire._util.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.cli.frame_json import json_text
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.readable import printable, printable_lines
+from kwire._util.secret import Secret
 from kwire.cli.cluster import config_path, merge
 from kwire.cli.colors import Paint
 from kwire.cli.question import ask, confirm
@@ -22,8 +24,6 @@ from kwire.operations.problems import Problem, problem_of
 from kwire.operations.run import Run
 from kwire.operations.runner import run_verb
 from kwire.protocol.errors import ConnectFailed
-from kwire.readable import printable, printable_lines
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire._util.readable import printable
 from kwire.cli.cluster import choose_cluster, with_environment
 from kwire.cli.completion.name_cache import NameFile
 from kwire.cli.completion.refresh import choice_of
 from kwire.operations.declaration import Failure
-from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence

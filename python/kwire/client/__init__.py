@@ -8,7 +8,7 @@ SASL (`kwire.client.security`).
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.client.admin": ("AdminClient", "BlockingAdminClient"),

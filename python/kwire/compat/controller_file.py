@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire import uuid_text
+from kwire._util import uuid_text
+from kwire._util.properties import parse_properties
 from kwire.compat.script import ScriptFailed
-from kwire.properties import parse_properties
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:

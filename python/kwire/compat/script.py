@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kwire._util.readable import printable_lines
 from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, format_help, parse
-from kwire.readable import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

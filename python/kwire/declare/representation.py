@@ -7,10 +7,10 @@ in full, as the call that creates them. Secrets are hidden in the complete form 
 
 from __future__ import annotations
 
+from kwire._util.secret import HIDDEN
 from kwire.declare.lazy import LazyArray
 from kwire.declare.secrets import is_secret
 from kwire.declare.unknown_tags import UnknownTags
-from kwire.secret import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

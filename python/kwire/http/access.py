@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.datastructures import Headers
 
+from kwire._util.guess_limit import GuessLimit
 from kwire.client.admin import AclOperation
 from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, ResourcePattern
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
-from kwire.guess_limit import GuessLimit
 from kwire.http.connections import CERTIFICATE, CONNECTION
 from kwire.http.responses import refuse
 from kwire.operations.parameters import Danger

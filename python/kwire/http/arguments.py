@@ -12,9 +12,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.secret import Secret
 from kwire.operations.parameters import Danger, InvalidArgument
 from kwire.operations.registry import similar
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

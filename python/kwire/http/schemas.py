@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from kwire.secret import Secret
+from kwire._util.secret import Secret
 
 if TYPE_CHECKING:
     from kwire.operations.parameters import Parameter

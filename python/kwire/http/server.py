@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from kwire import ready_file
+from kwire._util import ready_file
+from kwire._util.readable import printable
 from kwire.errors import KwireError
 from kwire.http.access import CertificateRole, HttpRole, is_loopback
 from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
 from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
 from kwire.protocol.endpoint import Endpoint
-from kwire.readable import printable
 
 if TYPE_CHECKING:
     import logging

@@ -1,7 +1,7 @@
 """Stubs of packages that import names on first use, for type checkers and completion.
 
-Packages of messages find them by name at run time, other packages have a table (`kwire.late_names`), and type checkers
-can follow neither. Each stub re-exports the names of one package. The operations of the blocking admin client are made
+Packages of messages find them by name at run time, other packages have a table (`late_names`), and type checkers can
+follow neither. Each stub re-exports the names of one package. The operations of the blocking admin client are made
 at run time, so that its module has a stub as well. `python -m kwire.messages.stubs` writes the stubs and prints the
 files that changed.
 """

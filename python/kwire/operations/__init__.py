@@ -12,7 +12,7 @@ group `kwire.tools`, and `kafka tools new NAME` writes such a package.
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.operations.declaration": ("ANYWHERE", "CLIENT", "NODE", "Need", "Operation", "ToolFailed", "operation"),

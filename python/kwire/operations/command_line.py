@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.secret import Secret
 from kwire.operations.declaration import Need
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     import os

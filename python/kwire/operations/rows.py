@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.client.admin import AdminError
 from kwire.operations.declaration import Failure
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.extras import install_hint
 from kwire.client.admin.errors import NotSupported
 from kwire.errors import KwireError
-from kwire.extras import install_hint
 from kwire.operations.declaration import ToolFailed
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.run import NO_CLUSTER, ToolRun

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
 __all__ = ["HASHES", "MAX_ITERATIONS", "MIN_ITERATIONS", "SALT_BYTES", "ScramName", "salted_password"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.readable import duration_text, size_text
+from kwire._util.readable import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ mistake. `decode`, `encode`, and `validate` have the results and errors of the f
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 from kwire.reference.decoder import decode as decode
 from kwire.reference.decoder import validate as validate
 from kwire.reference.encoder import encode as encode

@@ -8,7 +8,7 @@ Requires pyspark 4: `pip install 'kwire[spark]'`. Executors need the wheel and w
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.spark.source.datasource": ("register",),

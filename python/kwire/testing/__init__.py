@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.testing.cluster_state": ("ClusterState",),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.ready_file import write_atomically
 from kwire.cluster.config.value_types import ENSEMBLE
 from kwire.errors import KwireError
-from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Self
 
 import kwire
 from kwire import frame
-from kwire.child_process import ChildProcess
+from kwire._util.child_process import ChildProcess
+from kwire._util.folder_lock import FolderLock
 from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS, EmbeddedZooKeeper
 from kwire.errors import KwireError
-from kwire.folder_lock import FolderLock
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.protocol.endpoint import Endpoint
 from kwire.testing.cluster_file import ClusterFile, NodeAddress

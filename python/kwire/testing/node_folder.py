@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.properties import format_properties, parse_properties
 from kwire.errors import KwireError
-from kwire.properties import format_properties, parse_properties
 from kwire.testing.cluster_file import NodeAddress
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.client.admin import (
     AclBinding,
     AclBindingFilter,
@@ -33,7 +34,6 @@ from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicResponse_V2
 from kwire.messages.kip4.structures import TopicResult
 from kwire.protocol.scram_passwords import salted_password
-from kwire.secret import Secret
 from tests.client.admin.scripted_broker import LoseResponse
 from tests.client.admin.test_cluster_router import Script, run
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.client.admin import AdminClient
-from kwire.secret import Secret
 from tests.client.admin.test_cluster_router import Script, run
 
 

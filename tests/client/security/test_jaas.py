@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kwire._util.secret import Secret
 from kwire.client.security.jaas import InvalidJaasConfig, parse_jaas
-from kwire.secret import Secret
 
 PASSWORD = "open-sesame"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kwire._util.properties import parse_properties
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.config.setting import SettingError
-from kwire.properties import parse_properties
 from tests.for_rows import for_rows
 
 REQUIRED = {"broker.id": "1", "zookeeper.connect": "127.0.0.1:2181"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from kwire._util.secret import Secret
 from kwire.client import ConnectionConfig
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials
@@ -19,7 +20,6 @@ from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.operations.on_node import on_node
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.sasl_server import ScramCredential
-from kwire.secret import Secret
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.nodes import knows_cluster, session
 from tests.eventually import eventually

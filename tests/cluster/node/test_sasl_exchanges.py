@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from kwire import frame
+from kwire._util.secret import Secret
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import ScramCredentials
 from kwire.cluster.node.listener.connection_limits import CloseReason
@@ -19,7 +20,6 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import AuthenticationFailed
 from kwire.protocol.client_connection import response_class
 from kwire.protocol.endpoint import Endpoint
-from kwire.secret import Secret
 from tests.cluster.node.nodes import new_root
 from tests.cluster.node.requests.test_error_codes import creation
 from tests.cluster.node.secured import (

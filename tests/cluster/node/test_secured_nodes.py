@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.client import ConnectionConfig
 from kwire.client.admin import AdminClient, NewTopic
 from kwire.client.connection import Connection
@@ -24,7 +25,6 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.operations.on_node import on_node
 from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
 from kwire.protocol.endpoint import Endpoint
-from kwire.secret import Secret
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
 from tests.cluster.node.nodes import new_root, session

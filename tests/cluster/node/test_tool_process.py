@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 from kwire.cluster.node import tool_process
 from kwire.cluster.node.tool_process import MAX_OUTPUT, ToolOutcome, run_process
 from tests.eventually import eventually

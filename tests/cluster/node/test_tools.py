@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import pytest
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 from kwire.cluster.node.node import Node
 from kwire.cluster.node.tools import MAX_PROCESSES
 from kwire.messages.kip4.admin import AdminRequest

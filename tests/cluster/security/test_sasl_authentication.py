@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire._util.guess_limit import GuessLimit
+from kwire._util.secret import Secret
 from kwire.cluster.security.sasl_authentication import SaslAuthentication
-from kwire.guess_limit import GuessLimit
 from kwire.protocol.sasl import PlainMechanism, ScramMechanism
 from kwire.protocol.sasl_server import AuthenticationRejected, PlainServer, ScramCredential, ScramServer
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

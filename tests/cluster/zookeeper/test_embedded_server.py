@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
+from kwire._util.folder_lock import FolderInUse
 from kwire.cluster.zookeeper import Stat, WatchEvent, WatchEventKind, connect, embedded_server
 from kwire.cluster.zookeeper.embedded_server import KEPT_SNAPSHOTS, LARGE_LOG, CannotStart, EmbeddedZooKeeper
 from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
-from kwire.folder_lock import FolderInUse
 from tests.eventually import eventually, eventually_sync
 
 

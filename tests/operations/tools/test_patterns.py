@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire._kwire import Pattern
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 from kwire.client.admin import AdminClient, NewTopic, OutcomeUnknown
 from kwire.cluster.config.principal_mapping import mapped_name, parse_rules
 from kwire.cluster.node.node import Node

@@ -11,6 +11,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.secret import Secret
 from kwire.cli.verb_command import verb_command
 from kwire.errors import KwireError
 from kwire.operations import registry
@@ -18,7 +19,6 @@ from kwire.operations.declaration import Failure, Operation, Unhealthy
 from kwire.operations.parameters import Danger, InvalidArgument
 from kwire.operations.rows import json_value
 from kwire.operations.run import Run
-from kwire.secret import Secret
 from tests.eventually import eventually
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.protocol import AuthenticationFailed, Endpoint
 from kwire.protocol.sasl import PlainMechanism, SaslExchange, ScramMechanism
-from kwire.secret import Secret
 
 BROKER = Endpoint("broker-1", 9093)
 ACCEPTED = SaslHandshakeResponse(error_code=0, mechanisms=("PLAIN", "SCRAM-SHA-512"))

@@ -8,8 +8,8 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kwire._util.secret import Secret
 from kwire.protocol.sasl import OAuthBearerMechanism, PlainMechanism, SaslError, SaslMechanism, ScramMechanism
-from kwire.secret import Secret
 
 MECHANISMS: dict[str, Callable[[], SaslMechanism]] = {
     "PLAIN": lambda: PlainMechanism("user", Secret("password")),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.protocol.sasl import OAuthBearerMechanism, SaslError
-from kwire.secret import Secret
 
 TOKEN = Secret("vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.protocol.sasl import PlainMechanism, SaslError
-from kwire.secret import Secret
 
 
 def test_message_of_rfc_4616() -> None:

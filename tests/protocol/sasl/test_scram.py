@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kwire._util.secret import Secret
 from kwire.protocol.sasl import SaslError, ScramMechanism
 from kwire.protocol.scram_passwords import MAX_ITERATIONS, ScramName
-from kwire.secret import Secret
 
 CLIENT_NONCE = "rOprNGfwEbeRWgbNEkqO"
 SERVER_NONCE = f"{CLIENT_NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"

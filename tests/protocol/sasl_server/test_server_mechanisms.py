@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kwire._util.secret import Secret
 from kwire.protocol.sasl import PlainMechanism, SaslError, ScramMechanism
 from kwire.protocol.sasl_server import AuthenticationRejected, PlainServer, ScramCredential, ScramServer
-from kwire.secret import Secret
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.folder_lock import FolderInUse
+from kwire._util.folder_lock import FolderInUse
 from kwire.operations.declaration import Failed
 from kwire.operations.verbs.reassignments import check_not_running, finished
 from kwire.reassignment import InvalidJournal, Move, PartitionKey, ReassignError

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.readable import printable
 from kwire.cli.cluster import choose_cluster, choosing_options, merge, with_environment
 from kwire.cli.options import interval_option, require
 from kwire.cli.parameter_types import FiniteRange
 from kwire.cli.polled_input_options import polled_input_options
 from kwire.cli.verb_run import exit_code
 from kwire.client.polled_inputs import INPUTS, polled_requests
-from kwire.readable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

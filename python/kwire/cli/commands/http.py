@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire._util.ready_file import prepare
 from kwire.cli.cluster import choose_cluster, cluster_options, merge, with_environment
 from kwire.cli.options import file_option, interval_option, ready_file_option, require
 from kwire.protocol.endpoint import Endpoint
-from kwire.ready_file import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from kwire._util.ready_file import prepare
 from kwire.cli.options import ready_file_option, require
-from kwire.ready_file import prepare
 
 
 @click.command()
@@ -70,13 +70,13 @@ def node(
     require("prometheus_client", "node")
     import asyncio
 
+    from kwire._util.properties import parse_properties
     from kwire.client.security.client_properties import mode_warnings
     from kwire.cluster.config.node_settings import NodeSettings, is_secret_property
     from kwire.cluster.config.setting import SettingError
     from kwire.cluster.node.logs import LogFile, configure_logging
     from kwire.cluster.node.process import run_node
     from kwire.operations.on_node import on_node
-    from kwire.properties import parse_properties
 
     values: dict[str, str] = {}
     if properties is not None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.readable import printable
 from kwire.cli.colors import paint_for
 from kwire.cli.frame_json import json_text
 from kwire.cli.options import color_option, existing_place, output_option, require, time_window_options
 from kwire.cli.parameter_types import FiniteRange
-from kwire.readable import printable
 
 if TYPE_CHECKING:
     from kwire.cli.colors import Choice, Paint

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.readable import printable
+from kwire._util.readable import printable
 
 if TYPE_CHECKING:
     from kwire.cli.shell.parser import Statement, Word

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from kwire._util.extras import install_hint
 from kwire.cli.shell.error_position import StatementErrors
 from kwire.cli.shell.leave import Leave
 from kwire.cli.shell.pager import PagedOutput
@@ -17,7 +18,6 @@ from kwire.cli.shell.statement_group import STATEMENTS
 from kwire.cli.verb_run import INTERRUPTED, REFUSED, USAGE, exit_code, sentence_of
 from kwire.cli.verb_session import KEY
 from kwire.errors import KwireError
-from kwire.extras import install_hint
 from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ async with await AdminClient.open("127.0.0.1:9092") as admin:
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.client.admin.acl_values": (

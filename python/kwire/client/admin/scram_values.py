@@ -9,7 +9,7 @@ from kwire.client.admin.coded_name import CodedName
 from kwire.protocol.scram_passwords import MIN_ITERATIONS
 
 if TYPE_CHECKING:
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
 __all__ = ["ScramCredentialInfo", "ScramMechanismName", "UserScramCredentialDeletion", "UserScramCredentialUpsertion"]
 

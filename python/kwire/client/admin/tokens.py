@@ -9,9 +9,9 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.secret import Secret
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+from kwire._util.secret import Secret
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.security.client_properties import ClientProperties
 from kwire.client.security.credentials import (
@@ -28,7 +29,6 @@ from kwire.client.security.credentials import (
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.oauth_tokens import ClientCredentials, OAuthToken, TokenFile, TokenSource, UnsecuredToken
 from kwire.client.security.tls import ClientCertificate, TlsConfig
-from kwire.secret import Secret
 
 __all__ = [
     "ClientCertificate",

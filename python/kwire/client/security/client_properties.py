@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.properties import parse_properties
+from kwire._util.secret import Secret
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.known_keys import USED, is_known, is_secret_key
 from kwire.client.security.sasl_properties import read_credentials
 from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
-from kwire.properties import parse_properties
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

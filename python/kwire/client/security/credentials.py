@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from kwire._util.secret import Secret
 from kwire.protocol.sasl.oauthbearer import OAuthBearerMechanism
 from kwire.protocol.sasl.plain import PlainMechanism
 from kwire.protocol.sasl.scram import ScramMechanism
 from kwire.protocol.scram_passwords import HASHES, ScramName
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

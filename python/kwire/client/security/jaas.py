@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kwire.secret import Secret
+from kwire._util.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ import hmac
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
 __all__ = ["MAGIC", "InvalidJks", "JksContent", "read_jks"]
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
+from kwire._util.secret import Secret
 from kwire.client.security.errors import SecurityConfigError
 from kwire.protocol.sasl.mechanism import SaslError
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection

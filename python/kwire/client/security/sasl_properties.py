@@ -18,10 +18,10 @@ from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
 
 if TYPE_CHECKING:
+    from kwire._util.secret import Secret
     from kwire.client.security.credentials import SaslCredentials
     from kwire.client.security.oauth_tokens import TokenSource
     from kwire.protocol.scram_passwords import ScramName
-    from kwire.secret import Secret
 
 __all__ = ["read_credentials"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from kwire._util.secret import Secret
 from kwire.client.security.jks import MAGIC, InvalidJks, read_jks
 from kwire.client.security.tls import ClientCertificate
-from kwire.secret import Secret
 
 __all__ = ["InvalidStore", "read_key_store", "read_trust_store"]
 

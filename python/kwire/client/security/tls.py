@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.secret import Secret
 from kwire.client.security.errors import SecurityConfigError
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import TypeAlias
 
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
     PasswordSource: TypeAlias = Callable[[], Secret]
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.secret import HIDDEN, Secret
 from kwire.cluster.config.principal_mapping import DEFAULT_RULES, PrincipalRule
 from kwire.cluster.config.setting import Level, SettingError, setting, settings_of
 from kwire.cluster.config.value_types import (
@@ -35,7 +36,6 @@ from kwire.cluster.config.value_types import (
 from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
-from kwire.secret import HIDDEN, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,12 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.secret import Secret
 from kwire.cluster.config.principal_mapping import parse_rules
 from kwire.cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 from kwire.cluster.zookeeper.features import MAX_LEVEL
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
 from kwire.cluster.zookeeper.store import check_path
-from kwire.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

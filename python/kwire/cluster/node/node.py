@@ -14,6 +14,7 @@ from functools import partial
 from random import uniform
 from typing import TYPE_CHECKING
 
+from kwire._util.guess_limit import GuessLimit
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import BROKER_LISTENER, CLIENT_LISTENER
@@ -39,7 +40,6 @@ from kwire.cluster.security.node_security import NodeSecurity, check_reachabilit
 from kwire.cluster.security.scram_users import ScramUsers
 from kwire.cluster.zookeeper import BrokerEndpoint, Credentials, Store, StoreError, connect
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_UNSAFE
-from kwire.guess_limit import GuessLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,9 +9,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
+from kwire._util.ready_file import write_atomically
 from kwire.cluster.node.node import Node
-from kwire.ready_file import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import BrokerRegistration, ClusterId, SupportedVersionRange
 from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, ZnodeError

@@ -30,7 +30,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.child_process import ChildProcess
+from kwire._util.child_process import ChildProcess
 from kwire.cluster.node.logs import logger
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from kwire._util.secret import HIDDEN, Secret
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.jaas import InvalidJaasConfig, parse_jaas
@@ -19,7 +20,6 @@ from kwire.client.security.values import Values
 from kwire.cluster.config.node_settings import node_settings
 from kwire.cluster.config.setting import SettingError
 from kwire.protocol.sasl_server import PlainServer, ScramServer
-from kwire.secret import HIDDEN, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

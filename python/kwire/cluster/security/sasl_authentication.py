@@ -10,7 +10,7 @@ from kwire.protocol.sasl_server import AuthenticationRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kwire.guess_limit import GuessLimit
+    from kwire._util.guess_limit import GuessLimit
     from kwire.protocol.sasl_server import ServerMechanism
 
 __all__ = ["SaslAuthentication"]

@@ -11,7 +11,7 @@ Sources: "Kafka data structures in Zookeeper", KIP-584, Kafka 3.9.
 
 from __future__ import annotations
 
-from kwire.late_names import late_names
+from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.cluster.zookeeper.acls": ("AclChangeNotification", "AclEntry", "ResourceAcls"),

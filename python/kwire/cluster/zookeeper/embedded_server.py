@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.child_process import ChildProcess
+from kwire._util.child_process import ChildProcess
+from kwire._util.folder_lock import FolderLock
 from kwire.errors import KwireError
-from kwire.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.cluster.zookeeper.errors import ZnodeError
 from kwire.cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,

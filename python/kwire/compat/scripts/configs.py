@@ -202,7 +202,7 @@ def _added(values: OptionValues) -> dict[str, str]:
     if file is not None:
         from pathlib import Path
 
-        from kwire.properties import parse_properties
+        from kwire._util.properties import parse_properties
 
         added |= parse_properties(Path(file).read_text(encoding="utf-8"))
     for text in values.all("add-config"):

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.compat.controller_file import read_controller
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed

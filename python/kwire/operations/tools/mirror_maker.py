@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.properties import parse_properties
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Address, Danger, InvalidArgument, Option
 from kwire.operations.records.mirror import Mirror
 from kwire.operations.run import ToolRun
 from kwire.operations.topic_filter import TopicFilter
-from kwire.properties import parse_properties
 
 DEFAULT_GROUP = "kwire-mirror-maker"
 START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest": LATEST}

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.properties import parse_properties
 from kwire.client.admin import EARLIEST, LATEST
 from kwire.cluster.zookeeper.consumers import ConsumerOffset
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
@@ -14,7 +15,6 @@ from kwire.operations.offsets.offset_writer import OffsetWriter
 from kwire.operations.parameters import Argument, Danger, InvalidArgument
 from kwire.operations.partitions import existing_partitions
 from kwire.operations.run import ToolRun
-from kwire.properties import parse_properties
 
 
 class End(StrEnum):

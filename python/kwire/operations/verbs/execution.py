@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.readable import duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
-from kwire.readable import duration_text, size_text
 from kwire.reassignment.errors import ReassignError
 from kwire.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
 from kwire.reassignment.execution.journal import started_details

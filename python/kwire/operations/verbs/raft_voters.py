@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.client import Endpoint
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode

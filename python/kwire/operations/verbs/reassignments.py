@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.folder_lock import FolderLock
+from kwire._util.readable import bar, size_text
 from kwire.errors import KwireError
-from kwire.folder_lock import FolderLock
 from kwire.operations.declaration import Failed
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.rows import column
-from kwire.readable import bar, size_text
 from kwire.reassignment.assignment_file import AssignmentFile
 from kwire.reassignment.errors import InvalidAssignment
 from kwire.reassignment.execution.executor import Executor

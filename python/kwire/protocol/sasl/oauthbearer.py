@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 
 if TYPE_CHECKING:
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
 __all__ = ["OAuthBearerMechanism"]
 

@@ -18,7 +18,7 @@ from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 from kwire.protocol.scram_passwords import HASHES, MAX_ITERATIONS, MIN_ITERATIONS, ScramName, salted_password
 
 if TYPE_CHECKING:
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
 __all__ = ["ScramMechanism"]
 

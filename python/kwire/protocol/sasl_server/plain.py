@@ -10,7 +10,7 @@ from kwire.protocol.sasl_server.mechanism import INVALID_CREDENTIALS, Authentica
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kwire.secret import Secret
+    from kwire._util.secret import Secret
 
 __all__ = ["PlainServer"]
 

@@ -24,8 +24,8 @@ from kwire.protocol.scram_passwords import HASHES, MIN_ITERATIONS, salted_passwo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kwire._util.secret import Secret
     from kwire.protocol.scram_passwords import ScramName
-    from kwire.secret import Secret
 
 __all__ = ["ScramCredential", "ScramServer", "decoy"]
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kwire.folder_lock import FolderInUse, FolderLock
+from kwire._util.folder_lock import FolderInUse, FolderLock
 from kwire.reassignment.errors import InvalidJournal, ReassignError
 from kwire.reassignment.execution.journal import EventKind, JournalEvent, RunState, audit_text
 from kwire.storage.staging import state_folder

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 from kwire.metadata.diff import keyed_changes, partition_changes, topic_changes
 from kwire.metadata.event_rules import is_recreated
 from kwire.metadata.fields import (

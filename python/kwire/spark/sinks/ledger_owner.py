@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Protocol
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from kwire._util.folder_lock import FolderInUse, FolderLock
 from kwire.errors import KwireError
-from kwire.folder_lock import FolderInUse, FolderLock
 from kwire.spark.sinks.ledger import FOLDER
 from kwire.storage.location import Location
 

@@ -29,7 +29,7 @@ from ssl import create_default_context
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from kwire.secret import Secret
+from kwire._util.secret import Secret
 from kwire.spark.sinks.notice import rfc3339
 from kwire.spark.sinks.sink import SinkFailed
 

@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
+from kwire._util.properties import format_properties
 from kwire.client import Connection, ConnectionConfig
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
 from kwire.messages.kafka.metadata import MetadataRequest
-from kwire.properties import format_properties
 from kwire.protocol.scram_passwords import MIN_ITERATIONS, salted_password
 from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.errors import StartFailed
@@ -33,8 +33,8 @@ from kwire.testing.kafka.java import START_SECONDS, JavaServer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kwire._util.secret import Secret
     from kwire.declare import Message, Request
-    from kwire.secret import Secret
     from kwire.testing.kafka.security import ClusterSecurity
 
 R = TypeVar("R", bound="Message")

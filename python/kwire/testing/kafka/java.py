@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from kwire.child_process import ChildProcess
+from kwire._util.child_process import ChildProcess
 from kwire.testing.kafka.errors import StartFailed
 
 if TYPE_CHECKING:

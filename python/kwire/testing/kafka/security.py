@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from kwire._util.properties import format_properties
 from kwire.client.security import (
     ClientCertificate,
     ConnectionConfig,
@@ -27,7 +28,6 @@ from kwire.client.security import (
     TlsConfig,
     UnsecuredToken,
 )
-from kwire.properties import format_properties
 from kwire.testing.kafka.certificates import CertificateAuthority, IssuedCertificate
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire._util.secret import Secret
 from kwire.client.admin import (
     AclBinding,
     AclBindingFilter,
@@ -31,7 +32,6 @@ from kwire.cluster.zookeeper import EntityConfig
 from kwire.cluster.zookeeper.acls import AclEntry, ResourceAcls
 from kwire.cluster.zookeeper.store import make_path
 from kwire.protocol.sasl_server import ScramCredential
-from kwire.secret import Secret
 from kwire.testing.memory_store import MemoryZooKeeper
 from tests.cluster.node.access_control import ACL_AUTHORIZER, LOCAL, make_acls, write_acls
 from tests.cluster.node.nodes import new_root, nodes, session

@@ -15,9 +15,9 @@ from kwire.cluster.security.subjects import ANONYMOUS, Subject
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from kwire._util.guess_limit import GuessLimit
     from kwire.cluster.config.principal_mapping import PrincipalRule
     from kwire.cluster.node.listener.connection_limits import ConnectedClient
-    from kwire.guess_limit import GuessLimit
     from kwire.protocol.sasl_server import ServerMechanism
 
 log = logger("kwire.node.authentication")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.readable import duration_text
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, InvalidArgument, Option
 from kwire.operations.rows import column
@@ -13,7 +14,6 @@ from kwire.operations.run import Run
 from kwire.operations.verbs.execution_options import BatchSize, MovesPerBroker
 from kwire.operations.verbs.plan_options import snapshot_of
 from kwire.operations.verbs.reassignments import parse_size, read_file
-from kwire.readable import duration_text
 from kwire.reassignment.plan import moves_of
 from kwire.reassignment.schedule import BatchLimits, batches
 from kwire.reassignment.simulator import simulate as course_of

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
+from kwire._util.readable import bar
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.execution_options import JournalFolder
 from kwire.operations.verbs.reassignments import explain, runs_of
-from kwire.readable import bar
 from kwire.reassignment.execution.progress import read_progress
 from kwire.reassignment.execution.run_folder import is_over, newest_run, read_run, running_process
 from kwire.reassignment.snapshot import PartitionKey

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire._util.secret import Secret
 from kwire.client.admin import ScramMechanismName, UserScramCredentialUpsertion
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import Change, changes
-from kwire.secret import Secret
 
 
 @operation(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kwire.extras import install_hint
+from kwire._util.extras import install_hint
 from kwire.testing import FakeCluster
 
 WITHOUT = """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kwire._util.properties import format_properties, parse_properties
 from kwire.cluster.zookeeper.embedded_server import command
-from kwire.properties import format_properties, parse_properties
 
 if TYPE_CHECKING:
     from pathlib import Path

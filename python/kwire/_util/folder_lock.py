@@ -12,7 +12,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:

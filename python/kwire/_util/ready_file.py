@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.child_process import is_running
+from kwire._util.child_process import is_running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

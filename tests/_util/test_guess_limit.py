@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kwire.guess_limit import NAMES, GuessLimit
+from kwire._util.guess_limit import NAMES, GuessLimit
 
 
 class Clock:

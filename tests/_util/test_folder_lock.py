@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.child_process import is_running
-from kwire.folder_lock import FolderInUse, FolderLock
+from kwire._util.child_process import is_running
+from kwire._util.folder_lock import FolderInUse, FolderLock
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWNER = (
-    "import subprocess, sys; from pathlib import Path; from kwire.folder_lock import FolderLock\n"
+    "import subprocess, sys; from pathlib import Path; from kwire._util.folder_lock import FolderLock\n"
     "lock = FolderLock(Path(sys.argv[1]))\n"
     "program = subprocess.Popen(['/bin/sleep', sys.argv[2]], pass_fds=[lock.descriptor], stdout=subprocess.DEVNULL)\n"
     "print(program.pid, flush=True); sys.stdin.read()\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire import uuid_text
+from kwire._util import uuid_text
 
 KNOWN = {
     "AAAAAAAAAAAAAAAAAAAAAA": UUID(int=0),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kwire.secret import Secret
+from kwire._util.secret import Secret
 
 PASSWORD = "correct horse battery staple"
 
