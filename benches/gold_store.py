@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.spark import Pipeline
-    from kwire.spark.store.record import Record
+    from kwire.spark.store.record import CommitRecord
 
 FIRST = datetime(2026, 10, 1, 8, tzinfo=UTC)
 """The first hour of silver."""
@@ -156,11 +156,11 @@ class MeasuredStore:
 
     def __init__(self, spark: SparkSession, out: Path, *clusters: Cluster, first: datetime = FIRST) -> None:
         from kwire.spark import Pipeline
-        from kwire.spark.store.commits import Store
+        from kwire.spark.store.commits import PipelineStore
 
         self.spark, self.clusters, self.first = spark, clusters, first
         self.pipeline: Pipeline = Pipeline(spark, str(out))
-        self.store = Store(str(out))
+        self.store = PipelineStore(str(out))
         self.hours = 0
         self.cpu: list[float] = []
         self.jobs: list[int] = []
@@ -168,13 +168,13 @@ class MeasuredStore:
     def add_hours(self, count: int = 1) -> None:
         """Write the silver of the next hours in one commit."""
         from kwire.spark.store.manifest import FileKind
-        from kwire.spark.store.record import Change
+        from kwire.spark.store.record import StoreChange
         from kwire.spark.store.table_files import Output, TableFile
 
         output = Output(self.store.location)
 
-        def commit(record: Record) -> None:
-            change = Change("ingest", record.number)
+        def commit(record: CommitRecord) -> None:
+            change = StoreChange("ingest", record.number)
             for number in range(self.hours, self.hours + count):
                 hour = self.first + number * HOUR
                 for cluster in self.clusters:

@@ -42,7 +42,7 @@ from kwire.testing.kafka import Kafka39, Kafka44
 from kwire.testing.kafka.jars import jars_of
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 GIB = 2**30
 COMMAND = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -187,7 +187,7 @@ def generated(found: ClusterSnapshot) -> AssignmentFile:
 # Kills
 
 
-def kills(kind: type[Cluster], count: int) -> Figure:
+def kills(kind: type[KafkaCluster], count: int) -> Figure:
     """Count the throttles that are left after kills at random moments."""
     drawn = random.Random(7)
     left: dict[str, int] = {}
@@ -218,7 +218,7 @@ def kills(kind: type[Cluster], count: int) -> Figure:
     )
 
 
-def start(cluster: Cluster, folder: str, verb: str, *arguments: str) -> subprocess.Popen[str]:
+def start(cluster: KafkaCluster, folder: str, verb: str, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "kwire", "-b", cluster.bootstrap, "reassign", verb, *arguments]
     return subprocess.Popen(
         [*command, "--journal", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -233,7 +233,7 @@ def kill_after(process: subprocess.Popen[str], seconds: float) -> None:
         process.communicate()
 
 
-async def fill(cluster: Cluster) -> None:
+async def fill(cluster: KafkaCluster) -> None:
     """Create a topic with twelve partitions of a megabyte each."""
     async with await AdminClient.open(cluster.bootstrap) as admin:
         (await admin.create_topics({"orders": NewTopic(partitions=12, replication_factor=2)})).raise_first()
@@ -245,14 +245,14 @@ async def fill(cluster: Cluster) -> None:
     producer.flush(60)
 
 
-async def write_plan(cluster: Cluster, file: Path, drain: int) -> None:
+async def write_plan(cluster: KafkaCluster, file: Path, drain: int) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:
         found = await read_snapshot(admin)
         made = plan(found, PlanRequest(balance={Balance.COUNT: 1}, drain=frozenset({drain})))
         await asyncio.to_thread(file.write_text, made.file().to_json(), encoding="utf-8")
 
 
-async def throttles(cluster: Cluster) -> list[str]:
+async def throttles(cluster: KafkaCluster) -> list[str]:
     """Return the throttles that brokers and topics set themselves, a moment after the last change."""
     await asyncio.sleep(0.5)
     async with await AdminClient.open(cluster.bootstrap) as admin:

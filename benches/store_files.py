@@ -20,8 +20,8 @@ from benches.program import print_figures
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.spark.store.commits import Store
-    from kwire.spark.store.record import Record
+    from kwire.spark.store.commits import PipelineStore
+    from kwire.spark.store.record import CommitRecord
 
 EVERY = timedelta(seconds=10)
 BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
@@ -31,13 +31,13 @@ BATCHES, QUICK_BATCHES = 8_640, 200
 def run(quick: bool) -> list[Figure]:
     """Return the figure."""
     from kwire.spark.pipeline import BATCHES_MERGED
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
     from kwire.spark.store.maintenance import optimize
 
     batches = QUICK_BATCHES if quick else BATCHES
     cluster = Cluster("c", 1_000, changed=0.01)
     with tempfile.TemporaryDirectory(prefix="kwire-bench-") as folder:
-        store = Store(folder)
+        store = PipelineStore(folder)
         largest = 0
         for number in range(batches):
             _add_batch(store, cluster, number)
@@ -52,10 +52,10 @@ def run(quick: bool) -> list[Figure]:
     return [Figure("files that a reader of a day opens", largest, "", 500, 100, False, detail)]
 
 
-def _add_batch(store: Store, cluster: Cluster, number: int) -> None:
+def _add_batch(store: PipelineStore, cluster: Cluster, number: int) -> None:
     from kwire.capture.rows import SCHEMA
     from kwire.spark.store.manifest import FileKind
-    from kwire.spark.store.record import Change
+    from kwire.spark.store.record import StoreChange
     from kwire.spark.store.table_files import Output, TableFile
 
     at = BEGIN + number * EVERY
@@ -63,8 +63,8 @@ def _add_batch(store: Store, cluster: Cluster, number: int) -> None:
     tables["silver/polls"] = tables["silver/polls"].slice(0, 3)
     tables["bronze"] = _frames(SCHEMA, tables["silver/polls"])
 
-    def commit(record: Record) -> None:
-        change = Change("ingest", record.number, streams={"stream": number})
+    def commit(record: CommitRecord) -> None:
+        change = StoreChange("ingest", record.number, streams={"stream": number})
         output = Output(store.location)
         for folder, rows in tables.items():
             file = TableFile(output, FileKind.SILVER, folder, {"date": f"{at:%Y-%m-%d}"}, rows.schema)
@@ -87,7 +87,7 @@ def _frames(schema: pa.Schema, polls: pa.Table) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _count(store: Store) -> int:
+def _count(store: PipelineStore) -> int:
     """Return the number of files in the tables of the newest snapshot."""
     snapshot = store.snapshot()
     return sum(len(snapshot.files(table)) for table in snapshot.versions)

@@ -1,4 +1,4 @@
-"""What a change must pass, in a fresh clone: lint, documentation, and all tests. `.ci/run` starts it.
+"""Continuous integration: lint, documentation, and all tests in a fresh clone. `.ci/run` starts it.
 
 A test that did not run is a failure: tests/conftest.py turns skips into failures, and every test of a report must have
 passed here. Failed tests run a second time, `MAX_RERUNS` at most, because tests of real clusters race against their own
@@ -41,7 +41,7 @@ PACKAGES: dict[tuple[str, ...], str] = {
     ("tmux",): "tmux",
     ("valgrind",): "valgrind",
 }
-"""Debian packages by programs of which one must be on PATH."""
+"""Debian packages by programs; one of these must be on PATH."""
 
 
 class StepFailed(Exception):
@@ -49,7 +49,7 @@ class StepFailed(Exception):
 
     Attributes:
         reason: one line.
-        output: what the step printed.
+        output: printed text.
     """
 
     def __init__(self, reason: str, output: str) -> None:

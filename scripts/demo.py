@@ -43,7 +43,7 @@ class Step:
     """A command that runs in the background; its output is shown if it fails.
 
     Args:
-        title: what it does, and how long that takes.
+        title: description with its expected time.
         command: the command.
         environment: further environment variables.
     """

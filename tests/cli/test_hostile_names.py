@@ -25,7 +25,7 @@ from kwire.compat.options import OptionValues
 from kwire.compat.script import ScriptRun
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import find_verb
-from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.tools.run import ToolOutput
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def poll_event() -> None:
 
 
 PRINTED_FOR_PEOPLE: dict[str, Callable[[], object]] = {
-    "table": lambda: print_rows("table", Change, [Change(HOSTILE, HOSTILE, 1)], Paint(on=False)),
-    "CSV": lambda: print_rows("csv", Change, [Change(HOSTILE, HOSTILE, 1)], Paint(on=False)),
+    "table": lambda: print_rows("table", ItemChange, [ItemChange(HOSTILE, HOSTILE, 1)], Paint(on=False)),
+    "CSV": lambda: print_rows("csv", ItemChange, [ItemChange(HOSTILE, HOSTILE, 1)], Paint(on=False)),
     "output of a tool": lambda: print_rows("table", ToolOutput, [ToolOutput("t", None, 0, HOSTILE)], Paint(on=False)),
     "error": lambda: VerbSession().report(HOSTILE),
     "error in the shell": lambda: StatementErrors().report(HOSTILE),
@@ -107,9 +107,9 @@ def test_pipe_has_escaped_tables_and_errors_and_exact_documents(capsys: pytest.C
     assert UNSAFE.search(printed.out + printed.err) is None
     # Programs read these, so nothing is changed in them but by the rules of their format.
     for output in ("json", "jsonl", "yaml"):
-        FORMATS[output](Change, [Change(HOSTILE, "x", 1)], Paint(on=False))
+        FORMATS[output](ItemChange, [ItemChange(HOSTILE, "x", 1)], Paint(on=False))
         assert "\x1b" not in capsys.readouterr().out
-    print_rows("csv", Change, [Change(HOSTILE, "x", 1)], Paint(on=False))
+    print_rows("csv", ItemChange, [ItemChange(HOSTILE, "x", 1)], Paint(on=False))
     assert HOSTILE in capsys.readouterr().out.replace('"', "")
     ScriptRun(OptionValues()).print(HOSTILE)
     assert capsys.readouterr().out == f"{HOSTILE}\n"

@@ -213,7 +213,7 @@ async def test_steps_of_a_task_are_charged_without_its_pauses() -> None:
 
 
 async def test_canceled_task_keeps_nothing_alive() -> None:
-    """What canceled requests had decoded stayed in memory until a collection of garbage."""
+    """Messages of canceled requests stayed in memory until a collection of garbage."""
 
     class Request:
         pass

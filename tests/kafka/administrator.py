@@ -11,7 +11,7 @@ from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from kwire.messages.kafka.metadata import MetadataResponse
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 confluent: Any = confluent_kafka.admin  # its stubs lack some classes
 
@@ -30,7 +30,7 @@ class Listing(NamedTuple):
 class Administrator:
     """An administrator of one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: KafkaCluster) -> None:
         self._client: Any = confluent.AdminClient({"bootstrap.servers": cluster.bootstrap})
 
     def create(self, topic: str, partitions: int, replicas: int = 1, **configs: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire.testing.kafka.security import ClusterSecurity
 from tests.cli.administration import Operator
@@ -36,9 +36,9 @@ def kafka44() -> Iterator[Kafka44]:
 
 
 @pytest.fixture(scope="session", params=["kafka39", "kafka44"])
-def cluster(request: pytest.FixtureRequest) -> Cluster:
+def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
     found = request.getfixturevalue(request.param)
-    assert isinstance(found, Cluster)
+    assert isinstance(found, KafkaCluster)
     return found
 
 
@@ -69,9 +69,9 @@ def secured44(security: ClusterSecurity) -> Iterator[Kafka44]:
 
 
 @pytest.fixture(scope="session", params=["secured39", "secured44"])
-def secured(request: pytest.FixtureRequest) -> Cluster:
+def secured(request: pytest.FixtureRequest) -> KafkaCluster:
     found = request.getfixturevalue(request.param)
-    assert isinstance(found, Cluster)
+    assert isinstance(found, KafkaCluster)
     return found
 
 
@@ -79,13 +79,13 @@ def secured(request: pytest.FixtureRequest) -> Cluster:
 def administrator(request: pytest.FixtureRequest, security: ClusterSecurity, tmp_path: Path) -> Operator:
     """Return a user who may do everything: on each version, and on 4.4.0 over TLS with SCRAM."""
     cluster = request.getfixturevalue(request.param)
-    assert isinstance(cluster, Cluster)
+    assert isinstance(cluster, KafkaCluster)
     if request.param != "secured44":
         return Operator(cluster.bootstrap)
     return Operator(cluster.bootstrap, security.write_properties(tmp_path / "scram.properties", "SCRAM-SHA-512"))
 
 
 @pytest.fixture
-def secured_operator(secured: Cluster, security: ClusterSecurity, tmp_path: Path) -> Operator:
+def secured_operator(secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path) -> Operator:
     """Return the super user of a secured cluster."""
     return Operator(secured.bootstrap, security.write_properties(tmp_path / "admin.properties", "PLAIN"))

@@ -18,8 +18,8 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
-    from kwire.testing.kafka.clusters import Broker
+    from kwire.testing.kafka import KafkaCluster
+    from kwire.testing.kafka.clusters import KafkaBroker
 
 PARTITIONS = 12
 RECORD = 10_000
@@ -72,7 +72,7 @@ class Slowed:
     It runs for so short a time in between that few requests are answered at once.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: KafkaBroker) -> None:
         self._broker = broker
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._slow_down)
@@ -128,7 +128,7 @@ class Reassigner(Operator):
         return "".join(each.read_text(encoding="utf-8") for each in self.folder.glob("journals/*/audit.log"))
 
 
-def fill(cluster: Cluster, topic: str, records: int) -> None:
+def fill(cluster: KafkaCluster, topic: str, records: int) -> None:
     """Produce random records to all partitions of a topic."""
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
     drawn = random.Random(7)
@@ -138,7 +138,7 @@ def fill(cluster: Cluster, topic: str, records: int) -> None:
     assert producer.flush(60) == 0
 
 
-async def throttles(cluster: Cluster) -> dict[str, str]:
+async def throttles(cluster: KafkaCluster) -> dict[str, str]:
     """Return all throttles that brokers and topics set themselves."""
     async with await AdminClient.open(cluster.bootstrap) as admin:
         topics = await admin.list_topics()
@@ -159,7 +159,7 @@ async def throttles(cluster: Cluster) -> dict[str, str]:
         }
 
 
-async def under_replicated(cluster: Cluster) -> list[str]:
+async def under_replicated(cluster: KafkaCluster) -> list[str]:
     """Return the partitions with replicas that are out of sync."""
     async with await AdminClient.open(cluster.bootstrap) as admin:
         return [
@@ -171,7 +171,7 @@ async def under_replicated(cluster: Cluster) -> list[str]:
         ]
 
 
-async def replicas_of(cluster: Cluster, name: str) -> list[tuple[int, ...]]:
+async def replicas_of(cluster: KafkaCluster, name: str) -> list[tuple[int, ...]]:
     """Return the replicas of the partitions of a topic."""
     async with await AdminClient.open(cluster.bootstrap) as admin:
         topic = (await admin.describe_topics([name]))[name]

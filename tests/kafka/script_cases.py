@@ -12,7 +12,7 @@ from kwire.client.admin import BlockingAdminClient, TopicDescription
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 CASES = """
 kafka-topics --create --topic orders --partitions 2 --replication-factor 1 --config retention.ms=1000
@@ -219,14 +219,14 @@ def _normal_json(line: str) -> str:
     return json.dumps(document)
 
 
-def words(case: str, cluster: Cluster, files: Path) -> list[str]:
+def words(case: str, cluster: KafkaCluster, files: Path) -> list[str]:
     """Return the name of the script and its arguments."""
     id = topic_id(cluster) if "{topic_id}" in case else ""
     name, *arguments = case.format(files=files, topic_id=id).split()
     return [name, "--bootstrap-server", cluster.bootstrap, *arguments]
 
 
-def topic_id(cluster: Cluster) -> str:
+def topic_id(cluster: KafkaCluster) -> str:
     """Return the id of the topic `orders`."""
     with BlockingAdminClient(cluster.bootstrap) as admin:
         described = admin.describe_topics(["orders"])["orders"]
@@ -235,7 +235,7 @@ def topic_id(cluster: Cluster) -> str:
     return uuid_text.to_text(described.topic_id)
 
 
-def write_files(folder: Path, cluster: Cluster) -> None:
+def write_files(folder: Path, cluster: KafkaCluster) -> None:
     """Write the files that cases name."""
     for name, content in FILES.items():
         text = content if isinstance(content, str) else json.dumps(content)

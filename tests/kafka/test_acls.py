@@ -20,7 +20,7 @@ from tests.cli.administration import Operator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster, Kafka44
+    from kwire.testing.kafka import Kafka44, KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 
@@ -38,7 +38,7 @@ def read_of_alice(**changes: str) -> dict[str, str]:
 
 
 def test_command_adds_lists_and_deletes_acls(
-    secured_operator: Operator, secured: Cluster, security: ClusterSecurity, tmp_path: Path
+    secured_operator: Operator, secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     operator = secured_operator
     alice = Operator(secured.bootstrap, security.write_properties(tmp_path / "alice.properties", "PLAIN", user="alice"))
@@ -104,14 +104,14 @@ def test_wrong_arguments_are_named(kafka44: Kafka44, arguments: list[str], sente
     assert sentence in run.err
 
 
-def test_cluster_without_authorizer_is_named(cluster: Cluster) -> None:
+def test_cluster_without_authorizer_is_named(cluster: KafkaCluster) -> None:
     run = Operator(cluster.bootstrap).run("acls", "list")
 
     assert (run.code, run.out) == (1, "")
     assert "SECURITY_DISABLED" in run.err
 
 
-async def test_client_reports_the_result_of_each_item(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_client_reports_the_result_of_each_item(secured: KafkaCluster, security: ClusterSecurity) -> None:
     write = AclBinding(
         resource_type=ResourceType.TRANSACTIONAL_ID,
         resource_name="payments",
@@ -140,7 +140,7 @@ async def test_client_reports_the_result_of_each_item(secured: Cluster, security
         assert await admin.describe_acls(of_carol) == []
 
 
-async def test_filters_match_as_brokers_decide(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_filters_match_as_brokers_decide(secured: KafkaCluster, security: ClusterSecurity) -> None:
     """`AclBindingFilter.matches`, which a client of nodes uses, is compared with what a broker returns."""
     resources = [
         (ResourceType.TOPIC, "match-a", PatternType.LITERAL),

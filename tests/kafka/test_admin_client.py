@@ -9,10 +9,10 @@ import pytest
 from kwire.client.admin import AdminClient, AdminError, NewTopic, NotSupported, TopicChange, TopicDescription
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 
-async def test_topic_is_created_altered_described_and_deleted(cluster: Cluster) -> None:
+async def test_topic_is_created_altered_described_and_deleted(cluster: KafkaCluster) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:
         assert admin.dialect == "kafka"
         new = {"life": NewTopic(partitions=2, replication_factor=1, configs={"retention.ms": "1000"})}
@@ -49,7 +49,7 @@ async def test_topic_is_created_altered_described_and_deleted(cluster: Cluster) 
         await admin.wait_until_deleted(["life"])
 
 
-async def test_incomplete_change_reports_what_was_changed(cluster: Cluster) -> None:
+async def test_incomplete_change_reports_what_was_changed(cluster: KafkaCluster) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:
         (await admin.create_topics({"half": NewTopic(partitions=2, replication_factor=1)})).raise_first()
         await admin.wait_until_created({"half": 2})
@@ -62,7 +62,7 @@ async def test_incomplete_change_reports_what_was_changed(cluster: Cluster) -> N
         (await admin.delete_topics(["half"])).raise_first()
 
 
-async def test_partitions_are_reassigned_and_their_leaders_elected(cluster: Cluster) -> None:
+async def test_partitions_are_reassigned_and_their_leaders_elected(cluster: KafkaCluster) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:
         (await admin.create_topics({"moved": NewTopic(assignment={0: [1], 1: [1]})})).raise_first()
         await admin.wait_until_created({"moved": 2})
@@ -81,7 +81,7 @@ async def test_partitions_are_reassigned_and_their_leaders_elected(cluster: Clus
         (await admin.delete_topics(["moved"])).raise_first()
 
 
-async def test_cluster_is_described(cluster: Cluster) -> None:
+async def test_cluster_is_described(cluster: KafkaCluster) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:
         described = await admin.describe_cluster()
         assert [broker.id for broker in described.brokers] == [1]

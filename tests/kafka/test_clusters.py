@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kwire._util.child_process import is_running
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44, StartFailed
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster, StartFailed
 
 
-def test_broker_logs_its_version(cluster: Cluster) -> None:
+def test_broker_logs_its_version(cluster: KafkaCluster) -> None:
     [broker] = cluster.brokers
 
     assert broker.process_id is not None

@@ -13,11 +13,11 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 
 @pytest.fixture(scope="module")
-def shop(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def shop(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A topic, a group, and a user, and an empty cache."""
     operator = Operator(cluster.bootstrap)
     operator.json("topics", "create", "shop-orders", "-p", "1", "-r", "1")
@@ -31,7 +31,7 @@ def shop(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     operator.json("topics", "delete", "shop-orders", "--yes")
 
 
-def completed(cluster: Cluster, line: str) -> list[str]:
+def completed(cluster: KafkaCluster, line: str) -> list[str]:
     done = kwire("__complete", "fish", "-b", cluster.bootstrap, *line.split(" "))
     assert (done.code, done.err) == (0, "")
     return done.out.split()
@@ -54,6 +54,6 @@ def completed(cluster: Cluster, line: str) -> list[str]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_live_names(line: str, candidates: list[str], shop: Cluster) -> None:
+def test_live_names(line: str, candidates: list[str], shop: KafkaCluster) -> None:
     # Tab waits only for a moment for names, which are fetched meanwhile.
     eventually_sync(lambda: completed(shop, line) == candidates, f"{line!r} is completed with {candidates}")

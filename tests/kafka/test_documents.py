@@ -15,10 +15,10 @@ from tests.docs.pages import DOCS, README, blocks, programs
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 
-async def test_the_quota_page_sets_the_quota(cluster: Cluster) -> None:
+async def test_the_quota_page_sets_the_quota(cluster: KafkaCluster) -> None:
     [program] = programs(DOCS / "how-to" / "quotas.md")
     program = program.replace("localhost:9092", cluster.bootstrap.partition(",")[0])
 
@@ -34,7 +34,7 @@ async def test_the_quota_page_sets_the_quota(cluster: Cluster) -> None:
         await admin.wait_until_client_quotas({batch: {"producer_byte_rate": None}})
 
 
-def test_the_first_example_of_the_readme_polls_a_real_broker(cluster: Cluster) -> None:
+def test_the_first_example_of_the_readme_polls_a_real_broker(cluster: KafkaCluster) -> None:
     """One poll without an error is enough: the events are tested with a fake cluster."""
     program = programs(README)[0].replace("localhost:9092", cluster.bootstrap)
     program += "        break\nprint(poll.error, poll.broker_id > 0, poll.message is not None)\n"
@@ -53,7 +53,7 @@ def page_for_confluent_users() -> dict[str, Any]:
 
 
 def test_functions_for_users_of_confluent_kafka_work(
-    cluster: Cluster, page_for_confluent_users: dict[str, Any]
+    cluster: KafkaCluster, page_for_confluent_users: dict[str, Any]
 ) -> None:
     page = page_for_confluent_users
     with page["connect"](cluster.bootstrap, None) as admin:
@@ -68,7 +68,7 @@ def test_functions_for_users_of_confluent_kafka_work(
             page["delete"](admin, "moved-from-confluent")
 
 
-def test_programs_of_confluent_kafka_on_the_page_work(cluster: Cluster) -> None:
+def test_programs_of_confluent_kafka_on_the_page_work(cluster: KafkaCluster) -> None:
     """The page shows both clients, so both are run: the code of the other one can be compared and copied."""
     imports, connect, create, *others = blocks(DOCS / "how-to" / "confluent-kafka.md", "py")
     names: dict[str, Any] = {"password": "secret"}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 LACKING = ("brokers unregister", "quorum ", "features ")
@@ -29,7 +29,7 @@ def settings(
     request: pytest.FixtureRequest, security: ClusterSecurity, tmp_path: Path
 ) -> Iterator[tuple[dict[str, Any], Path | None]]:
     """Return settings of confluent-kafka, and the client.properties of the secured cluster."""
-    cluster: Cluster = request.getfixturevalue(request.param)
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
     settings: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap}
     if request.param != "secured44":
         yield settings, None

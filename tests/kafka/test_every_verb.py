@@ -13,7 +13,7 @@ from tests.cli.every_verb import KAFKA, Kind, run_every_verb
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 FIXTURES: dict[Kind, str] = {"3.9.1": "kafka39", "4.4.0": "kafka44", "4.4.0 secured": "secured44"}
@@ -24,7 +24,7 @@ def test_every_verb_of_kafka(
     kind: Kind, security: ClusterSecurity, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """A process for each of the 50 verbs takes half a minute."""
-    cluster: Cluster = request.getfixturevalue(FIXTURES[kind])
+    cluster: KafkaCluster = request.getfixturevalue(FIXTURES[kind])
     producer = {"bootstrap.servers": cluster.bootstrap, "transactional.id": "payments"}
     config = None
     if kind == "4.4.0 secured":

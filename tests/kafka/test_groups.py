@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kwire.declare import Request
-    from kwire.testing.kafka import Cluster, Kafka44
+    from kwire.testing.kafka import Kafka44, KafkaCluster
 
 ORDERS = [TopicPartition("group-orders", index) for index in range(2)]
 
 
 @pytest.fixture
-def orders(cluster: Cluster) -> Iterator[Operator]:
+def orders(cluster: KafkaCluster) -> Iterator[Operator]:
     """Ten messages in each of two partitions, with times of 1970, which no retention may delete."""
     operator = Operator(cluster.bootstrap)
     operator.json("topics", "create", "group-orders", "-p", "2", "-r", "1", "--config", "retention.ms=-1")
@@ -54,7 +54,7 @@ def orders(cluster: Cluster) -> Iterator[Operator]:
     operator.json("topics", "delete", "group-orders", "--yes")
 
 
-def consumer(cluster: Cluster, group: str, **settings: Any) -> confluent_kafka.Consumer:
+def consumer(cluster: KafkaCluster, group: str, **settings: Any) -> confluent_kafka.Consumer:
     made = confluent_kafka.Consumer(
         {"bootstrap.servers": cluster.bootstrap, "group.id": group, "auto.offset.reset": "earliest", **settings}
     )
@@ -62,7 +62,7 @@ def consumer(cluster: Cluster, group: str, **settings: Any) -> confluent_kafka.C
     return made
 
 
-async def test_offsets_are_looked_up(cluster: Cluster, orders: Operator) -> None:
+async def test_offsets_are_looked_up(cluster: KafkaCluster, orders: Operator) -> None:
     del orders
     first, second = ORDERS
     unknown = TopicPartition("group-orders", 7)
@@ -155,7 +155,7 @@ async def test_offsets_of_a_share_group_are_altered_and_deleted(kafka44: Kafka44
         await admin.wait_until_deleted(["group-orders"])
 
 
-async def test_classic_group_is_described_while_it_consumes(cluster: Cluster, orders: Operator) -> None:
+async def test_classic_group_is_described_while_it_consumes(cluster: KafkaCluster, orders: Operator) -> None:
     member = consumer(cluster, "classic-group")
     try:
         eventually_sync(lambda: (found := member.poll(0.5)) and not found.error(), "the first message")

@@ -19,7 +19,7 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 PRODUCE_VERSION = 11
 """The last version in which a producer adds partitions to its transaction in requests of their own."""
@@ -27,7 +27,7 @@ LONG_AGO = 1_000_000
 
 
 @pytest.fixture
-def operator(cluster: Cluster) -> Iterator[Operator]:
+def operator(cluster: KafkaCluster) -> Iterator[Operator]:
     """A topic with one partition on brokers that accept records of transactions without checking them (KIP-890)."""
     operator = Operator(cluster.bootstrap)
     verification = "transaction.partition.verification.enable"
@@ -38,7 +38,7 @@ def operator(cluster: Cluster) -> Iterator[Operator]:
     operator.json("topics", "delete", "hanging", "--yes")
 
 
-async def write_without_coordinator(cluster: Cluster, admin: AdminClient, transactional_id: str) -> int:
+async def write_without_coordinator(cluster: KafkaCluster, admin: AdminClient, transactional_id: str) -> int:
     """Write a record of a transaction that its coordinator does not know, and return the producer id."""
     await admin.describe_transactions([transactional_id])  # creates the topic of the coordinators
     async with await Connection.open(cluster.bootstrap) as connection:
@@ -74,7 +74,7 @@ async def write_without_coordinator(cluster: Cluster, admin: AdminClient, transa
     return producer_id
 
 
-async def test_hanging_transaction_is_found_and_aborted(cluster: Cluster, operator: Operator) -> None:
+async def test_hanging_transaction_is_found_and_aborted(cluster: KafkaCluster, operator: Operator) -> None:
     hanging = TopicPartition("hanging", 0)
     transactional_id = f"lost-{uuid.uuid4().hex[:6]}"
     async with await AdminClient.open(cluster.bootstrap) as admin:

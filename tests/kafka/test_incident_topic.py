@@ -21,7 +21,7 @@ from tests.kafka.administrator import Administrator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -63,7 +63,7 @@ def list_of(rows: list[dict[str, Any]], _: object) -> list[dict[str, Any]]:
     return rows
 
 
-def received(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
+def received(cluster: KafkaCluster, topic: str) -> list[tuple[str, str]]:
     """Return the key and status of each record of a topic with one partition."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": cluster.bootstrap, "group.id": "reader", "enable.partition.eof": True}
@@ -77,7 +77,7 @@ def received(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_topic_receives_each_notice_as_json(cluster: Cluster, tmp_path: Path) -> None:
+def test_topic_receives_each_notice_as_json(cluster: KafkaCluster, tmp_path: Path) -> None:
     Administrator(cluster).create("incidents", 1)
     sink = KafkaTopicSink(cluster.bootstrap, "incidents")
     delivery = SinkDelivery(str(tmp_path), sink, LONG_AGO)
@@ -93,7 +93,7 @@ def test_topic_receives_each_notice_as_json(cluster: Cluster, tmp_path: Path) ->
     assert not sink.has_received(resolved["b"], {})
 
 
-def test_topic_that_a_broker_does_not_describe_is_not_taken_for_an_empty_one(cluster: Cluster) -> None:
+def test_topic_that_a_broker_does_not_describe_is_not_taken_for_an_empty_one(cluster: KafkaCluster) -> None:
     sink = KafkaTopicSink(cluster.bootstrap, "not valid")
     notice = IncidentNotice(NoticeStatus.FIRING, incident("a"))
 
@@ -104,7 +104,7 @@ def test_topic_that_a_broker_does_not_describe_is_not_taken_for_an_empty_one(clu
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_kill_neither_repeats_nor_loses_a_notice(cluster: Cluster, tmp_path: Path, when: str) -> None:
+def test_kill_neither_repeats_nor_loses_a_notice(cluster: KafkaCluster, tmp_path: Path, when: str) -> None:
     topic = f"killed-{when}"
     Administrator(cluster).create(topic, 1)
     command = [sys.executable, "-c", KILLED_PROCESS, cluster.bootstrap, topic, str(tmp_path), when]
@@ -122,7 +122,7 @@ def test_kill_neither_repeats_nor_loses_a_notice(cluster: Cluster, tmp_path: Pat
     assert received(cluster, topic)[1:] == [("killed", "resolved")]
 
 
-def test_record_that_is_too_large_is_refused_for_good(cluster: Cluster) -> None:
+def test_record_that_is_too_large_is_refused_for_good(cluster: KafkaCluster) -> None:
     sink = KafkaTopicSink(cluster.bootstrap, "incidents", {"message.max.bytes": 1000})
 
     with pytest.raises(SinkFailed) as failure:

@@ -12,7 +12,7 @@ from kwire.capture import Capture, replay
 from kwire.client import Poll, Poller
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.metadata.events import BrokerJoined, BrokerLeft, IsrExpanded, IsrShrank, LeaderMoved
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.administrator import Administrator
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def is_complete(message: object) -> bool:
 
 
 @pytest.mark.parametrize("kafka", [Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
-async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[Cluster], tmp_path: Path) -> None:
+async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[KafkaCluster], tmp_path: Path) -> None:
     polls: list[Poll[Any]] = []
 
     def is_listed_by_every_broker(_: Poll[Any]) -> bool:

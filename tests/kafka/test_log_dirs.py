@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AdminClient, BrokerNotFound, LogDir, NewTopic, NotSupported, TopicPartition
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.cli.administration import Operator
 from tests.eventually import eventually, eventually_sync
 
@@ -22,13 +22,13 @@ ORDERS = TopicPartition("orders", 0)
 
 
 @pytest.fixture(params=[Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
-def two_directories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+def two_directories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KafkaCluster]:
     """Return a cluster with one broker that has a rack and two log directories."""
     with request.param(config={"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "broker.rack": "rack-7"}) as cluster:
         yield cluster
 
 
-async def test_rack_of_a_broker_is_described(two_directories: Cluster) -> None:
+async def test_rack_of_a_broker_is_described(two_directories: KafkaCluster) -> None:
     async with await AdminClient.open(two_directories.bootstrap) as admin:
         [broker] = (await admin.describe_cluster()).brokers
         assert broker.rack == "rack-7"
@@ -36,7 +36,7 @@ async def test_rack_of_a_broker_is_described(two_directories: Cluster) -> None:
             await admin.list_topics_marked_for_deletion()
 
 
-async def test_replica_moves_to_another_directory(two_directories: Cluster, tmp_path: Path) -> None:
+async def test_replica_moves_to_another_directory(two_directories: KafkaCluster, tmp_path: Path) -> None:
     async with await AdminClient.open(two_directories.bootstrap) as admin:
         (await admin.create_topics({"orders": NewTopic(partitions=1, replication_factor=1)})).raise_first()
         await admin.wait_until_created(["orders"])

@@ -11,11 +11,11 @@ from tests.cli.administration import Operator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 
 @pytest.fixture(scope="module")
-def operator(cluster: Cluster) -> Iterator[Operator]:
+def operator(cluster: KafkaCluster) -> Iterator[Operator]:
     """A topic and a group."""
     operator = Operator(cluster.bootstrap)
     operator.json("topics", "create", "shipments", "-p", "1", "-r", "1")

@@ -15,7 +15,7 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+    from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def operator(administrator: Operator) -> Iterator[Operator]:
 
 
 @pytest.fixture
-def plaintext_operator(cluster: Cluster) -> Iterator[Operator]:
+def plaintext_operator(cluster: KafkaCluster) -> Iterator[Operator]:
     with topic(Operator(cluster.bootstrap)) as operator:
         yield operator
 
@@ -109,7 +109,7 @@ def test_cluster_with_zookeeper_has_no_quorum(kafka39: Kafka39) -> None:
     assert "DescribeQuorumRequest" in run.err
 
 
-async def test_open_transaction_is_listed_and_described(cluster: Cluster, plaintext_operator: Operator) -> None:
+async def test_open_transaction_is_listed_and_described(cluster: KafkaCluster, plaintext_operator: Operator) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "payments"})
     producer.init_transactions(30)
     producer.begin_transaction()

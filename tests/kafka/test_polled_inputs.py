@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.client import Poll
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 INTERVAL = 0.2
 LIST_OFFSETS, CONFIGS, LOG_DIRS = 2, 32, 35
@@ -45,7 +45,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 class Clients:
     """A producer, and the position of a group, on one partition."""
 
-    def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
+    def __init__(self, cluster: KafkaCluster, topic: str, group: str) -> None:
         self._topic = topic
         self._producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
         self._consumer = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
@@ -67,7 +67,7 @@ class Clients:
 class Watch:
     """Polls a cluster into a capture until something was polled."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
         self._cluster = cluster
         self.folder = folder
 
@@ -107,7 +107,7 @@ def rows_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-async def test_groups_and_log_directories_become_rows(cluster: Cluster, tmp_path: Path) -> None:
+async def test_groups_and_log_directories_become_rows(cluster: KafkaCluster, tmp_path: Path) -> None:
     await asyncio.to_thread(Administrator(cluster).create, "watched-events", 1)
     clients = Clients(cluster, "watched-events", "watched-readers")
     watch = Watch(cluster, tmp_path)

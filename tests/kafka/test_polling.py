@@ -24,7 +24,7 @@ from tests.kafka.administrator import Administrator, listing_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 SECONDS = 30
 HIGHEST_METADATA = {"3.9.1": 12, "4.4.0": 13}
@@ -32,7 +32,7 @@ HIGHEST_API_VERSIONS = {"3.9.1": 4, "4.4.0": 5}
 
 
 @pytest.fixture
-def administrator(cluster: Cluster) -> Administrator:
+def administrator(cluster: KafkaCluster) -> Administrator:
     return Administrator(cluster)
 
 
@@ -59,7 +59,7 @@ def events_of(polls: list[Poll[Any]]) -> list[MetadataEvent]:
     return [event for poll in polls for event in poll.events]
 
 
-async def test_connection_uses_the_highest_common_version(cluster: Cluster) -> None:
+async def test_connection_uses_the_highest_common_version(cluster: KafkaCluster) -> None:
     async with await Connection.open(cluster.bootstrap) as connection:
         arrival = await connection.submit(MetadataRequest(topics=None))
         negotiated = connection.negotiated
@@ -70,7 +70,7 @@ async def test_connection_uses_the_highest_common_version(cluster: Cluster) -> N
     assert [broker.port for broker in arrival.response.decode().brokers] == [broker.port for broker in cluster.brokers]
 
 
-async def test_every_served_version_of_metadata_is_decoded(cluster: Cluster, topic: str) -> None:
+async def test_every_served_version_of_metadata_is_decoded(cluster: KafkaCluster, topic: str) -> None:
     async with await Connection.open(cluster.bootstrap) as connection:
         lowest, highest = connection.negotiated.versions[3]
         responses = {
@@ -85,7 +85,7 @@ async def test_every_served_version_of_metadata_is_decoded(cluster: Cluster, top
     assert (topic, 2) in partitions[0]
 
 
-def test_unsupported_api_versions_request_gets_version_0(cluster: Cluster) -> None:
+def test_unsupported_api_versions_request_gets_version_0(cluster: KafkaCluster) -> None:
     """The response has error 35 and the supported versions, and the connection stays usable (KIP-511)."""
     header = struct.pack(">hhihB", 18, 99, 7, -1, 0)  # no client id, no tags
     with socket.create_connection(("127.0.0.1", cluster.brokers[0].port), timeout=SECONDS) as connection:
@@ -103,7 +103,7 @@ def test_unsupported_api_versions_request_gets_version_0(cluster: Cluster) -> No
 
 
 async def test_first_poll_equals_the_listing_of_confluent_kafka(
-    cluster: Cluster, administrator: Administrator, topic: str
+    cluster: KafkaCluster, administrator: Administrator, topic: str
 ) -> None:
     async with Poller(cluster.bootstrap) as poller:
         [poll] = await polls_until(poller, lambda polls: bool(polls[0].message))
@@ -115,7 +115,7 @@ async def test_first_poll_equals_the_listing_of_confluent_kafka(
     assert (poll.broker_id, poll.endpoint) == (1, cluster.brokers[0].endpoint)
 
 
-async def test_created_and_deleted_topics_are_events(cluster: Cluster, administrator: Administrator) -> None:
+async def test_created_and_deleted_topics_are_events(cluster: KafkaCluster, administrator: Administrator) -> None:
     name = f"comes-and-goes-{uuid.uuid4().hex[:8]}"
 
     async with Poller(cluster.bootstrap, interval=0.05) as poller:
@@ -135,7 +135,7 @@ async def test_created_and_deleted_topics_are_events(cluster: Cluster, administr
 
 
 async def test_other_requests_are_polled_at_their_own_interval(
-    cluster: Cluster, administrator: Administrator, topic: str
+    cluster: KafkaCluster, administrator: Administrator, topic: str
 ) -> None:
     requests = [
         PolledRequest(DescribeClusterRequest(include_cluster_authorized_operations=False), 0.2),
@@ -159,7 +159,7 @@ async def test_other_requests_are_polled_at_their_own_interval(
 
 
 async def test_polls_are_captured_and_replayed(
-    cluster: Cluster, administrator: Administrator, topic: str, tmp_path: Path
+    cluster: KafkaCluster, administrator: Administrator, topic: str, tmp_path: Path
 ) -> None:
     """Replay also works while the poller is running, and unchanged polls are stored as 'same'."""
     with Capture(tmp_path, roll_seconds=0.3) as capture:

@@ -10,7 +10,7 @@ from kwire.client.admin import AdminClient, ClientQuotaEntity, SpecialName
 from tests.cli.administration import Operator
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster, Kafka44
+    from kwire.testing.kafka import Kafka44, KafkaCluster
 
 
 def quotas(user: str | None, client_id: str | None, **values: float) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_wrong_arguments_are_named(kafka44: Kafka44, arguments: list[str], sente
     assert sentence in run.err
 
 
-async def test_client_filters_and_alters_several_entities(cluster: Cluster) -> None:
+async def test_client_filters_and_alters_several_entities(cluster: KafkaCluster) -> None:
     default_user, address = ClientQuotaEntity(user=SpecialName.DEFAULT), ClientQuotaEntity(ip="192.0.2.7")
     async with await AdminClient.open(cluster.bootstrap) as admin:
         values = {default_user: {"controller_mutation_rate": 3.5}, address: {"connection_creation_rate": 10.0}}

@@ -18,7 +18,7 @@ from kwire.reassignment.plan import moves_of
 from kwire.reassignment.schedule import BatchLimits, batches
 from kwire.reassignment.snapshot_reader import read_snapshot
 from kwire.reassignment.throttle import RATES
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.eventually import eventually
 from tests.kafka.reassigning import (
     PARTITIONS,
@@ -42,7 +42,7 @@ SLOW = ("--throttle", "1M", "--batch-size", "4M", "--yes")
 
 
 @pytest.fixture(scope="module", params=[Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
-def three_brokers(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def three_brokers(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     with request.param(3) as cluster:
         Reassigner(cluster.bootstrap, cluster.folder).json(
             "topics", "create", "orders", "-p", str(PARTITIONS), "-r", "2"
@@ -52,12 +52,12 @@ def three_brokers(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def operator(three_brokers: Cluster, tmp_path: Path) -> Reassigner:
+def operator(three_brokers: KafkaCluster, tmp_path: Path) -> Reassigner:
     return Reassigner(three_brokers.bootstrap, tmp_path)
 
 
 async def test_brokers_are_drained_extended_and_rebalanced_under_load(
-    three_brokers: Cluster, operator: Reassigner
+    three_brokers: KafkaCluster, operator: Reassigner
 ) -> None:
     broker = ConfigResource(ConfigResourceType.BROKER, "1")
     async with await AdminClient.open(three_brokers.bootstrap) as admin:
@@ -125,7 +125,7 @@ async def test_brokers_are_drained_extended_and_rebalanced_under_load(
 
 
 @pytest.mark.parametrize("three_brokers", [Kafka44], ids=["4.4.0"], indirect=True)
-async def test_run_pauses_while_a_broker_is_down(three_brokers: Cluster, operator: Reassigner) -> None:
+async def test_run_pauses_while_a_broker_is_down(three_brokers: KafkaCluster, operator: Reassigner) -> None:
     *_, third = three_brokers.brokers
     drain = operator.plan("--drain", "2", "--topic", "orders")
     with operator.launch("execute", drain, *SLOW) as running:
@@ -149,7 +149,7 @@ async def test_run_pauses_while_a_broker_is_down(three_brokers: Cluster, operato
 
 
 @pytest.mark.parametrize("three_brokers", [Kafka44], ids=["4.4.0"], indirect=True)
-async def test_run_pauses_while_a_broker_answers_slowly(three_brokers: Cluster, operator: Reassigner) -> None:
+async def test_run_pauses_while_a_broker_answers_slowly(three_brokers: KafkaCluster, operator: Reassigner) -> None:
     file = AssignmentFile.from_json(operator.plan("--drain", "2", "--topic", "orders").read_text(encoding="utf-8"))
     folder = operator.folder / "journals" / "cluster"
     # On a busy machine, brokers are slow before the first move as well.
@@ -173,7 +173,7 @@ async def test_run_pauses_while_a_broker_answers_slowly(three_brokers: Cluster, 
     assert await throttles(three_brokers) == {}
 
 
-async def test_cancelled_run_is_undone(three_brokers: Cluster, operator: Reassigner) -> None:
+async def test_cancelled_run_is_undone(three_brokers: KafkaCluster, operator: Reassigner) -> None:
     before = await replicas_of(three_brokers, "orders")
     drain = operator.plan("--drain", "1", "--topic", "orders")
     with operator.launch("execute", drain, *SLOW) as running:
@@ -196,7 +196,7 @@ async def test_cancelled_run_is_undone(three_brokers: Cluster, operator: Reassig
     assert await replicas_of(three_brokers, "orders") == before
 
 
-async def test_plan_that_does_not_fit_the_cluster_is_refused(three_brokers: Cluster, operator: Reassigner) -> None:
+async def test_plan_that_does_not_fit_the_cluster_is_refused(three_brokers: KafkaCluster, operator: Reassigner) -> None:
     def refused(document: object) -> str:
         file = operator.folder / "bad.json"
         file.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
@@ -218,7 +218,7 @@ async def test_plan_that_does_not_fit_the_cluster_is_refused(three_brokers: Clus
     assert operator.audit() == ""
 
 
-async def test_topic_that_is_deleted_meanwhile_is_skipped(three_brokers: Cluster, operator: Reassigner) -> None:
+async def test_topic_that_is_deleted_meanwhile_is_skipped(three_brokers: KafkaCluster, operator: Reassigner) -> None:
     operator.json("topics", "create", "short-lived", "-p", "1", "-r", "1")
     plan = operator.plan(
         "--topic", "short-lived", "--drain", str((await replicas_of(three_brokers, "short-lived"))[0][0])

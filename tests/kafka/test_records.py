@@ -20,7 +20,7 @@ from tests.kafka.administrator import Administrator
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.testing.kafka import Cluster, Kafka39
+    from kwire.testing.kafka import Kafka39, KafkaCluster
 
 confluent: Any = confluent_kafka  # its stubs lack some classes
 
@@ -49,11 +49,11 @@ PLAIN = tuple(
 
 
 @pytest.fixture
-def topic(cluster: Cluster) -> str:
+def topic(cluster: KafkaCluster) -> str:
     return new_topic(cluster)
 
 
-def new_topic(cluster: Cluster) -> str:
+def new_topic(cluster: KafkaCluster) -> str:
     name = f"records-{uuid.uuid4().hex[:8]}"
     # The records are years old, so the broker would delete them as soon as it looks for old segments.
     Administrator(cluster).create(name, 1, retention_ms="-1")
@@ -89,7 +89,7 @@ async def fetch(
 
 
 @pytest.mark.parametrize("compression", Compression)
-async def test_broker_appends_what_kwire_encodes(cluster: Cluster, topic: str, compression: Compression) -> None:
+async def test_broker_appends_what_kwire_encodes(cluster: KafkaCluster, topic: str, compression: Compression) -> None:
     data = records.encode(RECORDS, compression=compression)
     async with await Connection.open(cluster.bootstrap) as connection:
         assert await produce(connection, topic, data) == 0
@@ -107,14 +107,14 @@ def contents(record: Record) -> tuple[Any, ...]:
     return record.timestamp, record.key, record.value, record.headers
 
 
-async def test_broker_rejects_a_wrong_checksum(cluster: Cluster, topic: str) -> None:
+async def test_broker_rejects_a_wrong_checksum(cluster: KafkaCluster, topic: str) -> None:
     data = bytearray(records.encode(RECORDS))
     data[-1] ^= 1
     async with await Connection.open(cluster.bootstrap) as connection:
         assert await produce(connection, topic, bytes(data)) == 2  # CORRUPT_MESSAGE
 
 
-async def test_a_cut_batch_of_a_fetch_response_is_unread(cluster: Cluster, topic: str) -> None:
+async def test_a_cut_batch_of_a_fetch_response_is_unread(cluster: KafkaCluster, topic: str) -> None:
     data = records.encode(RECORDS)
     async with await Connection.open(cluster.bootstrap) as connection:
         for _ in range(3):
@@ -124,7 +124,7 @@ async def test_a_cut_batch_of_a_fetch_response_is_unread(cluster: Cluster, topic
     assert found.unread == 100
 
 
-async def test_broker_accepts_the_sequence_of_an_idempotent_producer(cluster: Cluster, topic: str) -> None:
+async def test_broker_accepts_the_sequence_of_an_idempotent_producer(cluster: KafkaCluster, topic: str) -> None:
     async with await Connection.open(cluster.bootstrap) as connection:
 
         async def new_producer() -> Any:
@@ -148,7 +148,7 @@ async def test_broker_accepts_the_sequence_of_an_idempotent_producer(cluster: Cl
     ]
 
 
-async def test_connection_goes_on_after_records_that_need_no_acknowledgment(cluster: Cluster, topic: str) -> None:
+async def test_connection_goes_on_after_records_that_need_no_acknowledgment(cluster: KafkaCluster, topic: str) -> None:
     data = records.encode(RECORDS[:3])
     partition = PartitionProduceData(index=0, records=data)
     request = ProduceRequest(
@@ -186,7 +186,9 @@ async def test_older_brokers_convert_message_sets(
 
 
 @pytest.mark.parametrize("compression", Compression)
-async def test_kwire_reads_what_librdkafka_produces(cluster: Cluster, topic: str, compression: Compression) -> None:
+async def test_kwire_reads_what_librdkafka_produces(
+    cluster: KafkaCluster, topic: str, compression: Compression
+) -> None:
     producer = confluent.Producer(
         {"bootstrap.servers": cluster.bootstrap, "compression.type": compression.name.lower(), "linger.ms": 200}
     )
@@ -204,7 +206,7 @@ async def test_kwire_reads_what_librdkafka_produces(cluster: Cluster, topic: str
 
 
 @pytest.mark.parametrize("compression", Compression)
-async def test_librdkafka_reads_what_kwire_encodes(cluster: Cluster, topic: str, compression: Compression) -> None:
+async def test_librdkafka_reads_what_kwire_encodes(cluster: KafkaCluster, topic: str, compression: Compression) -> None:
     async with await Connection.open(cluster.bootstrap) as connection:
         assert await produce(connection, topic, records.encode(RECORDS, compression=compression)) == 0
     consumer = confluent.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "none", "check.crcs": True})

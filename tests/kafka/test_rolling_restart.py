@@ -33,7 +33,7 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 REPLICATED = {
     "offsets.topic.replication.factor": "3",
@@ -45,7 +45,7 @@ BROKERS = 3
 
 
 @pytest.fixture(params=[Kafka39, Kafka44], ids=["3.9.1", "4.4.0"])
-def three_brokers(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def three_brokers(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     with request.param(brokers=BROKERS, config=REPLICATED) as cluster:
         yield cluster
 
@@ -59,7 +59,7 @@ class Verbs:
         one_client: true if all rounds share a client, which remembers brokers; otherwise every round has its own.
     """
 
-    def __init__(self, cluster: Cluster, name: str, *, one_client: bool) -> None:
+    def __init__(self, cluster: KafkaCluster, name: str, *, one_client: bool) -> None:
         self.failures: list[str] = []
         self.done: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
@@ -180,7 +180,7 @@ class Verbs:
         (await self.admin.alter_client_quotas(quota)).raise_first()
 
 
-async def test_no_verb_fails_during_a_rolling_restart(three_brokers: Cluster) -> None:
+async def test_no_verb_fails_during_a_rolling_restart(three_brokers: KafkaCluster) -> None:
     async with await AdminClient.open(three_brokers.bootstrap) as admin:
         replicas = {index: [1 + (index + shift) % BROKERS for shift in range(3)] for index in range(len(ORDERS))}
         (await admin.create_topics({"orders": NewTopic(assignment=replicas)})).raise_first()

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kwire.protocol.scram_passwords import ScramName
-    from kwire.testing.kafka import Cluster, Kafka44
+    from kwire.testing.kafka import Kafka44, KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 PASSWORD = "correct horse, battery=staple \u00e9"
 
 
 async def wait_authenticates(
-    cluster: Cluster, security: ClusterSecurity, password: str, mechanism: ScramName = "SCRAM-SHA-512"
+    cluster: KafkaCluster, security: ClusterSecurity, password: str, mechanism: ScramName = "SCRAM-SHA-512"
 ) -> None:
     """Wait until a password is accepted: brokers learn about it after the response to the command."""
 
@@ -42,7 +42,7 @@ async def wait_authenticates(
 
 
 async def authenticates(
-    cluster: Cluster, security: ClusterSecurity, password: str, mechanism: ScramName = "SCRAM-SHA-512"
+    cluster: KafkaCluster, security: ClusterSecurity, password: str, mechanism: ScramName = "SCRAM-SHA-512"
 ) -> bool:
     credentials = ScramCredentials("dora", Secret(password), mechanism=mechanism)
     config = ConnectionConfig(tls=security.tls(), sasl=credentials)
@@ -82,7 +82,7 @@ def type_on_terminal(arguments: Sequence[str | Path], answers: Sequence[str]) ->
 
 
 async def test_password_of_the_command_authenticates(
-    secured_operator: Operator, secured: Cluster, security: ClusterSecurity, tmp_path: Path
+    secured_operator: Operator, secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     operator = secured_operator
     file = tmp_path / "dora.password"
@@ -170,7 +170,7 @@ def test_file_that_all_users_can_read_gives_a_warning(kafka44: Kafka44, tmp_path
     assert f"Warning: {file} contains secrets, and all users of this machine can read it" in run.err
 
 
-async def test_client_hides_passwords_and_reports_the_error_of_a_user(cluster: Cluster) -> None:
+async def test_client_hides_passwords_and_reports_the_error_of_a_user(cluster: KafkaCluster) -> None:
     credential = UserScramCredentialUpsertion(user="eve", password=Secret("hidden-text"), iterations=99_999)
     assert "hidden-text" not in repr(credential)
     with pytest.raises(ValueError, match="the password is empty"):

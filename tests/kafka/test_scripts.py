@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.compat import run_script
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 from tests.kafka.kafka_scripts import kafkas_own
@@ -51,14 +51,14 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def new_cluster(version: str) -> Iterator[Cluster]:
+def new_cluster(version: str) -> Iterator[KafkaCluster]:
     """Return a cluster without topics."""
     with Kafka39() if version == "3.9.1" else Kafka44() as cluster:
         yield cluster
 
 
 def test_outputs_are_those_of_kafkas_scripts(
-    version: str, new_cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    version: str, new_cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_files(tmp_path, new_cluster)
     recorded = [json.loads(line) for line in (GOLDENS / f"{version}.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -43,7 +43,7 @@ from tests.kafka.conftest import SESSION_SECONDS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster, Kafka44
+    from kwire.testing.kafka import Kafka44, KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -75,13 +75,15 @@ async def fault_of(endpoint: str, config: ConnectionConfig | None) -> Connection
 
 @pytest.mark.parametrize("tls", [True, False], ids=["TLS", "plaintext"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_mechanism_authenticates(secured: Cluster, security: ClusterSecurity, mechanism: str, tls: bool) -> None:
+async def test_mechanism_authenticates(
+    secured: KafkaCluster, security: ClusterSecurity, mechanism: str, tls: bool
+) -> None:
     endpoint = secured.listener("SASL_SSL" if tls else "SASL_PLAINTEXT")
 
     assert await count_brokers(endpoint, security.config(mechanism, tls=tls)) == 1
 
 
-async def test_client_certificate_authenticates(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_client_certificate_authenticates(secured: KafkaCluster, security: ClusterSecurity) -> None:
     request = creation("by-certificate")
 
     async with await Connection.open(secured.listener("SSL"), config=security.config(None)) as connection:
@@ -89,7 +91,7 @@ async def test_client_certificate_authenticates(secured: Cluster, security: Clus
     assert created.error_code == 0, created.error_message
 
 
-async def test_user_without_rights_sees_no_topics(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_user_without_rights_sees_no_topics(secured: KafkaCluster, security: ClusterSecurity) -> None:
     request = creation("not-allowed")
 
     async with await Connection.open(secured.bootstrap, config=security.config(user="alice")) as connection:
@@ -100,7 +102,7 @@ async def test_user_without_rights_sees_no_topics(secured: Cluster, security: Cl
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, None])
 async def test_client_properties_of_kafka_connect(
-    secured: Cluster, security: ClusterSecurity, mechanism: str | None
+    secured: KafkaCluster, security: ClusterSecurity, mechanism: str | None
 ) -> None:
     properties = ClientProperties.parse(security.properties(mechanism))
 
@@ -109,13 +111,13 @@ async def test_client_properties_of_kafka_connect(
     assert properties.warnings == ()
 
 
-async def test_name_check_can_be_switched_off(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_name_check_can_be_switched_off(secured: KafkaCluster, security: ClusterSecurity) -> None:
     config = ConnectionConfig(tls=replace(security.tls(), check_hostname=False))
 
     assert await count_brokers(secured.listener("OTHER_HOST"), config) == 1
 
 
-async def test_poller_polls_a_secured_cluster(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_poller_polls_a_secured_cluster(secured: KafkaCluster, security: ClusterSecurity) -> None:
     async with Poller(secured.bootstrap, interval=0.05, config=security.config()) as poller:
         async for poll in poller:
             assert poll.error is None
@@ -123,12 +125,12 @@ async def test_poller_polls_a_secured_cluster(secured: Cluster, security: Cluste
             break
 
 
-async def test_admin_client_administers_a_secured_cluster(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_admin_client_administers_a_secured_cluster(secured: KafkaCluster, security: ClusterSecurity) -> None:
     async with await AdminClient.open(secured.bootstrap, config=security.config("SCRAM-SHA-256")) as admin:
         assert (await admin.describe_cluster()).brokers[0].id == 1
 
 
-async def test_admin_client_does_not_repeat_a_wrong_password(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_admin_client_does_not_repeat_a_wrong_password(secured: KafkaCluster, security: ClusterSecurity) -> None:
     config = ConnectionConfig(tls=security.tls(), sasl=PlainCredentials("admin", Secret("wrong")))
 
     async with asyncio.timeout(100):
@@ -136,7 +138,9 @@ async def test_admin_client_does_not_repeat_a_wrong_password(secured: Cluster, s
             await AdminClient.open(secured.bootstrap, config=config, timeout=300)
 
 
-def test_command_connects_with_client_properties(secured: Cluster, security: ClusterSecurity, tmp_path: Path) -> None:
+def test_command_connects_with_client_properties(
+    secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
+) -> None:
     properties = security.properties("SCRAM-SHA-512") | {"bootstrap.servers": secured.bootstrap}
     file = tmp_path / "client.properties"
     file.touch(mode=0o600)
@@ -183,7 +187,7 @@ def test_command_says_what_was_rejected_and_exits_with_4(
 # Certificates
 
 
-async def test_unknown_authority_is_named(secured: Cluster) -> None:
+async def test_unknown_authority_is_named(secured: KafkaCluster) -> None:
     other = ConnectionConfig(tls=TlsConfig(ca=CertificateAuthority().certificate))
 
     fault = await fault_of(secured.listener("SSL"), other)
@@ -194,14 +198,14 @@ async def test_unknown_authority_is_named(secured: Cluster) -> None:
     )
 
 
-async def test_expired_certificate_is_named(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_expired_certificate_is_named(secured: KafkaCluster, security: ClusterSecurity) -> None:
     fault = await fault_of(secured.listener("EXPIRED"), ConnectionConfig(tls=security.tls()))
 
     assert isinstance(fault, TlsHandshakeFailed)
     assert fault.cause == "the broker's certificate has expired: it must be renewed on the broker"
 
 
-async def test_wrong_host_name_is_named(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_wrong_host_name_is_named(secured: KafkaCluster, security: ClusterSecurity) -> None:
     fault = await fault_of(secured.listener("OTHER_HOST"), ConnectionConfig(tls=security.tls()))
 
     assert isinstance(fault, TlsHandshakeFailed)
@@ -209,7 +213,9 @@ async def test_wrong_host_name_is_named(secured: Cluster, security: ClusterSecur
 
 
 @pytest.mark.parametrize("problem", ["other authority", "expired"])
-async def test_rejected_client_certificate_is_named(secured: Cluster, security: ClusterSecurity, problem: str) -> None:
+async def test_rejected_client_certificate_is_named(
+    secured: KafkaCluster, security: ClusterSecurity, problem: str
+) -> None:
     if problem == "expired":
         certificate = security.authority.issue("admin", expires=timedelta(hours=-1))
     else:
@@ -255,7 +261,7 @@ async def test_rejected_client_certificate_is_named(secured: Cluster, security: 
     ids=["SCRAM password", "SCRAM user", "PLAIN", "OAUTHBEARER"],
 )
 async def test_wrong_credential_is_named(
-    secured: Cluster, security: ClusterSecurity, credentials: SaslCredentials, cause: str
+    secured: KafkaCluster, security: ClusterSecurity, credentials: SaslCredentials, cause: str
 ) -> None:
     fault = await fault_of(secured.bootstrap, ConnectionConfig(tls=security.tls(), sasl=credentials))
 
@@ -266,7 +272,7 @@ async def test_wrong_credential_is_named(
 # Listeners of another protocol
 
 
-async def test_tls_against_plaintext_is_named(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_tls_against_plaintext_is_named(secured: KafkaCluster, security: ClusterSecurity) -> None:
     fault = await fault_of(secured.listener("SASL_PLAINTEXT"), security.config())
 
     assert isinstance(fault, TlsHandshakeFailed)
@@ -275,7 +281,7 @@ async def test_tls_against_plaintext_is_named(secured: Cluster, security: Cluste
     )
 
 
-async def test_plaintext_against_tls_is_named(secured: Cluster) -> None:
+async def test_plaintext_against_tls_is_named(secured: KafkaCluster) -> None:
     fault = await fault_of(secured.listener("SSL"), None)
 
     assert isinstance(fault, OversizedFrame)
@@ -283,7 +289,7 @@ async def test_plaintext_against_tls_is_named(secured: Cluster) -> None:
 
 
 @pytest.mark.parametrize("tls", [True, False], ids=["TLS", "plaintext"])
-async def test_missing_sasl_is_named(secured: Cluster, security: ClusterSecurity, tls: bool) -> None:
+async def test_missing_sasl_is_named(secured: KafkaCluster, security: ClusterSecurity, tls: bool) -> None:
     listener, config = ("SASL_SSL", ConnectionConfig(tls=security.tls())) if tls else ("SASL_PLAINTEXT", None)
 
     fault = await fault_of(secured.listener(listener), config)
@@ -292,7 +298,7 @@ async def test_missing_sasl_is_named(secured: Cluster, security: ClusterSecurity
     assert fault.hint == "the listener probably requires SASL: set security.protocol to SASL_SSL or SASL_PLAINTEXT"
 
 
-async def test_listener_without_sasl_is_named(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_listener_without_sasl_is_named(secured: KafkaCluster, security: ClusterSecurity) -> None:
     fault = await fault_of(secured.listener("SSL"), security.config())
 
     assert isinstance(fault, AuthenticationFailed)
@@ -316,7 +322,9 @@ async def test_sessions_are_renewed_while_requests_are_in_flight(secured44: Kafk
     assert await asyncio.gather(*map(use, MECHANISMS)) == [2] * len(MECHANISMS)
 
 
-async def test_long_poll_over_the_end_of_the_session_is_answered(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_long_poll_over_the_end_of_the_session_is_answered(
+    secured: KafkaCluster, security: ClusterSecurity
+) -> None:
     """A fetch that waits longer than the session lasts delays the renewal; both succeed, and so does what follows."""
     name = "long-poll"
     create = creation(name)
@@ -361,7 +369,7 @@ async def test_rejected_renewal_ends_the_connection_with_the_cause(
 
 
 def test_password_command_of_a_named_cluster_logs_in(
-    secured: Cluster, security: ClusterSecurity, tmp_path: Path
+    secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     (tmp_path / "ca.pem").write_text(security.authority.certificate, encoding="utf-8")
     (tmp_path / "password").write_text(security.users["admin"].reveal() + "\nsecond line\n", encoding="utf-8")

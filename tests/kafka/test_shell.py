@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+    from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 
 TOPIC = "shell-orders"
 GROUP = "shell-billing"
 
 
 @contextmanager
-def topic(cluster: Cluster) -> Iterator[Operator]:
+def topic(cluster: KafkaCluster) -> Iterator[Operator]:
     operator = Operator(cluster.bootstrap)
     operator.json("topics", "create", TOPIC, "-p", "2", "-r", "1", "--config", "retention.ms=-1")
     try:
@@ -81,7 +81,7 @@ def test_stats_survives_a_broker_that_is_lost(kafka44: Kafka44, tmp_path: Path) 
         assert operator.json("topics", "list", TOPIC)
 
 
-def committed(cluster: Cluster) -> None:
+def committed(cluster: KafkaCluster) -> None:
     """Commit an offset of an empty partition."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": GROUP})
     consumer.commit(offsets=[confluent_kafka.TopicPartition(TOPIC, 0, 0)], asynchronous=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.cli.sniffing import sniffing
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 LIST_TOPICS = """
 import sys
@@ -20,7 +20,7 @@ print(type(topics).__name__)
 """
 
 
-def test_traffic_of_a_real_client_and_a_real_broker_is_shown(cluster: Cluster) -> None:
+def test_traffic_of_a_real_client_and_a_real_broker_is_shown(cluster: KafkaCluster) -> None:
     with sniffing("--to", cluster.bootstrap.partition(",")[0]) as it:
         client = [sys.executable, "-W", "ignore", "-c", LIST_TOPICS, it.address]
         listed = subprocess.run(client, capture_output=True, text=True, check=True, timeout=60)

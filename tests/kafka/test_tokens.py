@@ -15,12 +15,12 @@ from tests.http.server_process import ServerProcess
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 
 async def test_token_of_the_command_authenticates_until_it_expires(
-    secured_operator: Operator, secured: Cluster, security: ClusterSecurity, tmp_path: Path
+    secured_operator: Operator, secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     operator = secured_operator
     file = tmp_path / "job.hmac"
@@ -74,7 +74,7 @@ async def test_token_of_the_command_authenticates_until_it_expires(
     assert refused
 
 
-async def test_client_hides_the_secret(secured: Cluster, security: ClusterSecurity) -> None:
+async def test_client_hides_the_secret(secured: KafkaCluster, security: ClusterSecurity) -> None:
     async with await AdminClient.open(secured.bootstrap, config=security.config()) as admin:
         token = await admin.create_delegation_token(max_lifetime_ms=60_000)
         assert token.hmac.reveal() not in repr(token)
@@ -88,7 +88,7 @@ async def test_client_hides_the_secret(secured: Cluster, security: ClusterSecuri
         await admin.expire_delegation_token(token.hmac)
 
 
-def test_refused_token_leaves_no_file(cluster: Cluster, tmp_path: Path) -> None:
+def test_refused_token_leaves_no_file(cluster: KafkaCluster, tmp_path: Path) -> None:
     file = tmp_path / "job.hmac"
 
     run = Operator(cluster.bootstrap).run("tokens", "create", "--hmac-file", file)
@@ -99,7 +99,7 @@ def test_refused_token_leaves_no_file(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_secret_of_a_token_is_in_the_response_of_the_server_and_not_in_its_log(
-    secured: Cluster, security: ClusterSecurity, tmp_path: Path
+    secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     properties = security.write_properties(tmp_path / "client.properties", "SCRAM-SHA-512")
     with ServerProcess(secured.bootstrap, "--command-config", properties, "--anonymous", "change") as server:

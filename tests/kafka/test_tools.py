@@ -23,19 +23,19 @@ from tests.operations.tools.running import output, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+    from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 
 NOW = time.time_ns() // 1_000_000
 VALUES = ["null" if record.value is None else record.value.decode() for record in RECORDS]
 
 
 @pytest.fixture
-async def topic(cluster: Cluster) -> str:
+async def topic(cluster: KafkaCluster) -> str:
     """Return a topic with two partitions, and 300 records in the first one."""
     return await topic_with_records(cluster)
 
 
-async def topic_with_records(cluster: Cluster) -> str:
+async def topic_with_records(cluster: KafkaCluster) -> str:
     name = f"tools-{uuid.uuid4().hex[:8]}"
     async with await AdminClient.open(cluster.bootstrap) as admin:
         # The records are years old, so the broker would delete them as soon as it looks for old segments.
@@ -49,7 +49,7 @@ async def topic_with_records(cluster: Cluster) -> str:
     return name
 
 
-async def test_get_offset_shell(cluster: Cluster, topic: str) -> None:
+async def test_get_offset_shell(cluster: KafkaCluster, topic: str) -> None:
     brokers = ("--broker-list", cluster.bootstrap)
     assert await output("get-offset-shell", *brokers, "--topic", topic) == [f"{topic}:0:300", f"{topic}:1:0"]
     assert await output("get-offset-shell", *brokers, "--topic", topic, "--time", "-2", "--partitions", "0") == [
@@ -65,7 +65,7 @@ async def test_get_offset_shell(cluster: Cluster, topic: str) -> None:
     assert "nosuch" in str(unknown.error)
 
 
-async def test_dump_log_segments_of_a_broker(cluster: Cluster, topic: str) -> None:
+async def test_dump_log_segments_of_a_broker(cluster: KafkaCluster, topic: str) -> None:
     folder = cluster.folder / "broker-1" / "data" / f"{topic}-0"
     [log] = folder.glob("*.log")
     lines = await output("dump-log-segments", "--files", log, "--print-data-log")
@@ -82,7 +82,7 @@ async def test_dump_log_segments_of_a_broker(cluster: Cluster, topic: str) -> No
         assert (await run("dump-log-segments", "--files", index)).error is None
 
 
-async def test_simple_consumer_shell(cluster: Cluster, topic: str) -> None:
+async def test_simple_consumer_shell(cluster: KafkaCluster, topic: str) -> None:
     arguments = ("--broker-list", cluster.bootstrap, "--topic", topic, "--no-wait-at-logend")
     assert await output("simple-consumer-shell", *arguments) == VALUES
     assert await output("simple-consumer-shell", *arguments, "--offset", "298", "--replica", "1") == VALUES[298:]
@@ -100,14 +100,14 @@ async def test_simple_consumer_shell(cluster: Cluster, topic: str) -> None:
     assert "OFFSET_OUT_OF_RANGE" in str(outside.error)
 
 
-async def test_consumer_that_waits_is_ended_by_its_time_limit(cluster: Cluster, topic: str) -> None:
+async def test_consumer_that_waits_is_ended_by_its_time_limit(cluster: KafkaCluster, topic: str) -> None:
     result = await run(
         "simple-consumer-shell", "--broker-list", cluster.bootstrap, "--topic", topic, "--time-limit", "3"
     )
     assert (result.exit_status, result.output.splitlines()) == (3, VALUES)
 
 
-async def test_replay_log_producer(cluster: Cluster, topic: str) -> None:
+async def test_replay_log_producer(cluster: KafkaCluster, topic: str) -> None:
     target = f"{topic}-replayed"
     async with await AdminClient.open(cluster.bootstrap) as admin:
         (await admin.create_topics({target: NewTopic(partitions=1, configs={"retention.ms": "-1"})})).raise_first()
@@ -165,7 +165,7 @@ async def test_mirror_maker_commits_when_it_is_canceled(kafka39: Kafka39, kafka4
     assert (await output("mirror-maker", *clusters, "--until-caught-up"))[-1] == "0 records copied"
 
 
-async def test_consumer_groups(cluster: Cluster, topic: str) -> None:
+async def test_consumer_groups(cluster: KafkaCluster, topic: str) -> None:
     brokers = ("--bootstrap-server", cluster.bootstrap)
     async with await AdminClient.open(cluster.bootstrap) as admin:
         (await admin.alter_group_offsets(topic, {TopicPartition(topic, 0): 100})).raise_first()
@@ -227,7 +227,7 @@ def dumped_by_kafka(log: Path) -> list[str]:
     return subprocess.run(dump, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def end_transactions(cluster: Cluster, topic: str, partition: int, *commits: bool) -> None:
+def end_transactions(cluster: KafkaCluster, topic: str, partition: int, *commits: bool) -> None:
     """Run transactions of one record, and commit or abort each of them."""
     producer: Any = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": topic})
     producer.init_transactions(30)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 PAGE = DOCS / "tutorial-kafka.md"
@@ -27,7 +27,7 @@ COMMITTED = {0: 3, 1: 5}
 
 
 @pytest.fixture
-def billing(secured: Cluster, security: ClusterSecurity) -> Iterator[None]:
+def billing(secured: KafkaCluster, security: ClusterSecurity) -> Iterator[None]:
     """The topic and the group of the tutorial: ten messages in each partition, and committed offsets."""
     config = security.config("SCRAM-SHA-512")
     with BlockingAdminClient(secured.bootstrap, config=config) as admin:
@@ -54,7 +54,7 @@ def billing(secured: Cluster, security: ClusterSecurity) -> Iterator[None]:
 
 @pytest.mark.usefixtures("billing")
 def test_every_command_prints_what_the_tutorial_shows(
-    secured: Cluster, security: ClusterSecurity, tmp_path: Path
+    secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path
 ) -> None:
     [properties] = blocks(PAGE, "properties")
     password = security.users["admin"].reveal()

@@ -18,12 +18,12 @@ from kwire.cluster.zookeeper import (
     Create,
     DeletionMarker,
     EntityConfig,
+    ListedPartition,
     PartitionReassignment,
     PartitionState,
     PreferredReplicaElection,
     ReassignPartitions,
     SetData,
-    TopicPartition,
     TopicRegistration,
     connect,
 )
@@ -113,7 +113,7 @@ async def test_real_controller_executes_written_znodes(kafka39: Kafka39) -> None
     reassignment = ReassignPartitions((PartitionReassignment(name, 0, (1,)),))
     await store.create(ReassignPartitions.path(), reassignment.encode())
     await wait_until_deleted(store, ReassignPartitions.path())
-    await store.create(PreferredReplicaElection.path(), PreferredReplicaElection((TopicPartition(name, 0),)).encode())
+    await store.create(PreferredReplicaElection.path(), PreferredReplicaElection((ListedPartition(name, 0),)).encode())
     await wait_until_deleted(store, PreferredReplicaElection.path())
 
     await store.multi(

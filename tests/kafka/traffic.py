@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import confluent_kafka
 
 if TYPE_CHECKING:
-    from kwire.testing.kafka import Cluster
+    from kwire.testing.kafka import KafkaCluster
 
 
 class Traffic:
@@ -27,7 +27,7 @@ class Traffic:
     ROUND = 0.1
     """Seconds between two rounds."""
 
-    def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
+    def __init__(self, cluster: KafkaCluster, topic: str, group: str) -> None:
         self.produced = 0
         self.consumed = 0
         self._topic = topic

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from kwire.compat.registry import MODULES, find_script
-from kwire.testing.kafka import Cluster, Kafka39, Kafka44
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.kafka_scripts import run_kafkas_own
 from tests.kafka.script_cases import CASES, Outcome, words, write_files
 
@@ -32,7 +32,7 @@ def main() -> None:
         (FOLDER / f"{version}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _run(cluster: Cluster, case: str, files: Path) -> Outcome:
+def _run(cluster: KafkaCluster, case: str, files: Path) -> Outcome:
     name, *arguments = words(case, cluster, files)
     assert name in MODULES
     [main, *_] = find_script(name).classes

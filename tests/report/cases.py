@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kwire.spark.store.commits import Store
-from kwire.spark.store.record import Change, DataFile, Layout
+from kwire.spark.store.commits import PipelineStore
+from kwire.spark.store.record import DataFile, Layout, StoreChange
 
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 AT = pa.timestamp("us", "UTC")
@@ -97,9 +97,9 @@ def after(seconds: float) -> datetime:
 
 def write(folder: Path, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Path:
     """Write a pipeline's folder with these rows; other tables are empty."""
-    store = Store(str(folder))
+    store = PipelineStore(str(folder))
     store.create({name: Layout(schema) for name, schema in SCHEMAS.items() if name.startswith("gold/")})
-    change = Change("gold", 0)
+    change = StoreChange("gold", 0)
     for name, schema in SCHEMAS.items():
         rows = [{"cluster_id": "a-cluster"} | dict(row) for row in tables.get(name, ())]
         date = "" if name.startswith("gold/") else "date=2026-11-21/"

@@ -33,7 +33,7 @@ def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     """
     from kwire._util.folder_lock import FolderInUse, FolderLock
     from kwire.spark import gold
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
     from tests.spark import gold_example, recorded
 
     base = tmp_path_factory.getbasetemp()
@@ -54,7 +54,7 @@ def recorded_gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
             recorded.write_silver([*recorded.versions(), *gold_example.rows()], out)
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-                gold.build(spark, Store(str(out)))
+                gold.build(spark, PipelineStore(str(out)))
             complete.touch()
     finally:
         held.release()

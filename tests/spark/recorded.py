@@ -30,9 +30,9 @@ from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.spark.gold.snapshot import PipelineSnapshot
 from kwire.spark.silver.state_builder import silver_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import Change, Record, reporter_key
+from kwire.spark.store.record import CommitRecord, StoreChange, reporter_key
 from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
@@ -207,11 +207,11 @@ def write_silver(rows: Iterable[Row], out: Path) -> None:
 
 def commit_silver(tables: dict[str, pa.Table], out: Path) -> None:
     """Write rows of silver, as one ingest of the pipeline."""
-    store = Store(str(out))
+    store = PipelineStore(str(out))
     output = Output(store.location)
 
-    def commit(record: Record) -> None:
-        change = Change("ingest", record.number)
+    def commit(record: CommitRecord) -> None:
+        change = StoreChange("ingest", record.number)
         for name, rows in tables.items():
             table = SILVER_SCHEMAS[name]
             days = pc.strftime(rows.column(table.time), format="%Y-%m-%d")
@@ -237,7 +237,7 @@ def commit_silver(tables: dict[str, pa.Table], out: Path) -> None:
 
 def tables(spark: SparkSession, out: Path | str) -> PipelineSnapshot:
     """Return the tables of a pipeline after its newest commit."""
-    return PipelineSnapshot(spark, Store(str(out)).snapshot())
+    return PipelineSnapshot(spark, PipelineStore(str(out)).snapshot())
 
 
 def _array(values: Iterable[Any], field: pa.Field) -> pa.Array:

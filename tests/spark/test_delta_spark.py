@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.testing.kafka.jars import jars_of
 from tests.spark.spark_versions import run_program
 
@@ -77,7 +77,7 @@ def test_delta_spark_reads_all_tables_and_earlier_versions(tmp_path: Path) -> No
 
     found = json.loads(run_program(PROGRAM, tmp_path, jars, ",".join(TABLES), version="4.2.0").splitlines()[-1])
 
-    snapshot = Store(str(tmp_path)).snapshot()
+    snapshot = PipelineStore(str(tmp_path)).snapshot()
     counts = {
         name: sum(file.rows for file in snapshot.files(folder))
         for folder in snapshot.versions

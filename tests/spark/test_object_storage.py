@@ -21,7 +21,7 @@ from kwire.spark.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, Ownersh
 from kwire.spark.source.capture_readers import rows_in_capture
 from kwire.spark.source.live_source import capturing
 from kwire.spark.store import maintenance
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.storage.location import Location, UnsupportedLocation
 from kwire.testing import FakeCluster
 from kwire.testing.kafka.jars import jars_of
@@ -79,7 +79,7 @@ def hdfs(name_node: str, tmp_path: Path) -> str:
 
 
 def _commit_all(out: str, name: str) -> None:
-    store = Store(out)
+    store = PipelineStore(out)
     for number in range(COMMITS):
         commit(store, f"{name}{number}")
 
@@ -87,7 +87,7 @@ def _commit_all(out: str, name: str) -> None:
 @pytest.mark.parametrize("storage", ["s3", pytest.param("hdfs", marks=pytest.mark.programs)])
 def test_two_processes_write_to_shared_storage(storage: str, request: pytest.FixtureRequest) -> None:
     out: str = request.getfixturevalue(storage)
-    store = Store(out)
+    store = PipelineStore(out)
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=_commit_all, args=(out, name)) for name in "ab"]
     for writer in writers:
@@ -100,7 +100,7 @@ def test_two_processes_write_to_shared_storage(storage: str, request: pytest.Fix
     assert clusters(store) == everywhere(*names)
     assert maintenance.optimize(store) > 0
     assert maintenance.vacuum(store, timedelta(0)) > 0
-    assert clusters(Store(out.replace("s3a:", "s3:"))) == everywhere(*names)
+    assert clusters(PipelineStore(out.replace("s3a:", "s3:"))) == everywhere(*names)
 
 
 @pytest.mark.programs
@@ -204,7 +204,7 @@ def test_pipeline_command_captures_cluster_into_hdfs(hdfs: str, tmp_path: Path) 
         done = finished([*COMMAND, *arguments], environment, tmp_path)
 
     assert f", uploaded to {hdfs}/capture" in done.stdout
-    polls = Store(hdfs).snapshot().dataset("silver/polls")
+    polls = PipelineStore(hdfs).snapshot().dataset("silver/polls")
     assert polls is not None
     assert polls.count_rows() == rows_in_capture(f"{hdfs}/capture") > 4
 

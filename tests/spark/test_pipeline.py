@@ -16,7 +16,7 @@ from kwire.capture.rows import Row, RowKind, to_batch
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.state_builder import silver_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from tests.spark.recorded import RECORDINGS, bronze
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def silver(out: Path | str) -> dict[str, Counter[str]]:
 
 def _rows(out: Path | str, name: str) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
-    for path in Store(str(out)).snapshot().paths(f"silver/{name}"):
+    for path in PipelineStore(str(out)).snapshot().paths(f"silver/{name}"):
         table = pq.read_table(path, partitioning=None)
         assert table.schema.equals(SILVER_SCHEMAS[name].arrow)
         columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in table.columns]

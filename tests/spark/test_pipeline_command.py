@@ -25,7 +25,7 @@ from kwire.spark.live.capture_streams import stream_name
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.sinks import IncidentNotice, Ledger, NoticeStatus
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.errors import NotAStore
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
@@ -106,7 +106,7 @@ def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: di
 def has_intervals(out: Path) -> bool:
     """Return whether gold was built; another process may be creating the tables."""
     try:
-        found = Store(str(out), create=False).snapshot().dataset("gold/intervals")
+        found = PipelineStore(str(out), create=False).snapshot().dataset("gold/intervals")
     except NotAStore:
         return False
     return found is not None and found.count_rows() > 0
@@ -185,7 +185,7 @@ def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str
 
 
 def test_status_shows_dead_letters_of_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Store(str(tmp_path))
+    PipelineStore(str(tmp_path))
     at = datetime(2026, 11, 21, tzinfo=UTC)
     row = {"incident_id": "a", "cluster_id": "c", "kind": "config_changed", "broker_id": None, "ended_at": None}
     notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at})
@@ -282,12 +282,12 @@ def wait_for_commit(out: Path, before: int) -> None:
 
 def last_commit(out: Path) -> int:
     """Return the number of the last ingest that is committed."""
-    return Store(str(out)).snapshot().number if (out / "ingests" / "_delta_log").is_dir() else 0
+    return PipelineStore(str(out)).snapshot().number if (out / "ingests" / "_delta_log").is_dir() else 0
 
 
 def stored(out: Path, name: str) -> pa.Table:
     """Return a table after the last commit."""
     layer = "silver" if name in SILVER_SCHEMAS else "gold"
-    found = Store(str(out)).snapshot().dataset(f"{layer}/{name}")
+    found = PipelineStore(str(out)).snapshot().dataset(f"{layer}/{name}")
     assert found is not None
     return found.to_table()

@@ -47,7 +47,7 @@ class _RequestState(NamedTuple):
     polled_at: datetime
 
 
-class Snapshot(NamedTuple):
+class ResponseSnapshot(NamedTuple):
     """A state of `LastResponses`. Its responses may change the order of their elements, but not their content."""
 
     requests: dict[RequestKey, _RequestState]
@@ -147,11 +147,11 @@ class LastResponses:
             self._full(key, row, decode_row(row))
             self._requests[key] = self._requests[key]._replace(polled_at=polled_at[key])
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ResponseSnapshot:
         """Return the current state for `restore`."""
-        return Snapshot(dict(self._requests), dict(self._clusters), self._time)
+        return ResponseSnapshot(dict(self._requests), dict(self._clusters), self._time)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: ResponseSnapshot) -> None:
         """Return to an earlier state, after rows could not be stored."""
         self._requests, self._clusters, self._time = snapshot
 

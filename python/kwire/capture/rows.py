@@ -66,7 +66,7 @@ class Row(NamedTuple):
         api_version: version of request and response.
         frame: payload of the response, starting at the correlation id.
         request: payload of the request, starting at the API key.
-        error: why the poll failed; None if it has a response.
+        error: the reason why the poll failed; None if it has a response.
         duration_us: microseconds from sending the request to `polled_at`.
         cluster_id: None to take it from the response or from the last response of that broker.
         dialect: `kafka` or `kip4`.

@@ -31,7 +31,7 @@ from kwire._util.folder_lock import FolderInUse, FolderLock
 from kwire.capture.background_flusher import BackgroundFlusher
 from kwire.capture.errors import CaptureError, CaptureInUse, CaptureWriteError, SegmentRollError
 from kwire.capture.folder import PARTIAL_SUFFIX, check_writable, segments, sync_directory, tail_path, tails
-from kwire.capture.last_responses import LastResponses, Snapshot, check_row
+from kwire.capture.last_responses import LastResponses, ResponseSnapshot, check_row
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import Row, check_poller_id, to_batch, to_rows
 from kwire.capture.segment_roll import closed_row_count, roll_segment
@@ -67,7 +67,7 @@ class _Savepoint(NamedTuple):
     """The state that a failed append returns to: open tails, and the size of the last one."""
 
     next_row: int
-    responses: Snapshot
+    responses: ResponseSnapshot
     open_tails: int
     tail_size: int
 

@@ -148,8 +148,8 @@ class ClusterChoice(NamedTuple):
         client_id: the client id of all requests.
         timeout: seconds for each request.
         cluster_id: the id that it must have before anything is changed; None for any.
-        read_only: whether changes are refused.
-        type_name: whether a person types the name before something is destroyed.
+        read_only: true if changes are refused.
+        type_name: true if a person types the name before something is destroyed.
     """
 
     name: str | None
@@ -192,8 +192,8 @@ def choose_cluster(
 
     Args:
         overrides: texts such as `security.protocol=SSL`, in place of properties of files.
-        run_password_command: whether a `password_command` is run; it may ask for something.
-        is_required: whether a missing cluster is an error; otherwise, its `bootstrap` is empty.
+        run_password_command: true if a `password_command` is run; it may ask for something.
+        is_required: true if a missing cluster is an error; otherwise, its `bootstrap` is empty.
 
     Raises:
         click.UsageError: the cluster or its password is missing, or a file or an override is invalid.

@@ -67,7 +67,7 @@ class Frame(NamedTuple):
     Attributes:
         parts: header and body, as far as they are known; for a bare body, the body alone.
         surplus: bytes after the body of a request.
-        error: why the frame is malformed or unknown; None for a valid frame.
+        error: the reason why the frame is malformed or unknown; None for a valid frame.
         position: line, list index, or number of the frame in the input.
         about: further keys of the frame's JSON document.
     """

@@ -192,7 +192,7 @@ def _container(spans: list[Span], position: int) -> Path:
     """Return the struct or array that contains a span."""
     span = spans[position]
     if span.type == "tag size":
-        # The path is that of the field for a known tag, and that of the struct otherwise. The tag before it always has
+        # The path names the field for a known tag, and the struct otherwise. The tag before it always has
         # the path of the struct.
         return spans[position - 1].path
     return span.path if span.type in TAG_SPANS else span.path[:-1]

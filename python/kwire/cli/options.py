@@ -149,8 +149,8 @@ def ready_file_option(content: str, condition: str) -> Callable[[Command], Comma
     """Add `--ready-file`.
 
     Args:
-        content: what the file contains.
-        condition: when it is written.
+        content: the content of the file.
+        condition: the time at which it is written.
     """
     return file_option("--ready-file", description=f"Write {content} as JSON once {condition}.")
 

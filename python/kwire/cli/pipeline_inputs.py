@@ -57,7 +57,7 @@ def check_inputs(out: str, recordings: Sequence[str], captures: Sequence[str], b
     from kwire.capture import segments
     from kwire.errors import KwireError
     from kwire.protocol import Endpoint
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
 
     option = "--recording"
     try:
@@ -70,7 +70,7 @@ def check_inputs(out: str, recordings: Sequence[str], captures: Sequence[str], b
         if bootstrap:
             Endpoint.parse_all(bootstrap)
         option = "--out"
-        Store(out)  # last, since it creates the folder
+        PipelineStore(out)  # last, since it creates the folder
     except (KwireError, OSError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint=option) from None
 

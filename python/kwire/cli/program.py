@@ -143,7 +143,7 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        # Such an error of a file has its name; that of a stream has none.
+        # Such an error of a file has its name; an error of a stream has none.
         is_output = error.filename is None and error.errno in FULL
         what = f"cannot write the output: {error.strerror}" if is_output else str(error)
         print(f"Error: {printable(what)}", file=sys.stderr)

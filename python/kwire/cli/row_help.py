@@ -34,7 +34,7 @@ class DescribedKey(NamedTuple):
     Attributes:
         path: its name; `[]` stands for the elements of an array, as in `partitions[].leader`.
         type: the type of its value, such as `number or null`.
-        meaning: what it is; empty if the class of the row does not say so.
+        meaning: its meaning; empty if the class of the row does not say so.
     """
 
     path: str

@@ -40,9 +40,9 @@ class SniffOptions(NamedTuple):
     Attributes:
         output: `json`, `table`, or `hexdump`.
         paint: the colors.
-        everything: whether long arrays and values of a hex dump are shown in full.
-        show_secrets: whether secrets are shown.
-        errors_only: whether exchanges without any error are left out.
+        everything: true if long arrays and values of a hex dump are shown in full.
+        show_secrets: true if secrets are shown.
+        errors_only: true if exchanges without any error are left out.
     """
 
     output: str

@@ -188,7 +188,7 @@ class Printer(threading.Thread):
         finished: called when `count` items are printed or the output fails.
 
     Attributes:
-        error: why the output failed, such as BrokenPipeError.
+        error: the reason why the output failed, such as BrokenPipeError.
     """
 
     def __init__(

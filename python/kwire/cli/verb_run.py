@@ -129,8 +129,8 @@ def _read_secret(name: str, file: Path | None) -> Secret:
     """Return a secret: one line of text.
 
     Args:
-        name: what it is, such as `password`.
-        file: where it is; `-` for stdin, None to ask on the terminal.
+        name: its name for people, such as `password`.
+        file: its location: `-` for stdin, None to ask on the terminal.
 
     Raises:
         InvalidArgument: stdin is not a terminal, or the input is not one line of UTF-8.
@@ -191,7 +191,7 @@ class VerbRun:
 
     Args:
         verb: the verb.
-        session: what it runs with.
+        session: the session of the command.
         cluster: the cluster, and what is allowed there.
         arguments: the parameters of the verb by name.
         options: the options that the verb has of `dry_run`, `wait`, and `yes`.
@@ -309,7 +309,7 @@ def _check_unguarded(cluster: ClusterChoice) -> None:
 
 
 async def _check_identity(admin: AdminClient, cluster: ClusterChoice) -> None:
-    """Check that a cluster is the one that the configuration file expects.
+    """Check that a cluster has the id that the configuration file expects.
 
     Raises:
         InvalidArgument: it is another one.

@@ -46,8 +46,8 @@ class VerbSession:
         """Return the cluster that options choose.
 
         Args:
-            chosen: what `options` has returned.
-            is_required: whether a missing cluster is an error; otherwise, its `bootstrap` is empty.
+            chosen: the result of `options`.
+            is_required: true if a missing cluster is an error; otherwise, its `bootstrap` is empty.
 
         Raises:
             click.UsageError: see `choose_cluster`.
@@ -73,7 +73,7 @@ class VerbSession:
         """Print an error.
 
         Args:
-            item: what was refused, such as a topic; None if the error concerns the whole command.
+            item: the refused item, such as a topic; None if the error concerns the whole command.
         """
         del item
         print(f"Error: {printable(sentence)}", file=sys.stderr)
@@ -83,8 +83,8 @@ class VerbSession:
 
         Args:
             chosen: see `cluster`.
-            all: whether the verb has listed everything.
-            changed: whether the verb has changed something.
+            all: true if the verb has listed everything.
+            changed: true if the verb has changed something.
         """
         _remember(verb, rows, choice_of("", chosen), complete=all, changed=changed)
 
@@ -95,9 +95,9 @@ def _remember(verb: Operation, rows: Sequence[Any], choice: str | None, *, compl
     If the cache cannot be written, completion asks the cluster.
 
     Args:
-        choice: what identifies the cluster; None if nothing does.
-        complete: whether the verb has listed everything.
-        changed: whether the verb has changed something.
+        choice: the identity of the cluster; None if nothing does.
+        complete: true if the verb has listed everything.
+        changed: true if the verb has changed something.
     """
     if choice is None:
         return
@@ -131,7 +131,7 @@ async def open_admin(cluster: ClusterChoice) -> AdminClient:
 
 
 def current_session(context: click.Context) -> VerbSession:
-    """Return the session of a command: that of the shell that runs it as a statement, or a new one."""
+    """Return the session of a command: the session of the shell that runs it as a statement, or a new one."""
     session: VerbSession = context.meta.setdefault(KEY, VerbSession())
     return session
 

@@ -33,7 +33,7 @@ class Poll(NamedTuple, Generic[M]):
         message: the response; None with an error. What did not change since the last response is the same object.
         events: changes since the last plausible response of this broker.
         changed: changes since the last response, as `kwire.Decoder.changed` reports them.
-        error: why the poll failed; None if it succeeded.
+        error: the reason why the poll failed; None if it succeeded.
         same: True if only orders and the controller id differ from the last response.
         payload: the bytes of the response from the correlation id on; also of one that cannot be decoded.
         suspect: True if the response lists no topics or no brokers and is not confirmed yet. It has no events.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.client.admin.cluster_router import Broker
+from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import at_leaders, by_topic
@@ -81,7 +81,7 @@ class RecordFetcher:
             ConnectionFault: the leader of a partition did not respond in time.
         """
 
-        async def send(leader: Broker, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
             request = self._request(partitions, offsets)
             response = (await self._router.read(request, leader, highest=HIGHEST_VERSION)).response
             return {
@@ -102,7 +102,7 @@ class RecordFetcher:
             BrokerNotFound: the cluster does not list the broker.
         """
         request = self._request(offsets, offsets, DEBUGGING_REPLICA)
-        response = (await self._router.read(request, Broker(broker_id), highest=HIGHEST_VERSION)).response
+        response = (await self._router.read(request, BrokerTarget(broker_id), highest=HIGHEST_VERSION)).response
         found: dict[TopicPartition, FetchedRecords | AdminError] = {}
         for topic in response.responses:
             for each in topic.partitions:

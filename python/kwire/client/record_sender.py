@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.client.admin import AdminClient
-    from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.cluster_router import BrokerTarget
 
 __all__ = ["RecordSender"]
 
@@ -67,7 +67,7 @@ class RecordSender:
             pause = await back_off(pause)
 
     async def _send(self, batches: Mapping[TopicPartition, bytes]) -> dict[TopicPartition, int | AdminError]:
-        async def send(leader: Broker, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
+        async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
             request = self._request(partitions, batches)
             response = (
                 await self._router.command(request, leader, repeatable=True, highest=HIGHEST_VERSION, is_recorded=False)

@@ -216,7 +216,7 @@ class TimeSlice:
     """The time for which a piece of work has occupied the loop.
 
     Args:
-        started: when the work began, in seconds of `perf_counter`; now by default.
+        started: start of the work, in seconds of `perf_counter`; now by default.
     """
 
     def __init__(self, started: float | None = None) -> None:

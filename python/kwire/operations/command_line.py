@@ -176,7 +176,7 @@ def _type(parameter: Parameter) -> Any:
 
 
 def typed(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter from that of click: a list instead of a tuple, and members of enumerations."""
+    """Return the value of a parameter from the value of click: a list for a tuple, and members of enumerations."""
     kind = parameter.type
     if isinstance(kind, type) and issubclass(kind, Enum) and value is not None:
         value = [kind(text) for text in value] if parameter.many else kind(value)

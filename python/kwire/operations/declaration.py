@@ -147,7 +147,7 @@ NEEDED: Mapping[Need, tuple[Parameter, ...]] = {
             Address,
             False,
             Option(
-                "The ZooKeeper of the cluster [on a node: that of the node].",
+                "The ZooKeeper of the cluster [on a node: its own].",
                 "HOST:PORT[/CHROOT]",
                 also=("--zkconnect", "--zookeeper.connect"),
             ),
@@ -196,7 +196,7 @@ class Operation:
         waits: True if it waits `run.wait` seconds until every broker reports its change.
         ends_options: True if everything after the first argument belongs to that argument, options as well.
         nothing: the sentence that a terminal shows if there are no rows; None for nothing.
-        needs: what it opens through its run.
+        needs: the resources that it opens through its run.
         time_limit: time limit in seconds; None for no limit.
         replaces: the classes of Kafka that do the same.
         warning: the consequence of a run that destroys something, as a sentence after the question.

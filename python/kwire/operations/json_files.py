@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from kwire.cluster.zookeeper.admin_requests import TopicPartition
+    from kwire.cluster.zookeeper.admin_requests import ListedPartition
 
 __all__ = ["read_partitions", "read_reassignment", "read_topics"]
 
 
-def read_partitions(path: Path) -> tuple[TopicPartition, ...]:
+def read_partitions(path: Path) -> tuple[ListedPartition, ...]:
     """Return the partitions of a file.
 
     Raises:
@@ -36,7 +36,7 @@ def read_partitions(path: Path) -> tuple[TopicPartition, ...]:
     return found
 
 
-def read_reassignment(path: Path) -> dict[TopicPartition, tuple[int, ...]]:
+def read_reassignment(path: Path) -> dict[ListedPartition, tuple[int, ...]]:
     """Return the replicas by partition of a file.
 
     Raises:

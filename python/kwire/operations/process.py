@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.client.connection_config import ConnectionConfig
 from kwire.operations.declaration import Operation, ToolFailed
 from kwire.operations.run import Environment
-from kwire.operations.runner import FAILED, ToolResult, run_tool_words
+from kwire.operations.runner import FAILED, ToolRunResult, run_tool_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,14 +135,14 @@ def _limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-async def _run(channel: NodeChannel, job: Mapping[str, Any]) -> ToolResult:
+async def _run(channel: NodeChannel, job: Mapping[str, Any]) -> ToolRunResult:
     module, _, function = job["tool"].partition(":")
     name = function.strip("_").replace("_", "-")
     try:
         tool = getattr(import_module(module), function)
         assert isinstance(tool, Operation)
     except Exception as error:  # noqa: BLE001  # of the package that has the tool
-        return ToolResult(FAILED, "", f"{name}: {type(error).__name__}: {error}")
+        return ToolRunResult(FAILED, "", f"{name}: {type(error).__name__}: {error}")
     running = asyncio.ensure_future(
         run_tool_words(tool, job["arguments"], NodeEnvironment(channel, job).environment(), _write)
     )
@@ -151,7 +151,7 @@ async def _run(channel: NodeChannel, job: Mapping[str, Any]) -> ToolResult:
     try:
         return await running
     except asyncio.CancelledError:
-        return ToolResult(FAILED, "", f"{name}: it was canceled")
+        return ToolRunResult(FAILED, "", f"{name}: it was canceled")
 
 
 def _write(text: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kwire.operations.declaration import Rows
 
-__all__ = ["Column", "cells", "column", "columns", "json_value", "rows_of"]
+__all__ = ["RowColumn", "cells", "column", "columns", "json_value", "rows_of"]
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -32,13 +32,13 @@ JSON_TYPES = frozenset({str, int, float, bool, type(None)})
 NUMBERS = ("int", "float", "int | None", "float | None")
 
 
-class Column(NamedTuple):
+class RowColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
         name: the name of the field.
         title: the heading.
-        number: whether it is aligned to the right.
+        number: true if it is aligned to the right.
         unit: `bytes` or `ms` for a value that is shown in a readable unit on a terminal; `text` for the only value that
             a table shows, as it is.
     """
@@ -56,9 +56,9 @@ def column(
 
     Args:
         title: the heading; by default, the name of the field in upper case.
-        unit: see Column.
+        unit: see RowColumn.
         rows: the value is a tuple of rows, and a table shows a line for each of them.
-        table: whether tables show the field. JSON always does.
+        table: true if tables show the field. JSON always does.
     """
     return {"title": title, "unit": unit, "rows": rows, "table": table}
 
@@ -68,16 +68,16 @@ def rows_of(found: Mapping[str, T | AdminError], row: Callable[[str, T], R]) -> 
     return [Failure(name, item) if isinstance(item, AdminError) else row(name, item) for name, item in found.items()]
 
 
-def columns(row_class: Any) -> tuple[Column, ...]:
+def columns(row_class: Any) -> tuple[RowColumn, ...]:
     """Return the columns of a table of rows, those of nested rows last."""
-    own: list[Column] = []
-    nested: list[Column] = []
+    own: list[RowColumn] = []
+    nested: list[RowColumn] = []
     for field in dataclasses.fields(row_class):
         if field.metadata.get("rows"):
             nested += columns(_element(row_class, field.name))
         elif field.metadata.get("table", True):
             title = field.metadata.get("title") or field.name.replace("_", " ").upper()
-            own.append(Column(field.name, title, str(field.type) in NUMBERS, field.metadata.get("unit")))
+            own.append(RowColumn(field.name, title, str(field.type) in NUMBERS, field.metadata.get("unit")))
     return (*own, *nested)
 
 

@@ -117,7 +117,7 @@ class ToolRun:
     """One run of a tool. It closes what the tool has opened through it.
 
     Args:
-        environment: where the tool runs.
+        environment: the environment of the tool.
         options: the values of the options that the needs of the tool have added, by name.
         write: receives the output.
     """
@@ -139,7 +139,7 @@ class ToolRun:
         await self._opened.aclose()
 
     async def zookeeper(self) -> Store:
-        """Return a session with the ZooKeeper that `--zookeeper` names, or that of the cluster.
+        """Return a session with the ZooKeeper that `--zookeeper` names, or with the ZooKeeper of the cluster.
 
         Raises:
             InvalidArgument: no ZooKeeper is known.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kwire.operations.run import Environment, Run
     from kwire.protocol.negotiated_versions import Dialect
 
-__all__ = ["FAILED", "TIMED_OUT", "USAGE", "ToolResult", "run_in_time", "run_tool", "run_tool_words", "run_verb"]
+__all__ = ["FAILED", "TIMED_OUT", "USAGE", "ToolRunResult", "run_in_time", "run_tool", "run_tool_words", "run_verb"]
 
 FAILED, USAGE, TIMED_OUT = 1, 2, 3
 """Exit statuses of tools. 0 is success."""
@@ -62,7 +62,7 @@ async def run_verb(verb: Operation, run: Run, values: Mapping[str, Any]) -> list
     return await with_suggestions(run.admin, verb(run, **values))
 
 
-class ToolResult(NamedTuple):
+class ToolRunResult(NamedTuple):
     """Output and end of a run of a tool.
 
     Attributes:
@@ -83,7 +83,7 @@ async def run_tool_words(
     words: Sequence[str],
     environment: Environment = NO_CLUSTER,
     write: Callable[[str], None] | None = None,
-) -> ToolResult:
+) -> ToolRunResult:
     """Run a tool with the arguments of a command line. See `run_tool`."""
     from kwire.operations.command_line import HelpRequested, parse_words, usage
 
@@ -92,11 +92,11 @@ async def run_tool_words(
     except HelpRequested:
         text = usage(tool)
         if write is None:
-            return ToolResult(0, text)
+            return ToolRunResult(0, text)
         write(text)
-        return ToolResult(0, "")
+        return ToolRunResult(0, "")
     except InvalidArgument as error:
-        return ToolResult(USAGE, "", f"{tool.name}: {error}")
+        return ToolRunResult(USAGE, "", f"{tool.name}: {error}")
     return await run_tool(chosen, values, environment, write)
 
 
@@ -105,7 +105,7 @@ async def run_tool(
     values: Mapping[str, Any],
     environment: Environment = NO_CLUSTER,
     write: Callable[[str], None] | None = None,
-) -> ToolResult:
+) -> ToolRunResult:
     """Run a tool, and return what it has printed. It raises nothing that the tool raises.
 
     Args:
@@ -114,12 +114,12 @@ async def run_tool(
         write: receives the output as it comes.
 
     Raises:
-        BrokenPipeError: that of `write`.
+        BrokenPipeError: `write` raised it.
     """
     try:
         checked = check_values(tool, values)
     except InvalidArgument as error:
-        return ToolResult(USAGE, "", f"{tool.name}: {error}")
+        return ToolRunResult(USAGE, "", f"{tool.name}: {error}")
     requested = checked.pop("time_limit", None)
     limit = tool.time_limit if requested is None else requested or None
     arguments = {parameter.name: checked.pop(parameter.name) for parameter in tool.parameters}
@@ -137,7 +137,7 @@ async def run_in_time(
     arguments: Mapping[str, Any],
     limit: float | None,
     write: Callable[[str], None] | None = None,
-) -> ToolResult:
+) -> ToolRunResult:
     """Run a tool within a time limit. See `run_tool`.
 
     Args:
@@ -165,7 +165,7 @@ async def run_in_time(
         status, reason = error.exit_status, str(error)
     except BrokenPipeError:  # of `write`
         raise
-    except TimeoutError as error:  # that of the limit, or of something that the tool has waited for
+    except TimeoutError as error:  # raised by the limit, or by something that the tool has waited for
         is_over = _is_over(ends_at)
         status = TIMED_OUT if is_over else FAILED
         reason = f"it did not finish within {limit:g} s and was ended" if is_over else str(error) or "TimeoutError"
@@ -182,7 +182,7 @@ async def run_in_time(
         status, reason, fault = FAILED, f"{type(error).__name__}: {error}", error
     else:
         status, reason = 0, ""
-    return ToolResult(status, "".join(output), f"{name}: {reason}" if status else None, fault)
+    return ToolRunResult(status, "".join(output), f"{name}: {reason}" if status else None, fault)
 
 
 def _is_over(ends_at: float | None) -> bool:

@@ -60,7 +60,7 @@ class ExistingNames:
         If the names cannot be listed, the error is returned as it is: it must not be lost, nor the results beside it.
 
         Args:
-            item: what the error concerns, such as `topic orders`.
+            item: the item that the error concerns, such as `topic orders`.
         """
         from kwire.operations.names import CONFIGS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["BrokerHistory", "ClusterHistory", "ConfigChange", "ConfigDrift", "ReportedIncident"]
+__all__ = ["BrokerHistory", "ClusterHistory", "ConfigDrift", "ConfigHistoryEntry", "ReportedIncident"]
 
 POINTS = 400
 """Points on a time axis: as many as a wide screen can show."""
@@ -64,7 +64,7 @@ class BrokerHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigHistoryEntry:
     """A changed config of a topic or broker; `old_value` and `value` are None where the config is unset."""
 
     at: int
@@ -130,7 +130,7 @@ class ClusterHistory:
     isr_churn: list[tuple[str, int, int, int]] = field(default_factory=list)
     churning_partitions: int = 0
     isr_changes_of_topics: dict[str, int] = field(default_factory=dict)
-    config_changes: list[ConfigChange] = field(default_factory=list)
+    config_changes: list[ConfigHistoryEntry] = field(default_factory=list)
     config_change_count: int = 0
     config_drift: list[ConfigDrift] = field(default_factory=list)
     unreadable_responses: int = 0

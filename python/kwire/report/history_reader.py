@@ -18,11 +18,11 @@ from kwire.report.cluster_history import (
     POINTS,
     BrokerHistory,
     ClusterHistory,
-    ConfigChange,
     ConfigDrift,
+    ConfigHistoryEntry,
     ReportedIncident,
 )
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.errors import NotAStore
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
     own.sort(key=lambda row: (row["at"], row["resource"], row["key"]))
     history.config_change_count = len(own)
     history.config_changes = [
-        ConfigChange(
+        ConfigHistoryEntry(
             microseconds(row["at"]), row["resource_type"], row["resource"], row["key"], row["old_value"], row["value"]
         )
         for row in own[-LONGEST_LISTS:]
@@ -366,7 +366,7 @@ def _rows(
 
 def _snapshot(folder: Path | str) -> Snapshot:
     try:
-        return Store(str(folder), create=False).snapshot()
+        return PipelineStore(str(folder), create=False).snapshot()
     except NotAStore:
         raise MissingGold(folder, "table gold/intervals") from None
 

@@ -32,7 +32,7 @@ from kwire.spark.session import sized_queries
 from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker
 from kwire.spark.source.capture_segments import capture_location
 from kwire.spark.source.datasource import register
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.maintenance import KEPT, optimize, vacuum
 from kwire.spark.store.manifest import (
     MANIFEST,
@@ -43,7 +43,7 @@ from kwire.spark.store.manifest import (
     WrittenFile,
     entries_of,
 )
-from kwire.spark.store.record import LATE, Change, Record
+from kwire.spark.store.record import LATE, CommitRecord, StoreChange
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Pipeline:
         self.keep_replaced = keep_replaced
         self.reference_codec = reference_codec
         self.out = str(out)
-        self._store = Store(self.out)
+        self._store = PipelineStore(self.out)
         register(spark)
 
     def ingest(self, frames: DataFrame, *, batch: tuple[str, int] | None = None) -> IngestReport:
@@ -114,7 +114,7 @@ class Pipeline:
         """
         started = time.monotonic()
 
-        def run(record: Record) -> IngestReport:
+        def run(record: CommitRecord) -> IngestReport:
             if batch is not None and record.progress.streams.get(batch[0], -1) >= batch[1]:
                 return IngestReport()
             return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
@@ -143,7 +143,7 @@ class Pipeline:
         for path in paths:
             segments(path)  # raises NotACapture
 
-        def run(record: Record) -> list[ManifestEntry] | None:
+        def run(record: CommitRecord) -> list[ManifestEntry] | None:
             progress_by_path = [(path, record.progress.captures.get(path, {})) for path in paths]
             captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in progress_by_path]
             plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
@@ -222,7 +222,7 @@ class Pipeline:
 
     # One ingest
 
-    def _ingest(self, frames: DataFrame, record: Record, update: Callable[[Change], object]) -> IngestReport:
+    def _ingest(self, frames: DataFrame, record: CommitRecord, update: Callable[[StoreChange], object]) -> IngestReport:
         """Ingest rows of bronze. `update` records where they came from."""
         rows = partition_by_broker(normalize(frames))
         entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
@@ -253,7 +253,7 @@ class Pipeline:
         report.damaged = [segment.reason for segment in capture.damaged]
         return report
 
-    def _task(self, record: Record) -> IngestTask:
+    def _task(self, record: CommitRecord) -> IngestTask:
         progress = record.progress
         return IngestTask(self._store.location, progress.reporters, progress.clusters, self.reference_codec)
 

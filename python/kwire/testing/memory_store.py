@@ -67,7 +67,7 @@ class MemoryZooKeeper:
         tree: the znodes.
         inject_fault: called before every write with the session and the operations. It may count them, return a fault,
             or raise an exception to simulate a crash of the caller.
-        running: whether the ensemble accepts connections.
+        running: true if the ensemble accepts connections.
         forbidden: paths that no session may read or write, nor create or delete children of, as if their ACL named
             another user only.
     """
@@ -123,7 +123,7 @@ class MemoryZooKeeper:
 
     @property
     def has_pending_deliveries(self) -> bool:
-        """Whether responses, watch events, or states have not reached their sessions yet."""
+        """True if responses, watch events, or states have not reached their sessions yet."""
         return any(session.has_pending_deliveries for session in self._sessions.values())
 
     # For the sessions
@@ -233,12 +233,12 @@ class MemoryStore:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server sees a connection."""
+        """True if the server sees a connection."""
         return self._connected
 
     @property
     def has_pending_deliveries(self) -> bool:
-        """Whether responses, watch events, or states have not been delivered yet."""
+        """True if responses, watch events, or states have not been delivered yet."""
         return bool(self._in_flight)
 
     def disconnect(self) -> None:

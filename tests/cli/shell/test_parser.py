@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cli.shell.parser import Script, parse, quote
+from kwire.cli.shell.parser import StatementList, parse, quote
 
 TEXTS = st.text(st.sampled_from("ab-=[]'\"\\;# \t\n\N{GREEK SMALL LETTER ALPHA}"), max_size=12)
 
@@ -92,5 +92,5 @@ def test_a_source_that_arrives_in_pieces_has_the_same_statements(text: str, data
     assert _statements(first) + _statements(parse(first.rest + source[cut:])) == _statements(whole)
 
 
-def _statements(script: Script) -> list[list[str]]:
+def _statements(script: StatementList) -> list[list[str]]:
     return [each.texts for each in script.statements]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import LATEST, AdminClient, PartitionOffset, TopicPartition
-from kwire.client.admin.metadata_cache import MAX_AGE, MetadataCache
+from kwire.client.admin.metadata_cache import MAX_AGE, ClientMetadata
 from kwire.messages.kafka.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -176,7 +176,7 @@ async def test_empty_response_of_a_restarted_broker_is_checked(brokers: tuple[in
 
 def test_entries_are_not_used_after_their_maximum_age() -> None:
     clock = Clock()
-    cache = MetadataCache(clock)
+    cache = ClientMetadata(clock)
     cache.update(metadata(9092, leader=1))
     cache.add_coordinator(0, "billing", 2)
     clock.now += MAX_AGE
@@ -190,7 +190,7 @@ def test_entries_are_not_used_after_their_maximum_age() -> None:
 
 
 def test_broker_that_failed_is_listed_again_by_the_next_response() -> None:
-    cache = MetadataCache(Clock())
+    cache = ClientMetadata(Clock())
     cache.update(metadata(9092, leader=1))
     cache.forget_broker(2)
     assert set(cache.brokers) == {1}

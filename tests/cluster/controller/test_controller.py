@@ -15,10 +15,10 @@ from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.events import ChangeEvent, ReloadEvent
 from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration
 from kwire.cluster.zookeeper.admin_requests import (
+    ListedPartition,
     PartitionReassignment,
     PreferredReplicaElection,
     ReassignPartitions,
-    TopicPartition,
 )
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
@@ -214,7 +214,7 @@ async def test_reassignment_and_election_requested_by_a_tool() -> None:
         assert not cluster.exists(ReassignPartitions.path())
         assert dict(cluster.registration("a").partitions) == {0: (3, 2), 1: (3, 2)}
         assert [cluster.state("a", 0).leader, cluster.state("a", 1).leader] == [3, 2]
-        election = PreferredReplicaElection((TopicPartition("a", 1), TopicPartition("nosuch", 3)))
+        election = PreferredReplicaElection((ListedPartition("a", 1), ListedPartition("nosuch", 3)))
         cluster.write(PreferredReplicaElection.path(), election.encode())
         await wait_and_check(cluster)
         assert not cluster.exists(PreferredReplicaElection.path())
@@ -228,7 +228,7 @@ async def test_states_and_configs_are_read_after_a_notification() -> None:
         led = PartitionState(2, state.leader_epoch + 1, (2, 1), 1)
         cluster.write(PartitionState.path("a", 0), led.encode())
         cluster.tool.create(
-            IsrChangeNotification.path(), IsrChangeNotification((TopicPartition("a", 0),)).encode(), sequential=True
+            IsrChangeNotification.path(), IsrChangeNotification((ListedPartition("a", 0),)).encode(), sequential=True
         )
         cluster.write(EntityConfig.path("topics", "a"), EntityConfig({"retention.ms": "9"}).encode())
         cluster.tool.create(
@@ -289,7 +289,7 @@ async def test_malformed_znode_is_logged_and_the_rest_continues(
         if path.startswith("/brokers/topics/good"):
             cluster.tool.create(
                 IsrChangeNotification.path(),
-                IsrChangeNotification((TopicPartition("good", 0),)).encode(),
+                IsrChangeNotification((ListedPartition("good", 0),)).encode(),
                 sequential=True,
             )
         if found_by == "a new controller":

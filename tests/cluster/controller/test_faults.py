@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from kwire.cluster.controller.errors import AdminError, NotController
+from kwire.cluster.controller.errors import CommandError, NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
@@ -344,7 +344,7 @@ async def test_reassignment_completes_after_its_target_returns() -> None:
         (status,) = await controller.verify_reassignments([])
         assert (status.topic, status.statuses) == ("old", {0: 0})
         (rejected,) = await controller.reassign_partitions([reassignment("other", p0=(1, 2))])
-        assert isinstance(rejected.error, AdminError)
+        assert isinstance(rejected.error, CommandError)
         assert rejected.error.code == 1009
         await cluster.kill(3)
         await cluster.start(3, runs_controller=False)

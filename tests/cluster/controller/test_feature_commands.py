@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.config.value_types import SupportedFeature
-from kwire.cluster.controller.errors import AdminError, NotController
+from kwire.cluster.config.value_types import FeatureSupport
+from kwire.cluster.controller.errors import CommandError, NotController
 from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.controller.feature_rules import FeatureChange
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.cluster.controller.clusters import Cluster
 
 PATH = FeaturesZnode.path()
-ENABLED = replace(SETTINGS, supported_features={"f": SupportedFeature(1, 3), "g": SupportedFeature(1, 4)})
+ENABLED = replace(SETTINGS, supported_features={"f": FeatureSupport(1, 3), "g": FeatureSupport(1, 4)})
 DISABLED = replace(ENABLED, protocol_version=ProtocolVersion.parse("2.6"))
 RANGES = {"f": SupportedVersionRange(1, 3), "g": SupportedVersionRange(1, 4)}
 
@@ -65,7 +65,7 @@ async def test_protocol_upgrade_enables_features_and_a_downgrade_clears_them() -
 
 async def test_disabled_features_cannot_be_updated() -> None:
     async with cluster_of(1, settings=DISABLED) as cluster:
-        with pytest.raises(AdminError, match=r"Feature versioning system is disabled\.") as failed:
+        with pytest.raises(CommandError, match=r"Feature versioning system is disabled\.") as failed:
             await cluster.active.update_features([FeatureChange("f", 1, False)])
         assert failed.value.code == 42
 
@@ -110,7 +110,7 @@ async def test_level_must_be_supported_by_brokers_that_have_just_registered() ->
 
 async def test_update_without_features_is_rejected() -> None:
     async with cluster_of(1, settings=ENABLED) as cluster:
-        with pytest.raises(AdminError, match="the request names no feature"):
+        with pytest.raises(CommandError, match="the request names no feature"):
             await cluster.active.update_features([])
 
 
@@ -142,7 +142,7 @@ class TestChangesByOthers:
             good = cluster.memory.tree.get(PATH).data
             cluster.write(PATH, b"not JSON")
             controller = await cluster.wait_idle()
-            with pytest.raises(AdminError, match="/features cannot be read") as failed:
+            with pytest.raises(CommandError, match="/features cannot be read") as failed:
                 await controller.update_features([FeatureChange("f", 0, True)])
             assert failed.value.code == 96
             assert await controller.list_topics() == ([], [])
@@ -196,7 +196,7 @@ class TestChangesByOthers:
             await cluster.kill(1)
             await cluster.start(2, settings=ENABLED, features=RANGES)
             controller = await cluster.wait_elected()
-            with pytest.raises(AdminError, match="/features cannot be read"):
+            with pytest.raises(CommandError, match="/features cannot be read"):
                 await controller.update_features([FeatureChange("f", 2, False)])
             assert await controller.list_topics() == ([], [])
 
@@ -234,7 +234,7 @@ class TestChangesByOthers:
                 return InjectedFault.NONE
 
             cluster.memory.inject_fault = write_first
-            with pytest.raises(AdminError, match="the finalized features are unchanged") as failed:
+            with pytest.raises(CommandError, match="the finalized features are unchanged") as failed:
                 await controller.update_features([FeatureChange("f", 2, False)])
             assert failed.value.code == 96
             assert levels(cluster) == {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.config.value_types import SupportedFeature
+from kwire.cluster.config.value_types import FeatureSupport
 from kwire.cluster.controller.feature_rules import (
     FeatureChange,
     bootstrap,
@@ -20,7 +20,7 @@ from tests.for_rows import for_rows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SUPPORTED = {"group_coordinator": SupportedFeature(1, 3), "transaction_coordinator": SupportedFeature(1, 4, 2)}
+SUPPORTED = {"group_coordinator": FeatureSupport(1, 3), "transaction_coordinator": FeatureSupport(1, 4, 2)}
 BROKERS = {
     1: {"group_coordinator": SupportedVersionRange(1, 3), "transaction_coordinator": SupportedVersionRange(1, 4)},
     2: {"group_coordinator": SupportedVersionRange(1, 2), "transaction_coordinator": SupportedVersionRange(1, 4)},
@@ -78,7 +78,7 @@ class TestCompatibility:
         assert reason == "feature group_coordinator is finalized at 1 to 4, and supported from 1 to 3"
 
     def test_minimum_below_the_supported_one_is_incompatible(self) -> None:
-        assert incompatibilities(finalized(f=(1, 3)), {"f": SupportedFeature(2, 3)})
+        assert incompatibilities(finalized(f=(1, 3)), {"f": FeatureSupport(2, 3)})
 
     def test_unknown_feature_is_incompatible(self) -> None:
         [reason] = incompatibilities(finalized(other=(1, 1)), SUPPORTED)
@@ -245,7 +245,7 @@ def test_accepted_update_is_compatible_with_each_broker_and_changes_only_what_it
     current = FeaturesZnode(True, levels)
     compatible = [each for each in brokers.values() if not incompatibilities(current, each)]
     supported = {
-        name: SupportedFeature(each.min_version, each.max_version) for name, each in brokers[min(brokers)].items()
+        name: FeatureSupport(each.min_version, each.max_version) for name, each in brokers[min(brokers)].items()
     }
     plan = plan_update(current, changes, supported, brokers)
     if plan.errors:

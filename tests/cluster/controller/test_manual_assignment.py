@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_created, check_targets, parse
 from tests.cluster.controller.clusters import assignment
 from tests.for_rows import for_rows
@@ -17,7 +17,7 @@ def test_parse_assignment_of_kafka_topics() -> None:
 
 @for_rows("text", ["", ",", "1,", "a", "1:", ":1", "-1", "1:b", "1;2", "2147483648", "1_0", "\u0661"])
 def test_parse_rejects_malformed_text(text: str) -> None:
-    with pytest.raises(AdminError) as rejected:
+    with pytest.raises(CommandError) as rejected:
         parse(text)
     assert rejected.value.code == 1005
 
@@ -32,13 +32,13 @@ def test_new_topic_needs_no_live_brokers() -> None:
     ids=["no 0", "a gap", "twice", "empty", "uneven", "negative broker", "negative partition"],
 )
 def test_invalid_assignment_of_a_new_topic_is_rejected(assigned: dict[int, tuple[int, ...]]) -> None:
-    with pytest.raises(AdminError) as rejected:
+    with pytest.raises(CommandError) as rejected:
         check_created(assigned)
     assert rejected.value.code == 1005
 
 
 def test_partition_listed_twice_is_rejected() -> None:
-    with pytest.raises(AdminError, match="partition 1: is listed more than once"):
+    with pytest.raises(CommandError, match="partition 1: is listed more than once"):
         by_partition((*assignment((1,), (2,)), *assignment((3,), first=1)))
 
 
@@ -48,7 +48,7 @@ def test_partition_listed_twice_is_rejected() -> None:
     ids=["leaves one out", "gap", "other factor", "dead", "empty", "twice"],
 )
 def test_invalid_assignment_of_added_partitions_is_rejected(assigned: dict[int, tuple[int, ...]]) -> None:
-    with pytest.raises(AdminError) as rejected:
+    with pytest.raises(CommandError) as rejected:
         check_added(assigned, 2, 2, {1, 2, 3})
     assert rejected.value.code == 1005
 

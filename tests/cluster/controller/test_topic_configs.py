@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
 from tests.for_rows import for_rows
 
@@ -62,19 +62,19 @@ def test_valid_value_is_accepted(key: str, value: str) -> None:
 
 @for_rows(("key", "value"), [(key, value) for key in BAD for value in BAD[key]])
 def test_invalid_value_is_rejected(key: str, value: str) -> None:
-    with pytest.raises(AdminError) as rejected:
+    with pytest.raises(CommandError) as rejected:
         check_configs({key: value})
     assert rejected.value.code == 1006
 
 
 def test_minimum_compaction_lag_must_not_exceed_the_maximum() -> None:
     check_configs({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
-    with pytest.raises(AdminError, match="exceeds"):
+    with pytest.raises(CommandError, match="exceeds"):
         check_configs({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
 
 
 def test_check_compaction_lag_rejects_invalid_value_written_by_another_client() -> None:
-    with pytest.raises(AdminError, match="invalid value 'x' for min") as rejected:
+    with pytest.raises(CommandError, match="invalid value 'x' for min") as rejected:
         check_compaction_lag({"min.compaction.lag.ms": "x", "max.compaction.lag.ms": "5"})
     assert rejected.value.code == 1006
 
@@ -83,7 +83,7 @@ def test_config_must_fit_into_a_string_of_the_oldest_drafts() -> None:
     key = "follower.replication.throttled.replicas"
     longest = 32_767 - len(f"{key}=")
     check_configs({key: "0:1," * (longest // 4 - 1) + "0:1" + " " * (longest % 4 + 1)})
-    with pytest.raises(AdminError, match="too long") as rejected:
+    with pytest.raises(CommandError, match="too long") as rejected:
         check_configs({key: "0:1," * (longest // 4) + "10:1"})
     assert rejected.value.code == 1006
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.topic_names import check_name
 
 GOOD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -19,7 +19,7 @@ def test_valid_name_is_accepted(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a" * 250, "a b", "a/b", "\u00e4", "a\n", "\u0661", "a\0"])
 def test_invalid_name_is_rejected(name: str) -> None:
-    with pytest.raises(AdminError) as rejected:
+    with pytest.raises(CommandError) as rejected:
         check_name(name)
     assert rejected.value.code == 1010
 
@@ -29,7 +29,7 @@ def test_names_consist_of_allowed_characters(name: str) -> None:
     allowed = 1 <= len(name) <= 249 and set(name) <= set(GOOD) and name not in {".", ".."}
     try:
         check_name(name)
-    except AdminError:
+    except CommandError:
         assert not allowed
     else:
         assert allowed

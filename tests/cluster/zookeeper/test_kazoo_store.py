@@ -15,7 +15,7 @@ import pytest
 from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, Znode, connect, make_path
 from kwire.cluster.zookeeper.errors import ConnectionLost, NotAuthorized, ServerError, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
-from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, Permission
+from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, ZnodePermission
 from kwire.testing.free_ports import free_ports
 from tests.cluster.zookeeper.ensembles import ServerEnsemble
 from tests.eventually import eventually
@@ -42,7 +42,7 @@ async def test_default_acl_protects_created_znodes(server: EmbeddedZooKeeper) ->
     owner = await connect(server.hosts, credentials=[Credentials("digest", "kwire:secret")], acl=CREATOR_ALL_WORLD_READ)
     stranger = await connect(server.hosts)
     await owner.create("/owned", b"1")
-    await owner.create("/shared", acl=(Acl(Permission.ALL, "world", "anyone"),))
+    await owner.create("/shared", acl=(Acl(ZnodePermission.ALL, "world", "anyone"),))
 
     assert (await stranger.get("/owned")).data == b"1"
     for rejected in (stranger.set("/owned", b"2"), stranger.create("/owned/child")):
@@ -94,7 +94,7 @@ async def test_many_requests_do_not_block_the_event_loop(server: EmbeddedZooKeep
 async def test_get_many_returns_an_error_for_a_znode_that_cannot_be_read(server: EmbeddedZooKeeper) -> None:
     store = await connect(server.hosts + "/partly", make_chroot=True)
     await store.create("/open", b"x")
-    await store.create("/protected", b"x", acl=(Acl(Permission.ALL, "digest", "other:hash"),))
+    await store.create("/protected", b"x", acl=(Acl(ZnodePermission.ALL, "digest", "other:hash"),))
     fine, protected, missing = await store.get_many(["/open", "/protected", "/missing"])
     assert isinstance(fine, Znode)
     assert isinstance(protected, NotAuthorized)

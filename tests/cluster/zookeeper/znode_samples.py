@@ -25,6 +25,7 @@ from kwire.cluster.zookeeper import (
     FeaturesZnode,
     FinalizedVersionRange,
     IsrChangeNotification,
+    ListedPartition,
     LogDirEventNotification,
     PartitionReassignment,
     PartitionState,
@@ -33,7 +34,6 @@ from kwire.cluster.zookeeper import (
     ReassignPartitions,
     ResourceAcls,
     SupportedVersionRange,
-    TopicPartition,
     TopicRegistration,
 )
 
@@ -194,7 +194,7 @@ SAMPLES = [
         "wiki: preferred replica election",
         PreferredReplicaElection.path(),
         b'{ "version": 1, "partitions": [ { "topic": "Foo", "partition": 1 }, { "topic": "Bar", "partition": 0 } ] }',
-        PreferredReplicaElection((TopicPartition("Foo", 1), TopicPartition("Bar", 0))),
+        PreferredReplicaElection((ListedPartition("Foo", 1), ListedPartition("Bar", 0))),
     ),
     Sample("wiki: deletion", DeletionMarker.path("foo"), b"", DeletionMarker("foo")),
     Sample(
@@ -231,7 +231,7 @@ SAMPLES = [
         "Kafka 0.9: ISR change",
         IsrChangeNotification.path(3),
         b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}',
-        IsrChangeNotification((TopicPartition("foo", 0),)),
+        IsrChangeNotification((ListedPartition("foo", 0),)),
     ),
     Sample(
         "wiki: access control list",

@@ -9,10 +9,10 @@ from kwire.operations import Environment, find_tool, run_tool_words
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire.operations import ToolResult
+    from kwire.operations import ToolRunResult
 
 
-async def run(name: str, *words: str | Path, environment: Environment | None = None) -> ToolResult:
+async def run(name: str, *words: str | Path, environment: Environment | None = None) -> ToolRunResult:
     """Run a tool with the arguments of a command line."""
     tool = find_tool(name)
     assert tool is not None, name

@@ -18,7 +18,7 @@ from kwire.spark import gold
 from kwire.spark.gold import config_changes, state
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from tests.spark import random_history, recorded
 from tests.spark.bronze_rows import START, response, table, topic
 
@@ -67,12 +67,14 @@ def test_build_by_hours_equals_one_build(spark: SparkSession, tmp_path: Path) ->
             kept = (pc.less if before else pc.greater_equal)(rows.column(SILVER_SCHEMAS[name].time), HOUR)
             part[name] = rows.filter(kept)
         recorded.commit_silver(part, out)
-        gold.build(spark, Store(str(out)))
+        gold.build(spark, PipelineStore(str(out)))
     by_hours, files = contents(spark, out), gold_files(out)
-    gold.build(spark, Store(str(out)))
+    gold.build(spark, PipelineStore(str(out)))
     assert gold_files(out) == files  # nothing is new
 
-    gold.build(spark, Store(str(out)), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)])  # from the first: all at once
+    gold.build(
+        spark, PipelineStore(str(out)), hours=[datetime(2026, 11, 21, 4, 59, tzinfo=UTC)]
+    )  # from the first: all at once
 
     assert gold_files(out).isdisjoint(files)
     assert contents(spark, out) == by_hours
@@ -88,10 +90,10 @@ def test_random_history_in_random_builds_equals_one_build(seed: int, spark: Spar
     for end in (*ends, rounds):
         stop = begin + end * random_history.INTERVAL
         recorded.commit_silver(between(whole, start, stop), tmp_path / "parts")
-        gold.build(spark, Store(str(tmp_path / "parts")))
+        gold.build(spark, PipelineStore(str(tmp_path / "parts")))
         start = stop
     recorded.commit_silver(whole, tmp_path / "whole")
-    gold.build(spark, Store(str(tmp_path / "whole")))
+    gold.build(spark, PipelineStore(str(tmp_path / "whole")))
 
     by_parts, by_one = contents(spark, tmp_path / "parts"), contents(spark, tmp_path / "whole")
 
@@ -111,7 +113,7 @@ def between(tables: dict[str, pa.Table], start: datetime, stop: datetime) -> dic
 
 
 def gold_files(out: Path) -> set[Path]:
-    snapshot = Store(str(out)).snapshot()
+    snapshot = PipelineStore(str(out)).snapshot()
     return {Path(path) for table in gold.TABLES for path in snapshot.paths(table.folder)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire.spark.gold.partition_lag import LOG_ENDS_KEPT, Event, LagSample, PartitionLag, Stall
+from kwire.spark.gold.partition_lag import LOG_ENDS_KEPT, Event, LagSample, PartitionLagHistory, Stall
 
 SECOND = 1_000_000
 GROUP = "billing"
@@ -21,7 +21,7 @@ def left(at: float, broker: int = 1) -> Event:
 
 
 def folded(*events: Event) -> list[LagSample | Stall]:
-    lag = PartitionLag()
+    lag = PartitionLagHistory()
     return [each for event in events for each in lag.apply(event)]
 
 
@@ -87,7 +87,7 @@ def test_kept_events_restore_the_state() -> None:
         events.append(end(at, at))
         if at % 50 == 0:
             events.append(commit(at, at // 2))
-    whole, before, after = PartitionLag(), PartitionLag(), PartitionLag()
+    whole, before, after = PartitionLagHistory(), PartitionLagHistory(), PartitionLagHistory()
     for event in events[:500]:
         list(before.apply(event))
     kept = before.kept_events()

@@ -13,7 +13,7 @@ import pytest
 
 from kwire.spark import gold
 from kwire.spark.gold import broker_disk, config_deviations, consumer_lag
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.tables import as_markdown
 from tests.docs.pages import as_module
 from tests.spark.recorded import tables
@@ -55,7 +55,7 @@ def in_spark(spark: SparkSession, out: str, query: str) -> list[tuple[Any, ...]]
 def in_duckdb(out: str, query: str) -> list[tuple[Any, ...]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        snapshot = Store(out).snapshot()
+        snapshot = PipelineStore(out).snapshot()
         for table in gold.TABLES:
             connection.register(table.name, snapshot.dataset(table.folder))
         # DuckDB needs pytz to return times with a zone as Python objects.

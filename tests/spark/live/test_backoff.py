@@ -14,7 +14,7 @@ from kwire.spark.live.capture_streams import CaptureStreams
 from kwire.spark.live.live_gold import LiveGold
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentPublisher
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.errors import MissingFiles, StoreInUse
 from tests.spark.recorded import bronze
 from tests.spark.test_pipeline import RECORDING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.spark.ingest.ingest_report import IngestReport
-    from kwire.spark.store.record import Change, Record
+    from kwire.spark.store.record import CommitRecord, StoreChange
 
 ROWS = bronze(RECORDING)[:100]
 
@@ -57,15 +57,15 @@ def test_errors_of_spark_end_the_job_when_they_do_not_pass() -> None:
 
 def failing_store(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> None:
     """Let the next commits fail."""
-    commit = Store.commit
+    commit = PipelineStore.commit
     left = list(errors)
 
-    def fail(store: Store, change: Change) -> Record:
+    def fail(store: PipelineStore, change: StoreChange) -> CommitRecord:
         if left:
             raise left.pop(0)
         return commit(store, change)
 
-    monkeypatch.setattr(Store, "commit", fail)
+    monkeypatch.setattr(PipelineStore, "commit", fail)
 
 
 @pytest.mark.usefixtures("one_shuffle_partition")

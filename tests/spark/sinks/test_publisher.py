@@ -19,9 +19,9 @@ from kwire.spark.sinks.job_metrics import JobMetrics
 from kwire.spark.sinks.publisher import SETTLING, read_incidents
 from kwire.spark.sinks.sink import CallableSink
 from kwire.spark.sinks.webhook import WebhookSink
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import Change
+from kwire.spark.store.record import StoreChange
 from kwire.spark.store.table_files import Output, TableFile
 from tests.eventually import eventually_sync
 from tests.spark.bronze_rows import failed_poll, response, table, topic
@@ -50,9 +50,9 @@ def test_gold_is_due_early_once_a_broker_has_failed_twice(spark: SparkSession, t
 
 def set_incidents(pipeline: Pipeline, *incidents: dict[str, Any]) -> None:
     """Replace gold's incidents."""
-    store = Store(pipeline.out)
+    store = PipelineStore(pipeline.out)
     store.create({INCIDENTS.folder: INCIDENTS.layout})
-    change = Change("gold", store.newest().number)
+    change = StoreChange("gold", store.newest().number)
     change.removed[INCIDENTS.folder] = store.snapshot().files(INCIDENTS.folder)
     for row in incidents:
         date = "open" if row["ended_at"] is None else f"{row['began_at']:%Y-%m-%d}"

@@ -11,10 +11,10 @@ from kwire.cli.program import run
 from kwire.spark.store import check as store_check
 from kwire.spark.store import delta_table, maintenance
 from kwire.spark.store.check import CannotRepair, Finding
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.errors import DamagedStore
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import RECORDS, Change, Layout
+from kwire.spark.store.record import RECORDS, Layout, StoreChange
 from kwire.spark.store.table_files import Output, TableFile
 from tests.spark.store.test_commits import TABLES, clusters, commit, everywhere, ingest
 
@@ -25,9 +25,9 @@ GOLD = "gold/incidents"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> PipelineStore:
     """Return a store with three commits."""
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     for name in "abc":
         commit(store, name)
     return store
@@ -38,17 +38,17 @@ def newest(folder: Path) -> Path:
     return max(path for path in folder.iterdir() if path.is_file())
 
 
-def repaired(store: Store) -> list[Finding]:
+def repaired(store: PipelineStore) -> list[Finding]:
     """Repair a store, check it, and return the steps, which a dry run shows first."""
     before = {path for path, _ in store.list_files("")}
     planned = store_check.repair(store, execute=False)
     assert {path for path, _ in store.list_files("")} == before
     assert store_check.repair(store, execute=True) == planned
-    assert store_check.check(Store(store.out)) == []
+    assert store_check.check(PipelineStore(store.out)) == []
     return planned
 
 
-def test_whole_store_needs_no_repair(store: Store) -> None:
+def test_whole_store_needs_no_repair(store: PipelineStore) -> None:
     maintenance.optimize(store)
 
     assert store_check.check(store) == []
@@ -56,20 +56,24 @@ def test_whole_store_needs_no_repair(store: Store) -> None:
     assert store.newest().number == 4
 
 
-def test_commit_that_was_decided_and_not_applied_is_not_a_fault(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_that_was_decided_and_not_applied_is_not_a_fault(
+    store: PipelineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as writer:
         writer.setattr(delta_table, "commit", lambda *_, **__: None)  # it dies before
         store.commit(ingest(store, store.newest(), "d"))
 
-    assert store_check.check(Store(store.out)) == []
+    assert store_check.check(PipelineStore(store.out)) == []
 
 
-def test_store_without_row_and_record_of_last_commit_returns_to_the_one_before(store: Store, tmp_path: Path) -> None:
+def test_store_without_row_and_record_of_last_commit_returns_to_the_one_before(
+    store: PipelineStore, tmp_path: Path
+) -> None:
     """Older versions of kwire deleted both after a lost answer of S3."""
     newest(tmp_path / "ingests").unlink()
     newest(tmp_path / RECORDS).unlink()
     with pytest.raises(DamagedStore, match=r"ingests/.*does not exist: run `kwire pipeline check"):
-        Store(str(tmp_path)).snapshot()
+        PipelineStore(str(tmp_path)).snapshot()
 
     steps = repaired(store)
 
@@ -86,7 +90,7 @@ def test_store_without_row_and_record_of_last_commit_returns_to_the_one_before(s
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "empty"])
-def test_references_to_faulty_files_are_dropped(store: Store, tmp_path: Path, damage: str) -> None:
+def test_references_to_faulty_files_are_dropped(store: PipelineStore, tmp_path: Path, damage: str) -> None:
     [path] = {path for path in (tmp_path / TABLES[0]).glob("*/*.parquet") if "b" in rows_of(path)}
     if damage == "missing":
         path.unlink()
@@ -109,10 +113,10 @@ def rows_of(path: Path) -> list[str]:
     return names
 
 
-def test_gold_that_lacks_a_file_is_dropped_and_built_again(store: Store, tmp_path: Path) -> None:
+def test_gold_that_lacks_a_file_is_dropped_and_built_again(store: PipelineStore, tmp_path: Path) -> None:
     schema = pa.schema([("cluster_id", pa.string())])
     store.create({GOLD: Layout(schema.append(pa.field("date", pa.string())), ("date",))})
-    change = Change("gold", store.newest().number, gold={"commit": 3})
+    change = StoreChange("gold", store.newest().number, gold={"commit": 3})
     for date in ("2026-11-21", "2026-11-22"):
         file = TableFile(Output(store.location), FileKind.GOLD, GOLD, {"date": date}, schema)
         file.write(pa.table({"cluster_id": ["a"]}, schema=schema))
@@ -127,16 +131,16 @@ def test_gold_that_lacks_a_file_is_dropped_and_built_again(store: Store, tmp_pat
     assert clusters(store) == everywhere("a", "b", "c")
 
 
-def test_missing_state_of_a_broker_is_forgotten(store: Store) -> None:
+def test_missing_state_of_a_broker_is_forgotten(store: PipelineStore) -> None:
     state = {"state": "_state/gone.parquet", "last": 7, "days": {"2026-11-21": "_state/gone.parquet"}}
-    store.commit(Change("ingest", 3, reporters={"c/1": state}))
+    store.commit(StoreChange("ingest", 3, reporters={"c/1": state}))
 
     repaired(store)
 
     assert store.newest().progress.reporters["c/1"] == {"state": "", "last": 7, "days": {}}
 
 
-def test_store_without_any_record_cannot_be_repaired(store: Store, tmp_path: Path) -> None:
+def test_store_without_any_record_cannot_be_repaired(store: PipelineStore, tmp_path: Path) -> None:
     for path in (tmp_path / RECORDS).iterdir():
         path.unlink()
 
@@ -144,7 +148,7 @@ def test_store_without_any_record_cannot_be_repaired(store: Store, tmp_path: Pat
         store_check.repair(store, execute=True)
 
 
-def test_commands_check_and_repair(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_check_and_repair(store: PipelineStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", str(tmp_path)]
     assert run(["pipeline", "check", *out]) == 0
     next((tmp_path / TABLES[0]).glob("*/*.parquet")).unlink()

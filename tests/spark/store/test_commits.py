@@ -20,11 +20,11 @@ import pytest
 
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table
-from kwire.spark.store.commits import MERGED_INGESTS, RECORDS_AGE, RECORDS_KEPT, RECORDS_SWEPT, Store
+from kwire.spark.store.commits import MERGED_INGESTS, RECORDS_AGE, RECORDS_KEPT, RECORDS_SWEPT, PipelineStore
 from kwire.spark.store.delta_table import IncompatibleTable
 from kwire.spark.store.errors import ConcurrentCommit, MissingFiles, NotAStore
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import RECORDS, Change, Record, reporter_key
+from kwire.spark.store.record import RECORDS, CommitRecord, StoreChange, reporter_key
 from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
@@ -35,9 +35,11 @@ TABLES = ("silver/polls", "silver/partitions")
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def ingest(store: Store, record: Record, name: str, rows: int = 1, stream: tuple[str, int] | None = None) -> Change:
+def ingest(
+    store: PipelineStore, record: CommitRecord, name: str, rows: int = 1, stream: tuple[str, int] | None = None
+) -> StoreChange:
     """Write rows of one broker, named `name`, to several tables, and return the change that adds them."""
-    change = Change(
+    change = StoreChange(
         "ingest", record.number, reporters={reporter_key(name, 1, "", None): {"state": "", "last": 0, "days": {}}}
     )
     change.streams.update([stream] if stream else [])
@@ -50,11 +52,11 @@ def ingest(store: Store, record: Record, name: str, rows: int = 1, stream: tuple
     return change
 
 
-def commit(store: Store, name: str, rows: int = 1, stream: tuple[str, int] | None = None) -> None:
+def commit(store: PipelineStore, name: str, rows: int = 1, stream: tuple[str, int] | None = None) -> None:
     store.transact(lambda record: store.commit(ingest(store, record, name, rows, stream)))
 
 
-def clusters(store: Store) -> dict[str, list[str]]:
+def clusters(store: PipelineStore) -> dict[str, list[str]]:
     """Return the values of `cluster_id` in the newest snapshot by table."""
     snapshot = store.snapshot()
     found = {}
@@ -69,15 +71,15 @@ def everywhere(*names: str) -> dict[str, list[str]]:
 
 
 def test_opening_store_again_writes_nothing(tmp_path: Path) -> None:
-    commit(Store(str(tmp_path)), "a")
+    commit(PipelineStore(str(tmp_path)), "a")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
 
-    assert clusters(Store(str(tmp_path))) == everywhere("a")
+    assert clusters(PipelineStore(str(tmp_path))) == everywhere("a")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_writers_of_different_brokers_both_commit(tmp_path: Path) -> None:
-    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    first, second = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     base = first.newest()
     changes = ingest(first, base, "a"), ingest(second, base, "b")
 
@@ -88,10 +90,10 @@ def test_writers_of_different_brokers_both_commit(tmp_path: Path) -> None:
 
 
 def test_second_ingest_of_same_broker_is_computed_again(tmp_path: Path) -> None:
-    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    first, second = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     attempts: list[int] = []
 
-    def run(record: Record) -> None:
+    def run(record: CommitRecord) -> None:
         change = ingest(second, record, "a")
         if not attempts:
             first.commit(ingest(first, record, "a"))
@@ -105,7 +107,7 @@ def test_second_ingest_of_same_broker_is_computed_again(tmp_path: Path) -> None:
 
 
 def test_batch_of_stream_is_committed_once(tmp_path: Path) -> None:
-    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    first, second = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     base = first.newest()
     twice = [ingest(store, base, f"c{number}", stream=("query", 5)) for number, store in enumerate((first, second))]
 
@@ -118,7 +120,7 @@ def test_batch_of_stream_is_committed_once(tmp_path: Path) -> None:
 
 
 def test_threads_that_share_store_wait_for_one_another(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     threads = [threading.Thread(target=commit, args=(store, str(number))) for number in range(5)]
     for thread in threads:
         thread.start()
@@ -129,7 +131,7 @@ def test_threads_that_share_store_wait_for_one_another(tmp_path: Path) -> None:
 
 
 def test_snapshot_does_not_change_with_later_commits(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "a")
     before = store.snapshot()
     commit(store, "b")
@@ -144,7 +146,7 @@ def test_snapshot_does_not_change_with_later_commits(tmp_path: Path) -> None:
 
 
 def test_other_programs_read_tables(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "a", rows=3)
     folder = str(tmp_path / "silver/partitions")
     paths = store.snapshot().paths("silver/partitions")
@@ -159,14 +161,16 @@ def test_other_programs_read_tables(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["ingest", "gold"])
 def test_commit_that_many_others_overtake_is_committed(tmp_path: Path, kind: str) -> None:
-    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    first, second = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     commit(first, "before")
     attempts: list[int] = []
 
-    def run(record: Record) -> None:
-        slow = ingest(first, record, "slow") if kind == "ingest" else Change("gold", record.number, gold={"until": 1})
+    def run(record: CommitRecord) -> None:
+        slow = (
+            ingest(first, record, "slow") if kind == "ingest" else StoreChange("gold", record.number, gold={"until": 1})
+        )
         for number in range(2 * RECORDS_KEPT if not attempts else 0):
-            second.commit(Change("ingest", second.newest().number, streams={"query": number}))
+            second.commit(StoreChange("ingest", second.newest().number, streams={"query": number}))
         attempts.append(record.number)
         first.commit(slow)
 
@@ -178,10 +182,10 @@ def test_commit_that_many_others_overtake_is_committed(tmp_path: Path, kind: str
 
 def test_commit_is_computed_again_if_records_of_others_are_deleted(tmp_path: Path) -> None:
     """They are kept for hours; a commit that took longer cannot know what it conflicts with."""
-    first, second = Store(str(tmp_path)), Store(str(tmp_path))
+    first, second = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     attempts: list[int] = []
 
-    def run(record: Record) -> None:
+    def run(record: CommitRecord) -> None:
         change = ingest(first, record, "slow")
         if not attempts:
             commit(second, "other")
@@ -198,13 +202,13 @@ def test_commit_is_computed_again_if_records_of_others_are_deleted(tmp_path: Pat
 
 
 def test_old_records_are_deleted_by_age_and_rows_of_ingests_merged(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commits = MERGED_INGESTS + RECORDS_KEPT
     for number in range(commits - 1):
-        store.commit(Change("ingest", number, streams={"query": number}))
+        store.commit(StoreChange("ingest", number, streams={"query": number}))
     assert len(list((tmp_path / RECORDS).iterdir())) == commits - 1
     make_older(tmp_path / RECORDS, RECORDS_AGE)
-    store.commit(Change("ingest", commits - 1, streams={"query": commits}))
+    store.commit(StoreChange("ingest", commits - 1, streams={"query": commits}))
 
     table = deltalake.DeltaTable(str(tmp_path / "ingests"))
     assert sorted(table.to_pyarrow_table()["number"].to_pylist()) == list(range(1, commits + 1))
@@ -214,23 +218,23 @@ def test_old_records_are_deleted_by_age_and_rows_of_ingests_merged(tmp_path: Pat
 
 
 def test_record_of_a_killed_writer_releases_no_state_that_is_used(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     used = {"state": "_state/used.parquet", "last": 0, "days": {}}
-    store.commit(Change("ingest", 0, reporters={"c/1": used}))
+    store.commit(StoreChange("ingest", 0, reporters={"c/1": used}))
     (tmp_path / "_state").mkdir()
     (tmp_path / "_state/used.parquet").write_bytes(b"")
-    undecided = Record(2, store.newest().progress, Change("ingest", 1), ["_state/used.parquet"])
+    undecided = CommitRecord(2, store.newest().progress, StoreChange("ingest", 1), ["_state/used.parquet"])
     (tmp_path / RECORDS / "000000000002-killed.json").write_bytes(undecided.dump())
     make_older(tmp_path / RECORDS, RECORDS_AGE)
     for number in range(1, RECORDS_SWEPT + RECORDS_KEPT):
-        store.commit(Change("ingest", number, streams={"query": number}))
+        store.commit(StoreChange("ingest", number, streams={"query": number}))
 
     assert not (tmp_path / RECORDS / "000000000002-killed.json").exists()
     assert (tmp_path / "_state/used.parquet").exists()
 
 
 def test_commit_of_deleted_files_is_refused(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     change = ingest(store, store.newest(), "a")
     [file] = change.added[TABLES[1]]
     (tmp_path / TABLES[1] / file.path).unlink()
@@ -254,7 +258,7 @@ def test_columns_that_a_table_lacks_are_added(tmp_path: Path) -> None:
     deltalake.DeltaTable.create(folder, schema=old, partition_by=["date"])
     pq.write_table(pa.table({"cluster_id": ["old"]}), tmp_path / "old.parquet")
 
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "new")
 
     assert set(SILVER_SCHEMAS["polls"].names) < {field.name for field in deltalake.DeltaTable(folder).schema().fields}
@@ -266,12 +270,12 @@ def test_column_of_other_type_is_rejected(tmp_path: Path) -> None:
     deltalake.DeltaTable.create(str(tmp_path / "silver/polls"), schema=wrong, partition_by=["date"])
 
     with pytest.raises(RuntimeError, match="column cluster_id is"):
-        Store(str(tmp_path))
+        PipelineStore(str(tmp_path))
 
 
 def test_store_of_newer_kwire_is_rejected(tmp_path: Path) -> None:
     """Its records may have fields that this version does not know."""
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "a")
     [path] = (tmp_path / RECORDS).iterdir()
     newer = json.loads(path.read_text())
@@ -290,12 +294,12 @@ def test_file_is_rejected_as_store(tmp_path: Path) -> None:
     path.write_text("")
 
     with pytest.raises(NotAStore, match="is a file"):
-        Store(str(path))
+        PipelineStore(str(path))
 
 
 def test_writer_killed_at_any_step_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """A reader checks every snapshot meanwhile: all tables have the same commits, each once."""
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "before")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
@@ -303,7 +307,7 @@ def test_writer_killed_at_any_step_loses_and_doubles_nothing(tmp_path: Path) -> 
     seen: list[dict[str, list[str]]] = []
 
     def read() -> None:
-        reader = Store(str(tmp_path))
+        reader = PipelineStore(str(tmp_path))
         while not stop.wait(0.01):
             seen.append(clusters(reader))
 
@@ -347,7 +351,10 @@ def _commit_and_die(out: str, name: str, step: int) -> None:
 
         return call
 
-    for owner, names in ((Store, ("_write", "_write_rows", "_delete_old_records")), (delta_table, ("write", "commit"))):
+    for owner, names in (
+        (PipelineStore, ("_write", "_write_rows", "_delete_old_records")),
+        (delta_table, ("write", "commit")),
+    ):
         for each in names:
             setattr(owner, each, interrupted(getattr(owner, each)))
-    commit(Store(out), name)
+    commit(PipelineStore(out), name)

@@ -21,9 +21,9 @@ import kwire.spark.store.commits
 from kwire.errors import KwireError
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import maintenance
-from kwire.spark.store.commits import Store, layouts
+from kwire.spark.store.commits import PipelineStore, layouts
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import INGESTS, Change, DataFile, Layout, Record
+from kwire.spark.store.record import INGESTS, CommitRecord, DataFile, Layout, StoreChange
 from kwire.spark.store.table_files import Output, TableFile
 from tests.cluster.repetitions import SOAK
 from tests.faulty_storage import Fault, FaultyStorage, faulty_storage
@@ -46,23 +46,23 @@ def few_layouts() -> dict[str, Layout]:
     return {name: layout for name, layout in layouts().items() if name in {POLLS, INGESTS}}
 
 
-def ingest(store: Store, name: str) -> None:
+def ingest(store: PipelineStore, name: str) -> None:
     """Commit a poll of a cluster with this name as a batch of a stream, unless that is done."""
 
-    def run(record: Record) -> None:
+    def run(record: CommitRecord) -> None:
         if name not in record.progress.streams:
-            change = Change("ingest", record.number, streams={name: 0}, oldest=int(DAY.timestamp() * 1e6))
+            change = StoreChange("ingest", record.number, streams={name: 0}, oldest=int(DAY.timestamp() * 1e6))
             change.added[POLLS] = [write(store, POLLS, name)]
             store.commit(change)
 
     store.transact(run)
 
 
-def build_gold(store: Store) -> None:
+def build_gold(store: PipelineStore) -> None:
     store.create({GOLD: Layout(SCHEMA.append(pa.field("date", pa.string())), ("date",))})
 
-    def run(record: Record) -> None:
-        change = Change("gold", record.number, gold={"commit": record.number})
+    def run(record: CommitRecord) -> None:
+        change = StoreChange("gold", record.number, gold={"commit": record.number})
         change.added[GOLD] = [write(store, GOLD, "gold")]
         change.removed[GOLD] = store.snapshot().files(GOLD)
         store.commit(change)
@@ -70,19 +70,19 @@ def build_gold(store: Store) -> None:
     store.transact(run)
 
 
-def write(store: Store, folder: str, name: str) -> DataFile:
+def write(store: PipelineStore, folder: str, name: str) -> DataFile:
     file = TableFile(Output(store.location), FileKind.SILVER, folder, PARTITION, SCHEMA)
     file.write(pa.Table.from_pylist([{"cluster_id": name, "polled_at": DAY}], schema=SCHEMA))
     return file.close().file
 
 
-def rows(store: Store, folder: str) -> list[str]:
+def rows(store: PipelineStore, folder: str) -> list[str]:
     dataset = store.snapshot().dataset(folder)
     return [] if dataset is None else sorted(dataset.to_table()["cluster_id"].to_pylist())
 
 
 BEFORE = ["a", "b"]
-COMMITS: dict[str, tuple[Callable[[Store], object], list[str], list[str]]] = {
+COMMITS: dict[str, tuple[Callable[[PipelineStore], object], list[str], list[str]]] = {
     # The kind of a commit, and the rows of silver and gold after it.
     "create": (lambda _: None, [], []),
     "ingest": (lambda store: ingest(store, "new"), [*BEFORE, "new"], []),
@@ -125,7 +125,7 @@ def fail_each_request(storage: FaultyStorage, kind: str) -> int:
     prepare(storage)
 
     if kind != "create":
-        store = Store(f"s3://{BUCKET}/{kind}")
+        store = PipelineStore(f"s3://{BUCKET}/{kind}")
         for name in BEFORE:
             ingest(store, name)
         if kind == "vacuum":
@@ -145,12 +145,12 @@ def commit_with_faults(storage: FaultyStorage, kind: str, first: int | None, *, 
         storage.inject_everywhere(folder, first, reads=reads)
     out = f"s3://{BUCKET}/{folder}"
     try:
-        run(Store(out))
+        run(PipelineStore(out))
     except (OSError, DeltaError, KwireError):
         storage.inject(folder, {})
-        run(Store(out))
+        run(PipelineStore(out))
     requests = storage.inject(folder, {})
-    store = Store(out, create=False)
+    store = PipelineStore(out, create=False)
     assert (rows(store, POLLS), rows(store, GOLD)) == (silver, gold), (folder, reads)
     return requests
 
@@ -183,7 +183,7 @@ def run_history(storage: FaultyStorage, seed: int) -> int:
         kind = random.choice(["ingest", "ingest", "optimize", "gold"])
         while True:
             try:
-                store = Store(out)
+                store = PipelineStore(out)
                 if kind == "ingest":
                     ingest(store, str(number))
                 else:
@@ -193,5 +193,5 @@ def run_history(storage: FaultyStorage, seed: int) -> int:
                 continue
         expected += [str(number)] if kind == "ingest" else []
     storage.inject(folder, {})
-    assert rows(Store(out, create=False), POLLS) == expected, seed
+    assert rows(PipelineStore(out, create=False), POLLS) == expected, seed
     return len(faults)

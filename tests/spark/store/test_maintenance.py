@@ -9,8 +9,8 @@ import pytest
 
 from kwire.cli.program import run
 from kwire.spark.store import maintenance
-from kwire.spark.store.commits import Store
-from kwire.spark.store.record import DataFile, Record
+from kwire.spark.store.commits import PipelineStore
+from kwire.spark.store.record import CommitRecord, DataFile
 from tests.spark.store.test_commits import TABLES, clusters, commit, everywhere, ingest, make_older
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ NOTHING = timedelta(0)
 
 
 def test_optimize_merges_files_and_keeps_rows(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     names = [f"c{number}" for number in range(5)]
     for name in names:
         commit(store, name)
@@ -35,11 +35,11 @@ def test_optimize_merges_files_and_keeps_rows(tmp_path: Path) -> None:
 
 
 def test_optimize_keeps_rows_of_ingest_that_commits_meanwhile(tmp_path: Path) -> None:
-    store, other = Store(str(tmp_path)), Store(str(tmp_path))
+    store, other = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     commit(store, "a")
     commit(store, "b")
 
-    def run_optimize(record: Record) -> None:
+    def run_optimize(record: CommitRecord) -> None:
         other.commit(ingest(other, other.newest(), "c"))
         maintenance._optimize(store, record)
 
@@ -49,7 +49,7 @@ def test_optimize_keeps_rows_of_ingest_that_commits_meanwhile(tmp_path: Path) ->
 
 
 def test_vacuum_deletes_files_that_no_table_has(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "a")
     commit(store, "b")
     maintenance.optimize(store)
@@ -64,17 +64,17 @@ def test_vacuum_deletes_files_that_no_table_has(tmp_path: Path) -> None:
     make_older(tmp_path / TABLES[0], maintenance.KEPT)
     assert maintenance.vacuum(store, NOTHING) == 2
 
-    assert clusters(Store(str(tmp_path))) == everywhere("a", "b")
+    assert clusters(PipelineStore(str(tmp_path))) == everywhere("a", "b")
     commit(store, "c")
     assert clusters(store) == everywhere("a", "b", "c")
 
 
 @pytest.mark.parametrize("keep", [NOTHING, timedelta(hours=1)])
 def test_vacuum_keeps_files_of_ingest_in_progress(tmp_path: Path, keep: timedelta) -> None:
-    store, other = Store(str(tmp_path)), Store(str(tmp_path))
+    store, other = PipelineStore(str(tmp_path)), PipelineStore(str(tmp_path))
     commit(store, "a")
 
-    def run(record: Record) -> None:
+    def run(record: CommitRecord) -> None:
         change = ingest(store, record, "b")
         make_older(tmp_path / "silver", maintenance.KEPT - timedelta(hours=1))
         assert maintenance.vacuum(other, keep) == 0
@@ -86,7 +86,7 @@ def test_vacuum_keeps_files_of_ingest_in_progress(tmp_path: Path, keep: timedelt
 
 
 def test_expire_removes_old_days_of_samples_only(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     commit(store, "a")
     age = datetime.now(UTC) - datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -117,7 +117,7 @@ def test_expire_keeps_newest_state_of_gold_and_lasting_incidents() -> None:
 
 
 def test_command_maintains_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = Store(str(tmp_path / "out"))
+    store = PipelineStore(str(tmp_path / "out"))
     commit(store, "a")
     commit(store, "b")
     out = ["--out", str(tmp_path / "out")]

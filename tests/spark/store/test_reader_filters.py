@@ -21,10 +21,10 @@ from deltalake import DeltaTable
 
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table, maintenance
-from kwire.spark.store.commits import Store, layouts
+from kwire.spark.store.commits import PipelineStore, layouts
 from kwire.spark.store.file_statistics import BOUND_CHARACTERS, data_file
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import Change
+from kwire.spark.store.record import StoreChange
 from kwire.spark.store.table_files import Output, TableFile
 
 FILTERED = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_timestamp, pa.types.is_floating)
@@ -33,15 +33,15 @@ FILTERED = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.typ
 
 def test_filters_return_what_is_there_in_every_table_of_a_pipeline(recorded_gold: str) -> None:
     """Ingest and gold wrote them; the example has two commits, and each table has several files."""
-    snapshot = Store(recorded_gold, create=False).snapshot()
+    snapshot = PipelineStore(recorded_gold, create=False).snapshot()
     for name in ["ingests", *snapshot.versions]:
         assert_filters(f"{recorded_gold}/{name}")
 
 
 def test_filters_return_what_is_there_after_optimize(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     for number in range(3):
-        change = Change("ingest", number, streams={"stream": number})
+        change = StoreChange("ingest", number, streams={"stream": number})
         for name, table in SILVER_SCHEMAS.items():
             rows = [{"cluster_id": f"c{number}", table.time: datetime(2026, 11, 21, number, tzinfo=UTC)}]
             file = TableFile(
@@ -150,7 +150,7 @@ def is_finite(value: Any) -> bool:
 
 
 def test_statistics_have_all_scalar_columns(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = PipelineStore(str(tmp_path))
     file = TableFile(
         Output(store.location),
         FileKind.SILVER,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
@@ -333,15 +333,15 @@ def _spark_session() -> Iterator[SparkSession]:
         spark.stop()
 
 
-def _open_store(out: str) -> Store:
+def _open_store(out: str) -> PipelineStore:
     """Open a store that exists."""
     require("deltalake", "spark")
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
     from kwire.spark.store.errors import NotAStore
     from kwire.storage.location import UnsupportedLocation
 
     try:
-        return Store(out, create=False)
+        return PipelineStore(out, create=False)
     except (NotAStore, UnsupportedLocation) as error:
         raise click.BadParameter(str(error), param_hint="--out") from None
 

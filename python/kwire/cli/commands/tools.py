@@ -31,7 +31,7 @@ def tools() -> None:
 def new(name: str, folder: Path | None) -> int:
     """Write a package with a tool and its test.
 
-    NAME is that of the tool, such as count-topics. The package declares the tool in its entry points, so after
+    NAME is the name of the tool, such as count-topics. The package declares the tool in its entry points, so after
     `pip install` of the folder, `kafka tools run NAME` finds it.
     """
     from kwire.operations.tool_template import write_package

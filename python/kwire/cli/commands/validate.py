@@ -41,8 +41,8 @@ def validate(
 ) -> int:
     """Count the valid and invalid frames of a capture.
 
-    The input is that of `kwire decode`. The counts go to stdout, a line for each invalid frame to stderr; a single
-    invalid frame is shown with the malformed bytes.
+    The input is the same as for `kwire decode`. The counts go to stdout, a line for each invalid frame to stderr; a
+    single invalid frame is shown with the malformed bytes.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """Names for completion on disk: a file for each cluster and kind, which only its owner can read.
 
-A file has the choice of the cluster in its first line and then the sorted names, a line each. Its time is that of the
-names. While names are fetched, a marker lies beside the file; if that fails, the marker contains the reason.
+A file has the choice of the cluster in its first line and then the sorted names, a line each. Its time is the time of
+the names. While names are fetched, a marker lies beside the file; if that fails, the marker contains the reason.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class NameFile:
     """The names of one kind in one cluster.
 
     Args:
-        choice: what `cluster_choice` returns: one line.
+        choice: the line that `cluster_choice` returns.
         kind: the kind of the names, such as `topics`.
     """
 

@@ -12,7 +12,7 @@ class ShellWord:
     Attributes:
         text: the word without quotes.
         quote: the quotation mark that is still open; an empty string if there is none.
-        kept: what bash keeps in front of a completion, because it breaks words at characters such as `:`.
+        kept: the part that bash keeps in front of a completion, because it breaks words at characters such as `:`.
     """
 
     __slots__ = ("kept", "quote", "text")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.document import Document
 
     from kwire.cli.completion.commands import Grammar
-    from kwire.cli.shell.parser import Script
+    from kwire.cli.shell.parser import StatementList
     from kwire.cli.shell.session import ShellSession
 
 __all__ = ["StatementCompleter", "candidates"]
@@ -60,7 +60,7 @@ class StatementCompleter(Completer):
             yield Candidate(quote(name) + ending, -length, display=name, display_meta=text)
 
 
-def candidates(grammar: Grammar, session: ShellSession, script: Script) -> tuple[Completion, int]:
+def candidates(grammar: Grammar, session: ShellSession, script: StatementList) -> tuple[Completion, int]:
     """Return the candidates for the last word of a source, and the offset where it starts."""
     end = len(script.source)
     if script.unfinished is None:

@@ -39,7 +39,7 @@ class StatementErrors:
         """Print an error.
 
         Args:
-            item: what was refused, such as a topic; None if the error concerns the whole statement.
+            item: the refused item, such as a topic; None if the error concerns the whole statement.
         """
         word = None if self._statement is None else find_word(self._statement, sentence, item)
         self._print(sentence, None if word is None else (word.start, word.end))

@@ -26,7 +26,7 @@ class CommittedPartition(NamedTuple):
         group: the group.
         topic: the topic.
         partition: the partition.
-        store: where the offset is: `brokers` or `zookeeper`.
+        store: location of the offset: `brokers` or `zookeeper`.
     """
 
     group: str
@@ -60,7 +60,7 @@ class LagTrend:
         group: the group.
         topic: the topic.
         partition: the partition.
-        store: where the committed offset is: `brokers` or `zookeeper`.
+        store: location of the committed offset: `brokers` or `zookeeper`.
         committed: the committed offset; None if there is none.
         end: the end of the log; None if it is not known.
         lag: the messages between; None if it is not known.

@@ -45,7 +45,7 @@ class LagMonitor:
         zookeeper: the ZooKeeper with offsets; None if there is none, or if the nodes report it.
 
     Attributes:
-        history: what was read.
+        history: the polled values.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class FetchedNames(NamedTuple):
 
     Attributes:
         names: the names in order.
-        expires: when they are fetched again, by the monotonic clock.
+        expires: time of the next fetch, by the monotonic clock.
     """
 
     names: list[str]
@@ -51,7 +51,7 @@ class LiveNames:
         cluster: the cluster.
 
     Attributes:
-        failure: why the last attempt has failed; None if it was successful, or there was none.
+        failure: the reason why the last attempt has failed; None if it was successful, or there was none.
         on_change: called in the thread after every attempt.
     """
 

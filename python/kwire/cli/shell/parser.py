@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Script", "Statement", "Word", "parse", "quote"]
+__all__ = ["Statement", "StatementList", "Word", "parse", "quote"]
 
 SET = "set"
 """The statement with a grammar of its own."""
@@ -45,7 +45,7 @@ class Statement(NamedTuple):
     Attributes:
         words: its words, at least one.
         end: the offset in the source after the statement and what ends it.
-        missing: what is missing at the end of the source: a quote, `]`, or `;`. Empty for a complete statement.
+        missing: the missing end of the source: a quote, `]`, or `;`. Empty for a complete statement.
     """
 
     words: tuple[Word, ...]
@@ -63,7 +63,7 @@ class Statement(NamedTuple):
         return [word.text for word in self.words]
 
 
-class Script(NamedTuple):
+class StatementList(NamedTuple):
     """The statements of a source.
 
     Attributes:
@@ -82,15 +82,15 @@ class Script(NamedTuple):
         return "" if self.unfinished is None else self.source[self.unfinished.start :]
 
 
-def parse(source: str) -> Script:
+def parse(source: str) -> StatementList:
     """Split a source into statements. Every source is valid."""
     scanner = _Scanner(source)
     statements: list[Statement] = []
     while (statement := scanner.statement()) is not None:
         if statement.missing:
-            return Script(source, tuple(statements), statement)
+            return StatementList(source, tuple(statements), statement)
         statements.append(statement)
-    return Script(source, tuple(statements), None)
+    return StatementList(source, tuple(statements), None)
 
 
 def quote(text: str) -> str:
@@ -157,7 +157,7 @@ class _Scanner:
 
         Args:
             stops: characters that end the word, besides blanks and `;`.
-            brackets: whether brackets are kept as they are, up to the one that closes.
+            brackets: true if brackets are kept as they are, up to the closing bracket.
         """
         source, start = self._source, self._position
         text: list[str] = []

@@ -107,7 +107,7 @@ def run_script(session: ShellSession, stream: TextIO, defaults: Mapping[str, Any
 
     Args:
         stream: the script.
-        keep_going: whether to continue after a statement that fails. The exit code is that of the first one.
+        keep_going: true to continue after a statement that fails. The exit code belongs to the first failure.
 
     Raises:
         Leave: the shell is to end.

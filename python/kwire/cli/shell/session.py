@@ -43,7 +43,7 @@ class ShellSession(VerbSession):
         names: names of the cluster for completion.
         errors: prints errors of the current statement.
         terminal: the stream that statements draw on; output that scrolls may pass a pager instead.
-        interactive: whether a person types the statements.
+        interactive: true if a person types the statements.
 
     Raises:
         click.UsageError: the options do not choose a cluster.

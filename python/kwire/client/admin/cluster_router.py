@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.client.admin.attempt import Attempt
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
-from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS, MetadataCache
+from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS, ClientMetadata
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
 
@@ -90,7 +90,7 @@ class AnyBroker:
         return ControllerNotFound(seconds, failures)
 
 
-class Controller:
+class ControllerTarget:
     """The controller of the cluster."""
 
     is_single = False
@@ -107,7 +107,7 @@ class Controller:
         return ControllerNotFound(seconds, failures)
 
 
-class Broker(NamedTuple):
+class BrokerTarget(NamedTuple):
     """One broker, by its id. A broker that was listed before and is not any more may be restarting."""
 
     id: int
@@ -132,7 +132,7 @@ class Broker(NamedTuple):
 
 
 ANY = AnyBroker()
-CONTROLLER = Controller()
+CONTROLLER = ControllerTarget()
 
 
 class ClusterRouter:
@@ -148,7 +148,7 @@ class ClusterRouter:
         self._bootstrap = bootstrap
         self._connections = pool
         self.timeout = timeout
-        self.metadata = MetadataCache()
+        self.metadata = ClientMetadata()
         """Metadata of the cluster from all responses so far."""
         self.commands: list[SentCommand] = []
         """The commands since the start, for a caller that is interrupted."""
@@ -380,7 +380,7 @@ def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: flo
 
 
 async def attempt(
-    send: Callable[[Broker, Sequence[T]], Awaitable[Mapping[T, Any]]], broker: Broker, items: Sequence[T]
+    send: Callable[[BrokerTarget, Sequence[T]], Awaitable[Mapping[T, Any]]], broker: BrokerTarget, items: Sequence[T]
 ) -> Mapping[T, Any]:
     """Send a request for items to the broker that is responsible for them, once.
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, attempt, back_off
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -46,7 +46,7 @@ class KeyType(IntEnum):
 async def at_coordinators(
     router: ClusterRouter,
     keys: Sequence[str],
-    send: Callable[[Broker, Sequence[str]], Awaitable[Mapping[str, Result[T]]]],
+    send: Callable[[BrokerTarget, Sequence[str]], Awaitable[Mapping[str, Result[T]]]],
     key_type: KeyType = KeyType.GROUP,
 ) -> dict[str, Result[T]]:
     """Send requests for keys to their coordinators, and again to the new coordinator of a key that has moved.
@@ -70,12 +70,12 @@ async def at_coordinators(
     deadline = cache.clock() + router.timeout
     pause = FIRST_PAUSE
     while unfinished:
-        by_broker: dict[Broker, list[str]] = defaultdict(list)
+        by_broker: dict[BrokerTarget, list[str]] = defaultdict(list)
         for key, coordinator in (await _find_all(router, unfinished, key_type)).items():
             if isinstance(coordinator, AdminError):
                 outcomes[key] = coordinator
             else:
-                by_broker[Broker(coordinator, is_single=True)].append(key)
+                by_broker[BrokerTarget(coordinator, is_single=True)].append(key)
         for each in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
             outcomes.update(each)
         unfinished = [key for key in unfinished if _has_moved(outcomes.get(key)) and cache.clock() < deadline]
@@ -96,7 +96,7 @@ async def at_coordinator(router: ClusterRouter, key: str, request: Request[R], *
         AdminError: the coordinator refused the whole request.
     """
 
-    async def send(coordinator: Broker, keys: Sequence[str]) -> Mapping[str, Result[R]]:
+    async def send(coordinator: BrokerTarget, keys: Sequence[str]) -> Mapping[str, Result[R]]:
         del keys  # there is only one
         answer = await router.command(request, coordinator, repeatable=repeatable)
         return {key: answer.error(answer.response, key) or answer.response}

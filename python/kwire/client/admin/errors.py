@@ -80,7 +80,7 @@ class OutcomeUnknown(KwireError):
 
     Attributes:
         request: the name of the request message.
-        fault: why the response was lost.
+        fault: the reason why the response was lost.
         attempts: number of times that the request was sent; all tries but the last one had no effect.
     """
 

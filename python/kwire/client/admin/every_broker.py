@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from kwire.client.admin.answer import Answer, error_code
-from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, back_off
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.protocol.errors import ConnectionFault
 
@@ -36,13 +36,13 @@ async def at_every_broker(
         BrokerNotFound: no live broker has one of the ids.
     """
     if brokers:
-        return await _answers(router, request, [Broker(each) for each in brokers])
+        return await _answers(router, request, [BrokerTarget(each) for each in brokers])
     deadline = router.metadata.clock() + router.timeout
     pause = FIRST_PAUSE
     while True:
         cluster = await router.cluster()
         try:
-            return await _answers(router, request, [Broker(each.id, is_single=True) for each in cluster.brokers])
+            return await _answers(router, request, [BrokerTarget(each.id, is_single=True) for each in cluster.brokers])
         except (ConnectionFault, BrokerNotFound) as error:
             retriable = not isinstance(error, ConnectionFault) or error.retriable
             if not retriable or router.metadata.clock() >= deadline:
@@ -50,6 +50,6 @@ async def at_every_broker(
         pause = await back_off(pause)
 
 
-async def _answers(router: ClusterRouter, request: Request[R], brokers: Sequence[Broker]) -> dict[int, Answer[R]]:
+async def _answers(router: ClusterRouter, request: Request[R], brokers: Sequence[BrokerTarget]) -> dict[int, Answer[R]]:
     answers = await asyncio.gather(*(router.read(request, each, error_code) for each in brokers))
     return {broker.id: answer for broker, answer in zip(brokers, answers, strict=True)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
-from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, Broker, back_off
+from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import AdminError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ async def wait_until_features(
     expected = {name: {"level": level} for name, level in levels.items()}
 
     async def reported(broker_id: int) -> Mapping[str, Mapping[str, int]]:
-        finalized = (await _describe_features(admin, Broker(broker_id))).finalized_features
+        finalized = (await _describe_features(admin, BrokerTarget(broker_id))).finalized_features
         return {name: {"level": finalized[name].max_version_level if name in finalized else 0} for name in levels}
 
     await completion.wait_for_values(admin.router, expected, reported, timeout, on_progress)

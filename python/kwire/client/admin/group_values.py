@@ -165,7 +165,7 @@ class PartitionLag(NamedTuple):
         committed: the committed offset; None if there is none.
         end: the end of the log; None if its leader did not report it, see `error`.
         lag: the messages between; None if one of both is not known.
-        error: why the end of the log is not known; None if it is.
+        error: the reason why the end of the log is not known; None if it is.
     """
 
     topic: str

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.group_responses import DescribeQuery
     from kwire.client.admin.group_values import (
@@ -96,7 +96,7 @@ async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict
 async def _describe(
     admin: AdminSession, groups: Sequence[str], query: DescribeQuery
 ) -> dict[str, GroupDescription | AdminError]:
-    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
         answer = await admin.router.read(query.request(tuple(ids)), coordinator)
         return {
             each.group_id: answer.error(each, each.group_id) or query.description(each, coordinator.id)
@@ -113,7 +113,7 @@ async def delete_groups(admin: AdminSession, group_ids: Iterable[str]) -> Outcom
     """
     from kwire.messages.kafka.delete_groups import DeleteGroupsRequest
 
-    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[None]]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[None]]:
         answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
         return {each.group_id: answer.error(each, each.group_id) for each in answer.response.results}
 
@@ -133,7 +133,7 @@ async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> d
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
-    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
         request = OffsetFetchRequest(
             groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in ids)
         )
@@ -220,7 +220,7 @@ async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mappi
         ),
     )
 
-    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
         del ids
         answer = await admin.router.command(request, coordinator, repeatable=True, highest=NAMES_UNTIL)
         results = [each for topic in answer.response.topics for each in topic.partitions]

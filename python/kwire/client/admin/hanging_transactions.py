@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.group_values import TopicPartition
 
 MAX_TRANSACTION_TIMEOUT_MS = 900_000
@@ -106,7 +106,7 @@ async def abort_transaction(admin: AdminSession, partition: TopicPartition, prod
         coordinator_epoch=producer.coordinator_epoch or 0,
     )
 
-    async def send(leader: Broker, of_leader: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
+    async def send(leader: BrokerTarget, of_leader: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
         del of_leader  # there is only one
         answer = await admin.router.command(WriteTxnMarkersRequest(markers=(marker,)), leader)
         return by_partition(topic for result in answer.response.markers for topic in result.topics)

@@ -13,7 +13,7 @@ from kwire.client.admin.acl_values import (
     ResourceType,
 )
 from kwire.client.admin.answer import error_code, first_error_code
-from kwire.client.admin.cluster_router import ANY, Broker
+from kwire.client.admin.cluster_router import ANY, BrokerTarget
 
 if TYPE_CHECKING:
     from kwire.client.admin.backend import AclDeletions
@@ -33,7 +33,7 @@ class KafkaAcls:
         return await self._describe(filter, ANY)
 
     async def reported(self, broker_id: int) -> frozenset[AclBinding]:
-        return frozenset(await self._describe(AclBindingFilter(), Broker(broker_id)))
+        return frozenset(await self._describe(AclBindingFilter(), BrokerTarget(broker_id)))
 
     async def _describe(self, filter: AclBindingFilter, target: Target) -> list[AclBinding]:
         from kwire.messages.kafka.describe_acls import DescribeAclsRequest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin.answer import first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue
 from kwire.client.admin.errors import NotSupported
 from kwire.client.admin.values import Outcomes
@@ -119,7 +119,7 @@ def _not_supported(operation: str) -> NotSupported:
 
 def _target(resource: ConfigResource) -> Target:
     """Return the broker that knows a resource: a broker itself, and any broker for everything else."""
-    return ANY if resource.broker_id is None else Broker(resource.broker_id)
+    return ANY if resource.broker_id is None else BrokerTarget(resource.broker_id)
 
 
 def _wrong_broker_code(response: IncrementalAlterConfigsResponse) -> int:

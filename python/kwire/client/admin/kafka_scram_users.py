@@ -7,7 +7,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from kwire.client.admin.answer import error_code, first_error_code
-from kwire.client.admin.cluster_router import ANY, Broker
+from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName
 from kwire.messages.kafka.alter_user_scram_credentials import (
@@ -45,7 +45,7 @@ class KafkaScramUsers:
             AdminError: the broker cannot report the credentials of a user.
         """
         iterations: dict[str, Mapping[ScramMechanismName, int]] = {}
-        for user, infos in (await self._describe((), Broker(broker_id))).items():
+        for user, infos in (await self._describe((), BrokerTarget(broker_id))).items():
             if isinstance(infos, AdminError):
                 raise infos
             iterations[user] = {info.mechanism: info.iterations for info in infos}

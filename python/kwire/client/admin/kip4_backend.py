@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.backend import strings_tuple
-from kwire.client.admin.cluster_router import ANY, CONTROLLER, Broker
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.errors import AdminError, NotSupported
 from kwire.client.admin.values import (
     Outcomes,
@@ -254,7 +254,7 @@ class Kip4Backend:
 
         request = AdminRequest(tool=name, arguments=arguments)
         send = self._router.read if reads else partial(self._router.command, repeatable=repeatable)
-        answer = await send(request, ANY if broker_id is None else Broker(broker_id))
+        answer = await send(request, ANY if broker_id is None else BrokerTarget(broker_id))
         response = answer.response
         if response.error_code != ErrorCode.NO_ERROR:
             raise AdminError.of_kip4(response.error_code, name, response.error_description, answer.attempts)

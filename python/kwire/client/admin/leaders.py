@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, attempt, back_off
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.topic_metadata import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.group_values import TopicPartition
 
-    Send: TypeAlias = Callable[[Broker, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]
+    Send: TypeAlias = Callable[[BrokerTarget, Sequence[TopicPartition]], Awaitable[Mapping[TopicPartition, Any]]]
 
 Result = TypeVar("Result")
 
@@ -67,7 +67,7 @@ async def at_leaders(
 
 async def _leaders(
     router: ClusterRouter, partitions: Sequence[TopicPartition], outcomes: dict[TopicPartition, Any]
-) -> dict[Broker, list[TopicPartition]]:
+) -> dict[BrokerTarget, list[TopicPartition]]:
     """Return partitions by leader. A partition without a leader gets an error in `outcomes`."""
     from kwire.client.admin.group_values import TopicPartition
 
@@ -75,7 +75,7 @@ async def _leaders(
     unknown = [topic for topic in by_topic(partitions) if cache.topic(topic) is None]
     if unknown:
         await read_metadata(router, unknown)  # updates the cache
-    leaders: dict[Broker, list[TopicPartition]] = defaultdict(list)
+    leaders: dict[BrokerTarget, list[TopicPartition]] = defaultdict(list)
     for topic, indexes in by_topic(partitions).items():
         described = cache.topic(topic)
         leader_ids = (
@@ -90,7 +90,7 @@ async def _leaders(
             elif leader < 0:
                 outcomes[partition] = AdminError.of_kafka(ErrorCode.LEADER_NOT_AVAILABLE, str(partition))
             else:
-                leaders[Broker(leader, is_single=True)].append(partition)
+                leaders[BrokerTarget(leader, is_single=True)].append(partition)
     return leaders
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin.answer import result_error
-from kwire.client.admin.cluster_router import FIRST_PAUSE, Broker, back_off
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import by_topic
 
@@ -46,7 +46,7 @@ class LogDir(NamedTuple):
         total: bytes of its volume; None if the broker does not report it.
         usable: bytes that are left on the volume; None if the broker does not report it.
         replicas: the replicas in it.
-        error: why the directory is not available; None if it is.
+        error: the reason why the directory is not available; None if it is.
     """
 
     broker: int
@@ -129,7 +129,7 @@ async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Map
             for path, partitions in by_path.items()
         )
     )
-    answer = await admin.router.command(request, Broker(broker_id), repeatable=True)
+    answer = await admin.router.command(request, BrokerTarget(broker_id), repeatable=True)
     return answer.outcomes(
         (str(TopicPartition(topic.topic_name, each.partition_index)), each)
         for topic in answer.response.results

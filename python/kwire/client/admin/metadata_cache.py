@@ -31,7 +31,7 @@ MAX_AGE = 60.0
 """Seconds for which an entry is used. Kafka's clients keep metadata for 300 (`metadata.max.age.ms`)."""
 
 
-class MetadataCache:
+class ClientMetadata:
     """The metadata of one cluster.
 
     Args:

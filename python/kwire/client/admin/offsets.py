@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import OffsetSpec, PartitionOffset, TopicPartition
     from kwire.messages.kafka.delete_records import DeleteRecordsRequest
@@ -51,7 +51,7 @@ async def list_offsets(
             timeout_ms=int(admin.router.timeout * 1000),
         )
 
-    async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+    async def send(leader: BrokerTarget, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
         return by_partition((await admin.router.read(request(partitions), leader)).response.topics)
 
     def result(reported: Any) -> PartitionOffset:
@@ -95,7 +95,7 @@ async def delete_records(
             timeout_ms=int(admin.router.timeout * 1000),
         )
 
-    async def send(leader: Broker, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+    async def send(leader: BrokerTarget, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
         # -1 is another offset if records were written meanwhile, but records that exist now go in any case.
         answer = await admin.router.command(request(partitions), leader, repeatable=True)
         return by_partition(answer.response.topics)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code, first_error_code
-from kwire.client.admin.cluster_router import ANY, Broker
+from kwire.client.admin.cluster_router import ANY, BrokerTarget
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -138,7 +138,7 @@ async def wait_until_client_quotas(
     """
 
     def reported(broker_id: int) -> Awaitable[Mapping[ClientQuotaEntity, Mapping[str, float]]]:
-        return _describe_client_quotas(admin, None, Broker(broker_id), strict=False)
+        return _describe_client_quotas(admin, None, BrokerTarget(broker_id), strict=False)
 
     await completion.wait_for_values(admin.router, expected, reported, timeout, on_progress)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import CommittedOffset, TopicPartition
@@ -34,7 +34,7 @@ async def list_share_group_offsets(admin: AdminSession, group_ids: Iterable[str]
         DescribeShareGroupOffsetsRequestGroup,
     )
 
-    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
         request = DescribeShareGroupOffsetsRequest(
             groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in ids)
         )

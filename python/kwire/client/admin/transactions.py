@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.cluster_router import Broker
+    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
@@ -101,7 +101,7 @@ async def describe_transactions(
     from kwire.client.admin.group_values import TopicPartition
     from kwire.messages.kafka.describe_transactions import DescribeTransactionsRequest
 
-    async def send(coordinator: Broker, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
         answer = await admin.router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
         return {
             each.transactional_id: answer.error(each, each.transactional_id)
@@ -126,7 +126,7 @@ async def describe_producers(
     """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
     from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 
-    async def send(leader: Broker, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
+    async def send(leader: BrokerTarget, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
         request = DescribeProducersRequest(
             topics=tuple(
                 TopicRequest(name=topic, partition_indexes=tuple(indexes))

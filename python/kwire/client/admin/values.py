@@ -38,7 +38,7 @@ class ShadowedConfig:
         name: the name of the setting; None if the node did not answer.
         value: the value that the node uses; None if it is secret, or the node did not answer.
         source: the layer of the value, such as `file`; None if the node did not answer.
-        error: why the node did not answer; None if it did.
+        error: the reason why the node did not answer; None if it did.
     """
 
     node: int
@@ -197,7 +197,7 @@ class ReassignmentStatus(NamedTuple):
     Attributes:
         topic: the name of the topic.
         partitions: a ReassignmentState by partition; the number of a state that this client does not know.
-        error: why the status is unknown; None if it is known.
+        error: the reason why the status is unknown; None if it is known.
         moves: by partition that is moving, its replicas. Empty in the dialect of the KIP-4 drafts, which lack them.
     """
 

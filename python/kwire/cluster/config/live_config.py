@@ -50,7 +50,7 @@ class Effective(NamedTuple):
         name: the name, canonical for the entry of a map.
         setting: the setting.
         text: the value; None if there is none.
-        layer: where it comes from.
+        layer: the source of the value.
         shadowed: values of weaker layers.
     """
 
@@ -161,7 +161,7 @@ def check_change(name: str, text: str | None, *, for_one_broker: bool) -> str:
 
     Args:
         text: the value; None to delete it.
-        for_one_broker: whether it is for one broker, not for every broker.
+        for_one_broker: true if it is for one broker, not for every broker.
 
     Raises:
         SettingError: the setting is unknown or read-only, the value is invalid, or two brokers must not share it.

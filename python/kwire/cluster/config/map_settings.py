@@ -46,7 +46,7 @@ class MapKey(NamedTuple):
         """Parse the name of an entry; None if it has no brackets.
 
         Raises:
-            ValueError: what is between the brackets are not quoted words.
+            ValueError: the brackets contain other texts than quoted words.
         """
         match = _ENTRY.fullmatch(text.strip())
         if match is None:

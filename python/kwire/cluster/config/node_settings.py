@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.cluster.config.setting import Setting
-    from kwire.cluster.config.value_types import SupportedFeature
+    from kwire.cluster.config.value_types import FeatureSupport
 
 
 CLIENT_LISTENER = "ADMIN"
@@ -104,7 +104,7 @@ class NodeSettings:
     need the same ones. Kafka has a JAAS file instead."""
     zookeeper_set_acl: bool = setting("zookeeper.set.acl", BOOLEAN, False)
     """True if only the nodes can change the znodes that they create; everybody can read them."""
-    supported_features: Mapping[str, SupportedFeature] = setting("supported.features", FEATURES, {})
+    supported_features: Mapping[str, FeatureSupport] = setting("supported.features", FEATURES, {})
     """The features that the node supports (KIP-584), such as `group_coordinator:1-3,transaction_coordinator:1-4:2`. A
     third number is the lowest safe level: no update goes below it. Kafka has no such setting."""
     protocol_version: ProtocolVersion = setting(

@@ -53,9 +53,9 @@ class Setting:
         type: its type.
         default: the value without any text; None if there is none.
         help: the meaning.
-        level: where it can be set.
-        is_live: whether a running node follows changes; otherwise, it is read-only and set in the file.
-        is_secret: whether values are never shown.
+        level: the level at which it can be set.
+        is_live: true if a running node follows changes; otherwise, it is read-only and set in the file.
+        is_secret: true if values are never shown.
         attribute: the attribute of NodeSettings, empty for topics.
     """
 

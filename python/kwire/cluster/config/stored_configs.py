@@ -55,7 +55,7 @@ class ConfigConflict(KwireError):
 
     Attributes:
         entity: the entity, such as `brokers/<default>`.
-        reason: what has changed.
+        reason: the change.
     """
 
     def __init__(self, entity: str, reason: str) -> None:
@@ -71,7 +71,7 @@ class VersionedConfig(NamedTuple):
     """The settings of an entity, and the version of its znode, -1 without one.
 
     Attributes:
-        malformed: why the znode cannot be decoded; it then counts as one without settings.
+        malformed: the reason why the znode cannot be decoded; it then counts as one without settings.
     """
 
     config: EntityConfig
@@ -84,7 +84,7 @@ class AuditEntry(NamedTuple):
 
     Attributes:
         timestamp: milliseconds since 1970.
-        author: who made it: the address and the client id.
+        author: the maker: the address and the client id.
         node_id: the node that wrote it.
         entity: the entity, such as `brokers/<default>`.
         changes: by setting, the text before and after; None if there was none.
@@ -152,7 +152,7 @@ async def change_config(
 
     Args:
         changes: the new texts; None deletes a setting.
-        author: who makes the change, for the audit.
+        author: the maker of the change, for the audit.
         node_id: the node that writes it.
         hide: secret settings, which the audit does not show.
         if_version: the version that the author has seen.

@@ -52,7 +52,7 @@ class ValueType(NamedTuple):
             raise ValueError(str(error) or f"expected {self.expected}") from None
 
 
-class SupportedFeature(NamedTuple):
+class FeatureSupport(NamedTuple):
     """The levels of a feature that a node supports.
 
     Attributes:
@@ -156,8 +156,8 @@ def is_wildcard(host: str) -> bool:
         return False
 
 
-def _features(text: str) -> Mapping[str, SupportedFeature]:
-    features: dict[str, SupportedFeature] = {}
+def _features(text: str) -> Mapping[str, FeatureSupport]:
+    features: dict[str, FeatureSupport] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         match = re.fullmatch(r"([^:,\s]+):([0-9]{1,5})-([0-9]{1,5})(?::([0-9]{1,5}))?", part)
         if match is None:
@@ -167,7 +167,7 @@ def _features(text: str) -> Mapping[str, SupportedFeature]:
             raise ValueError(f"{part!r}: expected 1 <= min <= safe <= max <= {MAX_LEVEL}")
         if match[1] in features:
             raise ValueError(f"feature {match[1]} is named twice")
-        features[match[1]] = SupportedFeature(lowest, highest, safe)
+        features[match[1]] = FeatureSupport(lowest, highest, safe)
     return MappingProxyType(features)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def assign_replicas(
         first_partition: the id of the first partition to assign.
 
     Raises:
-        AdminError: code 1002 for fewer than one partition, 1004 for a replication factor below 1 or above the number
+        CommandError: code 1002 for fewer than one partition, 1004 for a replication factor below 1 or above the number
             of brokers.
     """
     if partitions < 1:
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"invalid number of partitions: {partitions}")
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"invalid number of partitions: {partitions}")
     if not 1 <= replication_factor <= len(racks):
         reason = f"invalid replication factor {replication_factor}: there are {len(racks)} live brokers"
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     rack_aware = len(known) == len(racks)
     brokers = alternate_racks(known) if rack_aware else sorted(racks)
@@ -78,7 +78,7 @@ def assign_added_replicas(
         rng: as for `assign_replicas`.
 
     Raises:
-        AdminError: as for `assign_replicas`.
+        CommandError: as for `assign_replicas`.
     """
     ordered = sorted(racks)
     head = first_replicas[0] if first_replicas else -1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kwire.cluster.controller.errors import AdminError
+    from kwire.cluster.controller.errors import CommandError
     from kwire.cluster.controller.feature_commands import FeatureUpdate
     from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.controller.topic_state import Topic
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
     """The outcome for one topic of a batch. `error` is None if the work was done or accepted."""
 
     topic: str
-    error: AdminError | None = None
+    error: CommandError | None = None
 
 
 class TopicNames(NamedTuple):
@@ -43,12 +43,12 @@ class TopicReassignmentStatus(NamedTuple):
     Attributes:
         topic: the name of the topic.
         statuses: by partition: 0 in progress, 1 completed, -1 neither.
-        error: why the status is unknown.
+        error: the reason why the status is unknown.
     """
 
     topic: str
     statuses: Mapping[int, int]
-    error: AdminError | None = None
+    error: CommandError | None = None
 
 
 class AdminBackend(Protocol):
@@ -88,7 +88,7 @@ class AdminBackend(Protocol):
         """Return a topic.
 
         Raises:
-            AdminError: code 3, the topic does not exist.
+            CommandError: code 3, the topic does not exist.
         """
 
     async def list_topics(self) -> TopicNames:
@@ -100,7 +100,7 @@ class AdminBackend(Protocol):
         Outcomes have the codes 3, 1007, and 1008.
 
         Raises:
-            AdminError: no topics are named, and the election was rejected.
+            CommandError: no topics are named, and the election was rejected.
         """
 
     async def reassign_partitions(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
@@ -119,7 +119,7 @@ class AdminBackend(Protocol):
         """Finalize, upgrade, downgrade, and delete features: all of them or none. Errors of features have code 42.
 
         Raises:
-            AdminError: code 42, feature versioning is disabled; code 96, nothing could be written.
+            CommandError: code 42, feature versioning is disabled; code 96, nothing could be written.
         """
 
     async def send_full_metadata(self, broker_id: int) -> None:
@@ -133,5 +133,5 @@ class AdminBackend(Protocol):
             broker_epoch: the broker epoch (czxid of its registration).
 
         Raises:
-            AdminError: code 21, the broker is not alive or has another epoch.
+            CommandError: code 21, the broker is not alive or has another epoch.
         """

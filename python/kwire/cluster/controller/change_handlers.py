@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.controller.events import ReloadEvent
 from kwire.cluster.controller.feature_commands import process_features_change
-from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
 from kwire.cluster.controller.partition_reassignment import advance_reassignments, cancel_reassignments
 from kwire.cluster.controller.preferred_replica_election import elect_requested_leaders
 from kwire.cluster.controller.topic_deletion import delete_marked_topics
@@ -56,7 +56,7 @@ async def process_event(context: ControllerContext, event: ReloadEvent | ChangeE
     """Process a change in ZooKeeper.
 
     Raises:
-        ControllerMoved: another controller was elected.
+        ControllerMovedError: another controller was elected.
         StoreError, WriteConflict: a znode cannot be read or written.
     """
     if isinstance(event, ReloadEvent):
@@ -128,14 +128,14 @@ async def process_controller_change(context: ControllerContext) -> None:
     """Verify that this broker is still the controller.
 
     Raises:
-        ControllerMoved: another controller was elected.
+        ControllerMovedError: another controller was elected.
     """
     stat = await context.store.exists(ActiveController.path(), context.watch)
     epoch = await context.store.exists(ControllerEpoch.path())
     if stat is None or stat.ephemeral_owner != context.store.session_id:
-        raise ControllerMoved("this session does not own /controller")
+        raise ControllerMovedError("this session does not own /controller")
     if epoch is None or epoch.version != context.epoch_zk_version:
-        raise ControllerMoved("the controller epoch has changed")
+        raise ControllerMovedError("the controller epoch has changed")
 
 
 async def process_broker_change(context: ControllerContext) -> None:

@@ -42,7 +42,7 @@ class Cluster:
         topics_to_delete: names of topics that are marked for deletion.
         malformed_topics: names of topics with a registration that cannot be decoded.
         pending_reassignments: target replicas of requested reassignments that have not started, by topic and partition.
-        reassignment_requested: whether `/admin/reassign_partitions` exists.
+        reassignment_requested: true if `/admin/reassign_partitions` exists.
     """
 
     brokers: Mapping[int, Broker] = field(default_factory=lambda: _NO_BROKERS)

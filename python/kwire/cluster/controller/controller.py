@@ -21,10 +21,10 @@ from kwire.cluster.controller.backend import Outcome
 from kwire.cluster.controller.change_handlers import process_event
 from kwire.cluster.controller.controller_context import ControllerContext
 from kwire.cluster.controller.controller_election import ElectedEpoch, elect, resign
-from kwire.cluster.controller.errors import AdminError, NotController, RequestTimedOut
+from kwire.cluster.controller.errors import CommandError, NotController, RequestTimedOut
 from kwire.cluster.controller.events import EventQueue, ReloadEvent, RequestEvent
 from kwire.cluster.controller.feature_commands import NO_FEATURES
-from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
 from kwire.cluster.request_quotas import TimeSlice, current_account
 from kwire.cluster.zookeeper.controllers import ActiveController
@@ -347,7 +347,7 @@ class Controller:
         try:
             while self._queue is queue and (event := await queue.next()) is not None:
                 await self._process(event, context)
-        except ControllerMoved as moved:
+        except ControllerMovedError as moved:
             log.warning("broker %d is no longer the controller: %s", self._broker_id, moved.reason)
         finally:
             self._on_resignation()
@@ -369,8 +369,8 @@ class Controller:
         except ConnectionLost:
             context.queue.enqueue_reload()
         except (SessionExpired, StoreClosed) as error:
-            raise ControllerMoved(str(error)) from error
-        except ControllerMoved:
+            raise ControllerMovedError(str(error)) from error
+        except ControllerMovedError:
             raise
         except (StoreError, WriteConflict) as error:
             if isinstance(event, ReloadEvent):
@@ -392,24 +392,24 @@ class Controller:
         """Run a request and complete its response.
 
         Raises:
-            ControllerMoved: another controller was elected; the response is complete.
+            ControllerMovedError: another controller was elected; the response is complete.
         """
         response = request.response
         if response.done():  # the client does not wait for it any more
             return
         try:
             value = await asyncio.get_running_loop().create_task(_charged(request), context=request.context)
-        except AdminError as error:
+        except CommandError as error:
             _fail(response, error)
-        except (ControllerMoved, SessionExpired, StoreClosed) as error:
+        except (ControllerMovedError, SessionExpired, StoreClosed) as error:
             _fail(response, NotController(self._broker_id))
-            raise error if isinstance(error, ControllerMoved) else ControllerMoved(str(error)) from error
+            raise error if isinstance(error, ControllerMovedError) else ControllerMovedError(str(error)) from error
         except asyncio.CancelledError:
             _fail(response, NotController(self._broker_id))
             raise
         except Exception as error:  # noqa: BLE001  # logged here and reported to the client
             request.context.run(log.exception, "error processing a request")
-            _fail(response, AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"{type(error).__name__}: {error}"))
+            _fail(response, CommandError(ErrorCode.ADMIN_REQUEST_FAILED, f"{type(error).__name__}: {error}"))
         else:
             if not response.done():
                 response.set_result(value)

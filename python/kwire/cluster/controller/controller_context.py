@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kwire.cluster.controller.cluster_state import Cluster
-from kwire.cluster.controller.fenced_writer import ControllerMoved, FencedWriter, WriteConflict
+from kwire.cluster.controller.fenced_writer import ControllerMovedError, FencedWriter, WriteConflict
 from kwire.cluster.controller.metadata_broadcast import MetadataBroadcaster, TopicUpdate
 from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
@@ -180,7 +180,7 @@ class ControllerContext:
             The errors of the topics that could not be written, by name.
 
         Raises:
-            ControllerMoved: another controller was elected.
+            ControllerMovedError: another controller was elected.
         """
         planned: dict[str, TopicWrites] = {}
         pending: dict[str, Coroutine[Any, Any, None]] = {}
@@ -241,15 +241,15 @@ class ControllerContext:
         """Wait for all writes and return the errors of the failed ones.
 
         Raises:
-            ControllerMoved: another controller was elected; all writes have ended.
+            ControllerMovedError: another controller was elected; all writes have ended.
         """
         failed: dict[str, WriteConflict | StoreError] = {}
-        moved: ControllerMoved | None = None
+        moved: ControllerMovedError | None = None
         try:
             for name, write in pending.items():
                 try:
                     await write
-                except ControllerMoved as error:
+                except ControllerMovedError as error:
                     moved = error
                 except (WriteConflict, StoreError) as error:
                     failed[name] = error

@@ -1,6 +1,6 @@
 """Errors of the controller that are reported to clients.
 
-An AdminError concerns one topic and does not affect the other topics of a batch. NotController, QueueFull, and
+An CommandError concerns one topic and does not affect the other topics of a batch. NotController, QueueFull, and
 RequestTimedOut concern the whole request, or what was not done of it.
 """
 
@@ -10,10 +10,10 @@ from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
 from kwire.messages.kip4.strings import shortened
 
-__all__ = ["AdminError", "NotController", "QueueFull", "RequestTimedOut", "reassignment_in_progress", "write_failed"]
+__all__ = ["CommandError", "NotController", "QueueFull", "RequestTimedOut", "reassignment_in_progress", "write_failed"]
 
 
-class AdminError(KwireError):
+class CommandError(KwireError):
     """A request about one topic was rejected.
 
     Attributes:
@@ -31,7 +31,7 @@ class AdminError(KwireError):
         return self.reason
 
 
-class NotController(AdminError):
+class NotController(CommandError):
     """This broker is not or no longer the controller. A request in progress may have been carried out.
 
     Attributes:
@@ -43,7 +43,7 @@ class NotController(AdminError):
         self.broker_id = broker_id
 
 
-class QueueFull(AdminError):
+class QueueFull(CommandError):
     """The controller's queue is full, and the request was not accepted.
 
     Attributes:
@@ -57,11 +57,11 @@ class QueueFull(AdminError):
         self.limit = limit
 
 
-class RequestTimedOut(AdminError):
+class RequestTimedOut(CommandError):
     """ZooKeeper could not be reached in time.
 
     Attributes:
-        started: whether the request may still be carried out.
+        started: true if the request may still be carried out.
     """
 
     def __init__(self, seconds: float, *, started: bool) -> None:
@@ -71,12 +71,12 @@ class RequestTimedOut(AdminError):
         self.started = started
 
 
-def reassignment_in_progress() -> AdminError:
+def reassignment_in_progress() -> CommandError:
     """Return the error for a second reassignment."""
     reason = "another partition reassignment is in progress"
-    return AdminError(ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS, reason)
+    return CommandError(ErrorCode.REASSIGN_PARTITIONS_IN_PROGRESS, reason)
 
 
-def write_failed(error: Exception) -> AdminError:
+def write_failed(error: Exception) -> CommandError:
     """Return the error for a failed write to ZooKeeper."""
-    return AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"cannot write to ZooKeeper: {error}")
+    return CommandError(ErrorCode.ADMIN_REQUEST_FAILED, f"cannot write to ZooKeeper: {error}")

@@ -13,7 +13,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.feature_rules import bootstrap, plan_update
 from kwire.cluster.controller.fenced_writer import WriteConflict
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized, StoreError, ZnodeError
@@ -45,7 +45,7 @@ class FeatureUpdate(NamedTuple):
     """The outcome of UpdateFeatures: the epoch, and the errors by feature. If there are any, nothing was changed."""
 
     epoch: int
-    errors: Mapping[str, AdminError]
+    errors: Mapping[str, CommandError]
 
 
 async def process_features_change(context: ControllerContext) -> None:
@@ -109,20 +109,20 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
     """Finalize, upgrade, downgrade, and delete features: all of them or none.
 
     Raises:
-        AdminError: code 42, feature versioning is disabled, or no feature is named; code 96, ZooKeeper cannot be read
+        CommandError: code 42, feature versioning is disabled, or no feature is named; code 96, ZooKeeper cannot be read
             or written, and nothing was changed.
         ControllerMoved: another controller was elected.
     """
     if context.features is None or context.features.znode is None:
-        raise AdminError(
+        raise CommandError(
             ErrorCode.FEATURE_UPDATE_FAILED,
             f"{FeaturesZnode.path()} cannot be read: see the log of broker {context.broker_id}, and repair the znode",
         )
     znode = context.features.znode
     if not znode.enabled:
-        raise AdminError(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")
+        raise CommandError(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")
     if not changes:
-        raise AdminError(ErrorCode.INVALID_REQUEST, "the request names no feature")
+        raise CommandError(ErrorCode.INVALID_REQUEST, "the request names no feature")
     brokers = {broker.id: broker.registration.features for broker in (await context.loader.brokers()).values()}
     plan = plan_update(znode, changes, context.settings.supported_features, brokers)
     if plan.errors:
@@ -131,7 +131,7 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
         context.features = await _write(context, context.features, plan.after, context.features.epoch)
     except (WriteConflict, StoreError) as error:
         context.queue.enqueue_change(FeaturesZnode.path())
-        raise AdminError(
+        raise CommandError(
             ErrorCode.FEATURE_UPDATE_FAILED, f"the finalized features are unchanged: cannot write to ZooKeeper: {error}"
         ) from error
     log.info("finalized features at epoch %d: %s", context.features.epoch, dict(plan.after.features))

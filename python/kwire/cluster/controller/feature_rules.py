@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.zookeeper.features import FeaturesZnode, FinalizedVersionRange
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kwire.cluster.config.value_types import SupportedFeature
+    from kwire.cluster.config.value_types import FeatureSupport
     from kwire.cluster.zookeeper.brokers import SupportedVersionRange
 
 __all__ = ["FeatureChange", "UpdatePlan", "bootstrap", "incompatibilities", "plan_update"]
@@ -28,7 +28,7 @@ class FeatureChange(NamedTuple):
     Attributes:
         name: the feature.
         max_version_level: the new finalized level; below 1 to delete the finalized feature.
-        allow_downgrade: whether the level may be lowered and the feature deleted; does not require it.
+        allow_downgrade: true if the level may be lowered and the feature deleted; does not require it.
     """
 
     name: str
@@ -40,11 +40,11 @@ class UpdatePlan(NamedTuple):
     """The result of an update: the znode to write, or the errors by feature, in the order of the request."""
 
     after: FeaturesZnode
-    errors: Mapping[str, AdminError]
+    errors: Mapping[str, CommandError]
 
 
 def bootstrap(
-    current: FeaturesZnode | None, supported: Mapping[str, SupportedFeature], *, enabled: bool
+    current: FeaturesZnode | None, supported: Mapping[str, FeatureSupport], *, enabled: bool
 ) -> FeaturesZnode:
     """Return the finalized features with which a controller starts; `current` itself if nothing changes.
 
@@ -54,7 +54,7 @@ def bootstrap(
     Args:
         current: the features in ZooKeeper, None if there are none.
         supported: the features that the controller supports.
-        enabled: whether the protocol version is recent enough for feature versioning.
+        enabled: true if the protocol version is recent enough for feature versioning.
     """
     if current is None:
         levels = {name: FinalizedVersionRange(each.min_version, each.max_version) for name, each in supported.items()}
@@ -65,7 +65,7 @@ def bootstrap(
 
 
 def incompatibilities(
-    finalized: FeaturesZnode | None, supported: Mapping[str, SupportedFeature | SupportedVersionRange]
+    finalized: FeaturesZnode | None, supported: Mapping[str, FeatureSupport | SupportedVersionRange]
 ) -> list[str]:
     """Return why a broker with these supported features cannot be part of the cluster; empty if it can.
 
@@ -89,7 +89,7 @@ def incompatibilities(
 def plan_update(
     current: FeaturesZnode,
     changes: Sequence[FeatureChange],
-    supported: Mapping[str, SupportedFeature],
+    supported: Mapping[str, FeatureSupport],
     brokers: Mapping[int, Mapping[str, SupportedVersionRange]],
 ) -> UpdatePlan:
     """Validate an update, which is applied as a whole or not at all.
@@ -101,7 +101,7 @@ def plan_update(
         brokers: the features that each live broker supports.
     """
     features = dict(current.features)
-    errors: dict[str, AdminError] = {}
+    errors: dict[str, CommandError] = {}
     seen: set[str] = set()
     for change in changes:
         name, level = change.name, change.max_version_level
@@ -113,7 +113,7 @@ def plan_update(
             else _rejection(change, current, supported.get(name), {id: each.get(name) for id, each in brokers.items()})
         )
         if reason is not None:
-            errors.setdefault(name, AdminError(ErrorCode.INVALID_REQUEST, reason))
+            errors.setdefault(name, CommandError(ErrorCode.INVALID_REQUEST, reason))
         elif level < 1:
             features.pop(name, None)
         else:
@@ -130,7 +130,7 @@ def plan_update(
 def _rejection(
     change: FeatureChange,
     current: FeaturesZnode,
-    supported: SupportedFeature | None,
+    supported: FeatureSupport | None,
     brokers: Mapping[int, SupportedVersionRange | None],
 ) -> str | None:
     """Return why a change is invalid, None if it is valid."""

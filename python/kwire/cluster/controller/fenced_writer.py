@@ -1,7 +1,7 @@
 """Writes to ZooKeeper that are fenced by the controller epoch.
 
 Every transaction starts with a check of the version of `/controller_epoch`, so a controller that has been replaced can
-write nothing and gets ControllerMoved. Transactions start when `commit` is called, so they are pipelined.
+write nothing and gets ControllerMovedError. Transactions start when `commit` is called, so they are pipelined.
 
 If the connection is lost during a transaction, its outcome is unknown. The writer then reads the first znode that the
 transaction changes: transactions are atomic, so that znode shows whether the transaction was applied.
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.operations import OperationResult
     from kwire.cluster.zookeeper.store import Store
 
-__all__ = ["ControllerMoved", "FencedWriter", "WriteConflict"]
+__all__ = ["ControllerMovedError", "FencedWriter", "WriteConflict"]
 
 
-class ControllerMoved(KwireError):
+class ControllerMovedError(KwireError):
     """Another broker may be the controller, or the session has ended. This controller writes nothing more."""
 
     def __init__(self, reason: str) -> None:
@@ -74,7 +74,7 @@ class FencedWriter:
         """Start a transaction and return a coroutine that waits for its outcome.
 
         The coroutine raises:
-            ControllerMoved: nothing was written, or the outcome is unknown because the session has ended.
+            ControllerMovedError: nothing was written, or the outcome is unknown because the session has ended.
             WriteConflict: a znode has changed.
             StoreError: an error that does not depend on other writers, such as PacketTooLarge or NotAuthorized.
         """
@@ -98,10 +98,10 @@ class FencedWriter:
                 pending = self._start(operations)
             except TransactionFailed as failed:
                 if failed.index == 0:
-                    raise ControllerMoved(f"the controller epoch has changed: {failed.error}") from failed
+                    raise ControllerMovedError(f"the controller epoch has changed: {failed.error}") from failed
                 raise WriteConflict(failed.error.path, failed.error) from failed
             except (SessionExpired, StoreClosed) as error:
-                raise ControllerMoved(str(error)) from error
+                raise ControllerMovedError(str(error)) from error
             else:
                 return
 
@@ -120,7 +120,7 @@ class FencedWriter:
             except NoNode:
                 return isinstance(first, Delete)
             except (SessionExpired, StoreClosed) as error:
-                raise ControllerMoved(str(error)) from error
+                raise ControllerMovedError(str(error)) from error
             if isinstance(first, SetData):
                 return znode.stat.version == first.version + 1 and znode.data == first.data
             return isinstance(first, Create) and znode.data == first.data

@@ -1,6 +1,6 @@
 """Replica assignments that a client specifies: parsing and validation.
 
-All functions are pure and raise AdminError 1005, with the partition in the reason.
+All functions are pure and raise CommandError 1005, with the partition in the reason.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.zookeeper.json_object import intern_ids
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -93,5 +93,5 @@ def _check_factor(assigned: Mapping[int, tuple[int, ...]], replication_factor: i
             raise _error(partition, f"has {len(replicas)} replicas, expected {replication_factor}")
 
 
-def _error(partition: int, reason: str) -> AdminError:
-    return AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, f"partition {partition}: {reason}")
+def _error(partition: int, reason: str) -> CommandError:
+    return CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, f"partition {partition}: {reason}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MAX_PARTITIONS = 50_000
 
 
 def check_partition_count(partitions: int) -> None:
-    """Raise AdminError 1002 for a number of partitions that a topic cannot have."""
+    """Raise CommandError 1002 for a number of partitions that a topic cannot have."""
     if not 1 <= partitions <= MAX_PARTITIONS:
         raise _error(f"invalid number of partitions {partitions:,}: a topic has 1 to {MAX_PARTITIONS:,} partitions")
 
@@ -39,7 +39,7 @@ class PartitionBudget:
         self._created = 0
 
     def check(self, partitions: int, cluster: Cluster) -> None:
-        """Raise AdminError 1002 if this number of further partitions exceeds a limit."""
+        """Raise CommandError 1002 if this number of further partitions exceeds a limit."""
         created = self._created + partitions
         if created > (limit := self._settings.max_request_partitions):
             raise _error(f"the request creates {created:,} partitions: at most {limit:,} are allowed in one request")
@@ -54,5 +54,5 @@ class PartitionBudget:
         self._created += partitions
 
 
-def _error(reason: str) -> AdminError:
-    return AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
+def _error(reason: str) -> CommandError:
+    return CommandError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)

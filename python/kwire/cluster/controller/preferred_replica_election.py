@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.cluster.controller.controller_context import ControllerContext
-    from kwire.cluster.zookeeper.admin_requests import TopicPartition
+    from kwire.cluster.zookeeper.admin_requests import ListedPartition
     from kwire.cluster.zookeeper.errors import StoreError
 
 __all__ = ["elect_requested_leaders", "write_preferred_leaders"]
@@ -46,7 +46,7 @@ async def elect_requested_leaders(context: ControllerContext) -> None:
 
 
 async def write_preferred_leaders(
-    context: ControllerContext, partitions: Iterable[TopicPartition]
+    context: ControllerContext, partitions: Iterable[ListedPartition]
 ) -> dict[str, WriteConflict | StoreError]:
     """Make the preferred replicas of these partitions their leaders, and return the errors by topic."""
     by_topic: dict[str, set[int]] = {}

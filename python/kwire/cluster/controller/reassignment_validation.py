@@ -1,13 +1,13 @@
 """Validation and status of reassignments, and validation of preferred leader elections.
 
-All functions are pure. An error of one topic is an AdminError.
+All functions are pure. An error of one topic is an CommandError.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError, reassignment_in_progress
+from kwire.cluster.controller.errors import CommandError, reassignment_in_progress
 from kwire.cluster.controller.manual_assignment import by_partition, check_targets
 from kwire.cluster.controller.topic_alteration import check_states_readable, require_topic
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -42,7 +42,7 @@ def reassignment_targets(
     """Return the target replicas of the partitions that do not have them yet.
 
     Raises:
-        AdminError: code 3, 1005, or 1009.
+        CommandError: code 3, 1005, or 1009.
     """
     if cluster.is_reassigning:
         raise reassignment_in_progress()
@@ -67,17 +67,17 @@ def reassignments_to_cancel(name: str, partitions: Sequence[PartitionReplicas], 
     """Return the partitions to cancel the reassignment of, which may belong to a topic that is marked for deletion.
 
     Raises:
-        AdminError: code 3 or 1005.
+        CommandError: code 3 or 1005.
     """
     topic = cluster.topics.get(name)
     if topic is None:
-        raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
+        raise CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
     indexes = list(by_partition(partitions))
     _check_partitions_exist(topic, indexes)
     for index in indexes:
         if index not in topic.reassignments and (name, index) not in cluster.pending_reassignments:
             reason = f"partition {index}: has no replicas, which cancels a reassignment, but none is in progress"
-            raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
+            raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
     return indexes
 
 
@@ -87,11 +87,11 @@ def reassignment_status(name: str, partitions: Sequence[PartitionReplicas], clus
     FAILED means that the partition does not have the given replicas and is not being reassigned.
 
     Raises:
-        AdminError: code 3 or 1005.
+        CommandError: code 3 or 1005.
     """
     topic = cluster.topics.get(name)
     if topic is None:
-        raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
+        raise CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
     targets = by_partition(partitions)
     _check_partitions_exist(topic, targets)
     return {index: _status(topic, index, replicas, cluster) for index, replicas in targets.items()}
@@ -111,7 +111,7 @@ def choose_partitions(name: str, indexes: Sequence[int], cluster: Cluster) -> li
     """Return the partitions to elect a preferred leader for: all partitions of the topic if none are named.
 
     Raises:
-        AdminError: code 3 or 1008.
+        CommandError: code 3 or 1008.
     """
     reason = None
     if len(set(indexes)) != len(indexes):
@@ -119,7 +119,7 @@ def choose_partitions(name: str, indexes: Sequence[int], cluster: Cluster) -> li
     elif any(index < 0 for index in indexes):
         reason = f"invalid partition {min(indexes)} of topic {name[:249]!r}: partition ids start at 0"
     if reason is not None:
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_PREFERRED_REPLICA_ELECTION_DATA, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_PREFERRED_REPLICA_ELECTION_DATA, reason)
     topic = require_topic(name, cluster)
     _check_partitions_exist(topic, indexes)
     return list(indexes) if indexes else [partition.id for partition in topic.partitions]
@@ -136,4 +136,4 @@ def _check_partitions_exist(topic: Topic, indexes: Iterable[int]) -> None:
     for index in indexes:
         if topic.partition(index) is None:
             reason = f"topic {topic.name!r} has no partition {index}"
-            raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)
+            raise CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)

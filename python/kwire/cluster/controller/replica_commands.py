@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.backend import Outcome, TopicReassignmentStatus
-from kwire.cluster.controller.errors import AdminError, reassignment_in_progress, write_failed
+from kwire.cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
 from kwire.cluster.controller.fenced_writer import WriteConflict
 from kwire.cluster.controller.partition_reassignment import (
     cancel_reassignments,
@@ -28,10 +28,10 @@ from kwire.cluster.controller.reassignment_validation import (
 )
 from kwire.cluster.controller.topic_transitions import elect_leaders_for_shutdown
 from kwire.cluster.zookeeper.admin_requests import (
+    ListedPartition,
     PartitionReassignment,
     PreferredReplicaElection,
     ReassignPartitions,
-    TopicPartition,
 )
 from kwire.cluster.zookeeper.errors import NodeExists, PacketTooLarge, StoreError
 from kwire.cluster.zookeeper.operations import Create
@@ -53,7 +53,7 @@ async def reassign_partitions(context: ControllerContext, topics: Sequence[Topic
     A topic without replicas for any of its partitions cancels the reassignments of these partitions (as in KIP-455).
     """
     merged = _merge(topics)
-    errors: dict[str, AdminError] = {}
+    errors: dict[str, CommandError] = {}
     requested: list[PartitionReassignment] = []
     canceled: dict[str, list[int]] = {}
     for name, topic in merged.items():
@@ -62,7 +62,7 @@ async def reassign_partitions(context: ControllerContext, topics: Sequence[Topic
                 canceled[name] = reassignments_to_cancel(name, topic.partitions, context.cluster)
                 continue
             targets = reassignment_targets(name, topic.partitions, context.cluster)
-        except AdminError as error:
+        except CommandError as error:
             errors[name] = error
         else:
             requested += [PartitionReassignment(name, index, replicas) for index, replicas in targets.items()]
@@ -76,7 +76,7 @@ async def reassign_partitions(context: ControllerContext, topics: Sequence[Topic
 
 async def _request_reassignment(
     context: ControllerContext, requested: Sequence[PartitionReassignment]
-) -> dict[str, AdminError]:
+) -> dict[str, CommandError]:
     """Create `/admin/reassign_partitions` and return the errors by topic."""
     names = {one.topic for one in requested}
     reassignment = ReassignPartitions(tuple(requested))
@@ -95,7 +95,7 @@ async def _request_reassignment(
 
 async def _start_reassignment(
     context: ControllerContext, requested: Sequence[PartitionReassignment]
-) -> dict[str, AdminError]:
+) -> dict[str, CommandError]:
     """Start a reassignment that is too large for one znode before the response, and return the errors by topic."""
     if not await lock_reassignment(context):
         return dict.fromkeys((one.topic for one in requested), reassignment_in_progress())
@@ -103,7 +103,7 @@ async def _start_reassignment(
     await start_pending_reassignments(context)
     failed = {name for name, _ in context.cluster.pending_reassignments}
     context.update_cluster(pending_reassignments={})
-    return dict.fromkeys(failed, AdminError(ErrorCode.ADMIN_REQUEST_FAILED, "cannot write the topic to ZooKeeper"))
+    return dict.fromkeys(failed, CommandError(ErrorCode.ADMIN_REQUEST_FAILED, "cannot write the topic to ZooKeeper"))
 
 
 async def verify_reassignments(
@@ -117,7 +117,7 @@ async def verify_reassignments(
     for name, topic in _merge(topics).items():
         try:
             partitions = reassignment_status(name, topic.partitions, context.cluster)
-        except AdminError as error:
+        except CommandError as error:
             statuses.append(TopicReassignmentStatus(name, {}, error))
         else:
             statuses.append(TopicReassignmentStatus(name, partitions))
@@ -142,18 +142,18 @@ async def elect_preferred_leaders(context: ControllerContext, topics: Sequence[T
     named = _merge_partition_ids(topics)
     marked = context.cluster.topics_to_delete
     requested = named or {name: [] for name in context.cluster.topics.names() if name not in marked}
-    errors: dict[str, AdminError] = {}
-    partitions: list[TopicPartition] = []
+    errors: dict[str, CommandError] = {}
+    partitions: list[ListedPartition] = []
     for name, indexes in requested.items():
         try:
             chosen = choose_partitions(name, indexes, context.cluster)
-        except AdminError as error:
+        except CommandError as error:
             errors[name] = error
         else:
             partitions += _without_preferred_leader(context, name, chosen)
     try:
         errors |= await _request_election(context, partitions)
-    except AdminError as error:
+    except CommandError as error:
         if not named:
             raise
         errors = dict.fromkeys(requested, error) | errors
@@ -161,14 +161,16 @@ async def elect_preferred_leaders(context: ControllerContext, topics: Sequence[T
     return _outcomes(requested, errors)
 
 
-async def _request_election(context: ControllerContext, partitions: Sequence[TopicPartition]) -> dict[str, AdminError]:
+async def _request_election(
+    context: ControllerContext, partitions: Sequence[ListedPartition]
+) -> dict[str, CommandError]:
     """Create `/admin/preferred_replica_election` and return the errors by topic.
 
     A list that is too large for one znode is carried out before the response. An empty znode then keeps other elections
     from starting.
 
     Raises:
-        AdminError: the election as a whole was rejected.
+        CommandError: the election as a whole was rejected.
     """
     try:
         try:
@@ -181,12 +183,12 @@ async def _request_election(context: ControllerContext, partitions: Sequence[Top
         if isinstance(error, WriteConflict) and isinstance(error.error, NodeExists):
             reason = "another preferred leader election is in progress"
             code = ErrorCode.PREFERRED_REPLICA_LEADER_ELECTION_IN_PROGRESS
-            raise AdminError(code, reason) from error
+            raise CommandError(code, reason) from error
         raise write_failed(error) from error
     return {}
 
 
-async def _create_election(context: ControllerContext, partitions: Sequence[TopicPartition]) -> None:
+async def _create_election(context: ControllerContext, partitions: Sequence[ListedPartition]) -> None:
     election = PreferredReplicaElection(tuple(partitions))
     await context.writer.commit([Create(PreferredReplicaElection.path(), election.encode())])
 
@@ -203,12 +205,12 @@ def _merge_partition_ids(topics: Sequence[TopicPartitions]) -> dict[str, list[in
     return merged
 
 
-def _without_preferred_leader(context: ControllerContext, name: str, indexes: Sequence[int]) -> list[TopicPartition]:
+def _without_preferred_leader(context: ControllerContext, name: str, indexes: Sequence[int]) -> list[ListedPartition]:
     topic = context.cluster.topics.get(name)
     assert topic is not None
     partitions = [topic.partition(index) for index in indexes]
     return [
-        TopicPartition(name, partition.id)
+        ListedPartition(name, partition.id)
         for partition in partitions
         if partition is not None and partition.replicas and partition.leader != partition.replicas[0]
     ]
@@ -222,10 +224,10 @@ async def controlled_shutdown(context: ControllerContext, broker_id: int, broker
     """
     broker = context.cluster.brokers.get(broker_id)
     if broker is None:
-        raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"broker {broker_id} is not alive")
+        raise CommandError(ErrorCode.ADMIN_REQUEST_FAILED, f"broker {broker_id} is not alive")
     if broker_epoch != broker.epoch:
         reason = f"stale epoch {broker_epoch} of broker {broker_id}: the current epoch is {broker.epoch}"
-        raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, reason)
+        raise CommandError(ErrorCode.ADMIN_REQUEST_FAILED, reason)
     context.update_cluster(shutting_down=context.cluster.shutting_down | {broker_id})
     election = context.election
     await context.write_topics([elect_leaders_for_shutdown(topic, election) for topic in context.cluster.topics])
@@ -237,5 +239,5 @@ async def controlled_shutdown(context: ControllerContext, broker_id: int, broker
     ]
 
 
-def _outcomes(topics: Mapping[str, object], errors: Mapping[str, AdminError]) -> list[Outcome]:
+def _outcomes(topics: Mapping[str, object], errors: Mapping[str, CommandError]) -> list[Outcome]:
     return [Outcome(name, errors.get(name)) for name in topics]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.assignment import assign_added_replicas, assign_replicas
-from kwire.cluster.controller.errors import AdminError, reassignment_in_progress
+from kwire.cluster.controller.errors import CommandError, reassignment_in_progress
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire.cluster.controller.partition_limits import check_partition_count
 from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
@@ -41,28 +41,28 @@ def require_topic(name: str, cluster: Cluster) -> Topic:
     """Return a topic that is not marked for deletion.
 
     Raises:
-        AdminError: code 3.
+        CommandError: code 3.
     """
     topic = cluster.topics.get(name)
     if topic is None:
-        raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
+        raise CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
     if name in cluster.topics_to_delete:
-        raise AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} is marked for deletion")
+        raise CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} is marked for deletion")
     return topic
 
 
 def check_states_readable(topic: Topic, partitions: Iterable[int]) -> None:
-    """Raise AdminError 1005 if the state of one of these partitions cannot be read: it cannot be reassigned."""
+    """Raise CommandError 1005 if the state of one of these partitions cannot be read: it cannot be reassigned."""
     for index in partitions:
         partition = topic.partition(index)
         if partition is not None and partition.version == MALFORMED:
             path = PartitionState.path(topic.name, index)
             reason = f"partition {index}: its state in ZooKeeper cannot be read: repair {path}"
-            raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
+            raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
 
 
 def check_single_instruction(alteration: TopicAlteration) -> None:
-    """Raise AdminError 1011 for more than one kind of change of a topic, which strict batches do not allow."""
+    """Raise CommandError 1011 for more than one kind of change of a topic, which strict batches do not allow."""
     given = [
         alteration.partitions != -1,
         alteration.replication_factor != -1,
@@ -75,7 +75,7 @@ def check_single_instruction(alteration: TopicAlteration) -> None:
             "strict batches allow only one of partitions, replication factor, replica assignment, added configs, "
             "and deleted configs"
         )
-        raise AdminError(ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC, reason)
+        raise CommandError(ErrorCode.MULTIPLE_INSTRUCTIONS_FOR_ONE_TOPIC, reason)
 
 
 def alter_topic(
@@ -90,14 +90,14 @@ def alter_topic(
     `budget` limits the partitions that the whole request adds.
 
     Raises:
-        AdminError: code 3, 1002 to 1006, or 1009.
+        CommandError: code 3, 1002 to 1006, or 1009.
     """
     topic = require_topic(alteration.topic_name, cluster)
     configured = _with_configs(alteration, topic)
     assignment = _assignment(alteration, topic, cluster, budget, rng)
     if assignment is None:
         if not alteration.added_config_entries and not alteration.deleted_configs:
-            raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, "the alteration contains no changes")
+            raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, "the alteration contains no changes")
         return elect_leaders(configured, election)
     existing = {partition.id: partition for partition in topic.partitions}
     reassigned = {
@@ -127,7 +127,7 @@ def _with_configs(alteration: TopicAlteration, topic: Topic) -> Topic:
         return topic
     check_configs(added)
     if topic.config_version == MALFORMED:
-        raise AdminError(ErrorCode.ADMIN_REQUEST_FAILED, f"the configs of topic {topic.name!r} cannot be read")
+        raise CommandError(ErrorCode.ADMIN_REQUEST_FAILED, f"the configs of topic {topic.name!r} cannot be read")
     config = {**topic.config, **added}
     for key in alteration.deleted_configs:  # deletion wins over addition, as in kafka-topics
         config.pop(key, None)
@@ -145,7 +145,7 @@ def _assignment(
     if partitions != -1:
         if partitions < current:
             reason = f"cannot reduce the number of partitions from {current} to {partitions}"
-            raise AdminError(ErrorCode.DECREASE_PARTITIONS_NOT_ALLOWED, reason)
+            raise CommandError(ErrorCode.DECREASE_PARTITIONS_NOT_ALLOWED, reason)
         if partitions > 0:
             check_partition_count(partitions)
             budget.check(partitions - current, cluster)

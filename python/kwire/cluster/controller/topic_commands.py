@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.cluster.controller.backend import Outcome, TopicNames
-from kwire.cluster.controller.errors import AdminError, reassignment_in_progress, write_failed
-from kwire.cluster.controller.fenced_writer import ControllerMoved, WriteConflict
+from kwire.cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
+from kwire.cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
 from kwire.cluster.controller.partition_limits import PartitionBudget
 from kwire.cluster.controller.partition_reassignment import list_reassignments, lock_reassignment
 from kwire.cluster.controller.topic_alteration import alter_topic, check_single_instruction, require_topic
@@ -54,7 +54,7 @@ Command = TypeVar("Command")
 
 def creation_commands(
     creations: Sequence[TopicCreation], settings: NodeSettings
-) -> list[dict[str, TopicCreation | AdminError]]:
+) -> list[dict[str, TopicCreation | CommandError]]:
     """Return the commands that count for each topic, in chunks between which other requests may be processed."""
     commands = list(_unique_commands(creations, lambda one: one.topic_name, strict=settings.strict_batches).items())
     return [dict(commands[start : start + CHUNK_SIZE]) for start in range(0, len(commands), CHUNK_SIZE)]
@@ -62,7 +62,7 @@ def creation_commands(
 
 async def create_topics(
     context: ControllerContext,
-    commands: Mapping[str, TopicCreation | AdminError],
+    commands: Mapping[str, TopicCreation | CommandError],
     client_id: str | None,
     budget: PartitionBudget,
     rng: random.Random,
@@ -87,22 +87,22 @@ async def create_topics(
 
 async def _plan_creations(
     context: ControllerContext,
-    commands: Mapping[str, TopicCreation | AdminError],
+    commands: Mapping[str, TopicCreation | CommandError],
     client_id: str | None,
     budget: PartitionBudget,
     rng: random.Random,
     time_slice: TimeSlice,
-) -> tuple[list[Topic], dict[str, AdminError]]:
+) -> tuple[list[Topic], dict[str, CommandError]]:
     """Return the valid new topics, and the errors of the other commands by topic."""
     topics: list[Topic] = []
-    errors: dict[str, AdminError] = {}
+    errors: dict[str, CommandError] = {}
     cluster = context.cluster
     for name, command in commands.items():
         await time_slice.step()
         try:
             creation = _raise_error(command)
             topic = new_topic(creation, cluster, context.election, context.settings, rng, client_id, budget)
-        except AdminError as error:
+        except CommandError as error:
             errors[name] = error
             continue
         cluster = replace(cluster, topics=cluster.topics.updated([topic]))  # later names must not collide with it
@@ -145,16 +145,16 @@ async def _stale_config_version(context: ControllerContext, name: str) -> int:
         except ConnectionLost:
             continue
         except (SessionExpired, StoreClosed) as error:
-            raise ControllerMoved(str(error)) from error
+            raise ControllerMovedError(str(error)) from error
         return NO_ZNODE if stat is None else stat.version
 
 
-def _creation_error(name: str, error: WriteConflict | StoreError) -> AdminError:
+def _creation_error(name: str, error: WriteConflict | StoreError) -> CommandError:
     if isinstance(error, WriteConflict) and isinstance(error.error, NodeExists):
-        return AdminError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
+        return CommandError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
     if isinstance(error, PacketTooLarge):
         reason = f"too many partitions for one ZooKeeper request: {error}"
-        return AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
+        return CommandError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
     return write_failed(error)
 
 
@@ -164,7 +164,7 @@ async def alter_topics(
     """Change configs, add partitions, and start reassignments."""
     strict = context.settings.strict_batches
     commands = _unique_commands(alterations, lambda one: one.topic_name, strict=strict)
-    errors: dict[str, AdminError] = {}
+    errors: dict[str, CommandError] = {}
     topics: dict[str, Topic] = {}
     budget = PartitionBudget(context.settings)
     time_slice = TimeSlice()
@@ -176,7 +176,7 @@ async def alter_topics(
                 check_single_instruction(alteration)
             topics[name] = alter_topic(alteration, context.cluster, context.election, budget, rng)
             budget.take(len(topics[name].partitions) - len(require_topic(name, context.cluster).partitions))
-        except AdminError as error:
+        except CommandError as error:
             errors[name] = error
     reassigned = [name for name, topic in topics.items() if _starts_reassignment(context, topic)]
     if reassigned and not await lock_reassignment(context):
@@ -202,15 +202,15 @@ async def delete_topics(context: ControllerContext, names: Sequence[str]) -> lis
     """Mark topics for deletion."""
     commands = _unique_commands(names, str, strict=True)
     cluster = context.cluster
-    errors: dict[str, AdminError] = {}
+    errors: dict[str, CommandError] = {}
     pending: dict[str, Coroutine[Any, Any, None]] = {}
     time_slice = TimeSlice()
     for name, command in commands.items():
         await time_slice.step()
-        if isinstance(command, AdminError):
+        if isinstance(command, CommandError):
             errors[name] = command
         elif name not in cluster.topics and name not in cluster.malformed_topics:
-            errors[name] = AdminError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
+            errors[name] = CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
         elif name not in cluster.topics_to_delete:
             marker = DeletionMarker(name)
             pending[name] = context.writer.commit([Create(DeletionMarker.path(name), marker.encode())])
@@ -241,24 +241,24 @@ async def list_topics(context: ControllerContext) -> TopicNames:
 
 def _unique_commands(
     commands: Iterable[Command], name: Callable[[Command], str], *, strict: bool
-) -> dict[str, Command | AdminError]:
+) -> dict[str, Command | CommandError]:
     """Return the command that counts for each topic, or its error, in the order in which topics are first named."""
-    chosen: dict[str, Command | AdminError] = {}
+    chosen: dict[str, Command | CommandError] = {}
     for command in commands:
         topic = name(command)
         if strict and topic in chosen:
             reason = "the batch names the topic more than once"
-            chosen[topic] = AdminError(ErrorCode.MULTIPLE_TOPIC_INSTRUCTIONS_IN_ONE_BATCH, reason)
+            chosen[topic] = CommandError(ErrorCode.MULTIPLE_TOPIC_INSTRUCTIONS_IN_ONE_BATCH, reason)
         else:
             chosen[topic] = command
     return chosen
 
 
-def _raise_error(command: Command | AdminError) -> Command:
-    if isinstance(command, AdminError):
+def _raise_error(command: Command | CommandError) -> Command:
+    if isinstance(command, CommandError):
         raise command
     return command
 
 
-def _outcomes(commands: Mapping[str, object], errors: Mapping[str, AdminError]) -> list[Outcome]:
+def _outcomes(commands: Mapping[str, object], errors: Mapping[str, CommandError]) -> list[Outcome]:
     return [Outcome(name, errors.get(name)) for name in commands]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.topic_settings import MAX_COMPACTION_LAG, MIN_COMPACTION_LAG, TOPIC_SETTINGS
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import MAX_STRING_LENGTH, is_encodable_config
 
@@ -19,7 +19,7 @@ __all__ = ["check_compaction_lag", "check_configs"]
 
 
 def check_configs(configs: Mapping[str, str]) -> None:
-    """Raise AdminError 1006 unless all keys and values are valid."""
+    """Raise CommandError 1006 unless all keys and values are valid."""
     for key, value in configs.items():
         setting = TOPIC_SETTINGS.get(key)
         if setting is None:
@@ -31,7 +31,7 @@ def check_configs(configs: Mapping[str, str]) -> None:
 
 
 def check_compaction_lag(configs: Mapping[str, str]) -> None:
-    """Raise AdminError 1006 if the minimum compaction lag exceeds the maximum."""
+    """Raise CommandError 1006 if the minimum compaction lag exceeds the maximum."""
     if MIN_COMPACTION_LAG not in configs or MAX_COMPACTION_LAG not in configs:
         return
     for key in (MIN_COMPACTION_LAG, MAX_COMPACTION_LAG):  # another client may have written an invalid value
@@ -48,5 +48,5 @@ def _check_value(key: str, value: str, setting: Setting) -> None:
         raise _error(f"invalid value {value[:100]!r} for {key}: {error.reason}") from None
 
 
-def _error(reason: str) -> AdminError:
-    return AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG, reason)
+def _error(reason: str) -> CommandError:
+    return CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG, reason)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.assignment import assign_replicas
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.manual_assignment import by_partition, check_created
 from kwire.cluster.controller.partition_limits import PartitionBudget, check_partition_count
 from kwire.cluster.controller.topic_configs import check_configs
@@ -48,17 +48,17 @@ def new_topic(
     `budget` limits the partitions of several creations in one request.
 
     Raises:
-        AdminError: code 1001, 1002, 1004, 1005, 1006, or 1010.
+        CommandError: code 1001, 1002, 1004, 1005, 1006, or 1010.
     """
     name = creation.topic_name
     check_name(name)
     if name in cluster.topics or name in cluster.malformed_topics:
         marked = " and is marked for deletion" if name in cluster.topics_to_delete else ""
-        raise AdminError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists{marked}")
+        raise CommandError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists{marked}")
     other = cluster.topics.colliding_topic(name)
     if other is not None:
         reason = f"topic name {name!r} collides with topic {other!r}: '.' and '_' are equal in metric names"
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
     budget = budget or PartitionBudget(settings)
     assigned = _assignment(creation, cluster, settings, rng, client_id, budget)
     config = {entry.config_key: entry.config_value for entry in creation.config_entries}
@@ -87,11 +87,11 @@ def _assignment(
         partitions, factor = settings.num_partitions, settings.default_replication_factor
     if partitions == -1:
         reason = "neither the number of partitions nor a replica assignment is given"
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, reason)
     check_partition_count(partitions)
     budget.check(partitions, cluster)
     if factor == -1:
         reason = "the number of partitions is given without a replication factor"
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
     replicas = assign_replicas(cluster.racks, partitions, factor, rng)
     return {index: intern_ids(ids) for index, ids in enumerate(replicas)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.messages.kip4.error_codes import ErrorCode
 
 __all__ = ["MAX_NAME_LENGTH", "can_collide", "check_name", "collision_key", "is_possible_topic_name"]
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_name(name: str) -> None:
-    """Raise AdminError 1010 for an invalid topic name."""
+    """Raise CommandError 1010 for an invalid topic name."""
     reason = None
     if not name:
         reason = "the topic name is empty"
@@ -31,7 +31,7 @@ def check_name(name: str) -> None:
     elif _NAME.fullmatch(name) is None:
         reason = f"invalid topic name {name!r}: only the characters a-z A-Z 0-9 . _ - are allowed"
     if reason is not None:
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_NAME, reason)
 
 
 def is_possible_topic_name(name: str | None) -> bool:

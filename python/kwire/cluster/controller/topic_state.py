@@ -80,7 +80,7 @@ class Topic:
         reassignments: the ongoing reassignments, by partition.
         version: version of the registration's znode, or NO_ZNODE.
         config_version: version of the znode of the topic's configs, or NO_ZNODE, or MALFORMED if it is unreadable.
-        has_partitions_znode: whether the parent of the partitions' znodes exists.
+        has_partitions_znode: true if the parent of the partitions' znodes exists.
         unknown: unknown keys of the registration.
         config_unknown: unknown keys of the configs.
     """

@@ -40,7 +40,7 @@ class ElectionContext:
         live_brokers: ids of the live brokers.
         shutting_down: ids of live brokers in a controlled shutdown.
         controller_epoch: the epoch written into changed partition states.
-        unclean_by_default: whether topics without their own config allow unclean leader election.
+        unclean_by_default: true if topics without their own config allow unclean leader election.
     """
 
     live_brokers: Collection[int]

@@ -135,7 +135,7 @@ def plan_deletion(name: str, descendants: Iterable[str], *, has_config: bool) ->
     Args:
         name: the topic.
         descendants: full paths of all znodes below the topic's registration.
-        has_config: whether the topic's configs exist.
+        has_config: true if the topic's configs exist.
     """
     operations: list[Operation] = [Delete(path) for path in sorted(descendants, key=lambda path: -path.count("/"))]
     operations.append(Delete(TopicRegistration.path(name)))

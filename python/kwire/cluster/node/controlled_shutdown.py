@@ -10,7 +10,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper.operations import SessionState
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
@@ -44,7 +44,7 @@ async def move_leaders(arguments: Sequence[str], backend: AdminBackend) -> Admin
         return _failure(ErrorCode.ADMIN_REQUEST_FAILED, reason)
     try:
         remaining = await backend.controlled_shutdown(broker_id, broker_epoch)
-    except AdminError as error:
+    except CommandError as error:
         return _failure(error.code, error.reason)
     output = json.dumps(remaining).encode()
     return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=1 if remaining else 0, output=output)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.metadata.metadata_cache import broker_endpoint
 from kwire.cluster.zookeeper import ActiveController, BrokerRegistration, StoreError, ZnodeError
@@ -40,7 +40,7 @@ async def send_full_metadata(arguments: Sequence[str], backend: AdminBackend) ->
         return _failure(ErrorCode.ADMIN_REQUEST_FAILED, reason)
     try:
         await backend.send_full_metadata(broker_id)
-    except AdminError as error:
+    except CommandError as error:
         return _failure(error.code, error.reason)
     return AdminResponse(error_code=ErrorCode.NO_ERROR, exit_status=0, output=b"")
 

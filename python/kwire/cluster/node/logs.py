@@ -64,7 +64,7 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO, fi
     """Write the events of this process, including the events of the standard library's loggers.
 
     Args:
-        stream: where events are written unless `file` is given.
+        stream: the stream for events unless `file` is given.
         level: the lowest level that is written.
         file: the file to which events are appended.
 

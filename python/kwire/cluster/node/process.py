@@ -34,7 +34,7 @@ async def run_node(
 
     Args:
         settings: the settings of the node.
-        ready_file: where to write id, host, ports, and process id as JSON once the node has the full metadata.
+        ready_file: the file for id, host, ports, and process id as JSON once the node has the full metadata.
         end_with: the id of a process; the node stops when it ends.
         tools: tools in addition to the tools of every node.
 

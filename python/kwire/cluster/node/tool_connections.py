@@ -35,7 +35,7 @@ __all__ = ["ToolConnections"]
 MAX_CONNECTIONS = 64
 """Maximum number of connections of one run. Chosen, not measured: a client opens one to each node that it uses."""
 TIMEOUT = 30.0
-"""Timeout in seconds of a forwarded request, that of the client in the process of the tool."""
+"""Timeout in seconds of a forwarded request, equal to the timeout of the client in the process of the tool."""
 
 
 class ToolConnections:
@@ -46,7 +46,7 @@ class ToolConnections:
         metadata: the brokers of the cluster.
         node_id: the id of this node.
         address: the host and port of this node, as clients connect to it.
-        config: how this node connects to other nodes.
+        config: configuration with which this node connects to other nodes.
         subject: the user who runs the tool.
         peer: the address of the user's connection, for the log and the audit.
     """

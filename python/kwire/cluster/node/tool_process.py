@@ -62,7 +62,7 @@ class ToolOutcome(NamedTuple):
 
     Attributes:
         exit_status: 0 for success.
-        output: what it has printed.
+        output: printed text.
         error: the reason of a failure as one sentence; None for success.
     """
 

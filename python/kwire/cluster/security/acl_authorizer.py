@@ -85,7 +85,7 @@ class AclAuthorizer:
 
     Args:
         super_users: principals that may do everything, such as `User:admin`.
-        allow_if_no_acl: whether everybody may use a resource that no entry concerns.
+        allow_if_no_acl: true if everybody may use a resource that no entry concerns.
     """
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_if_no_acl: bool = False) -> None:

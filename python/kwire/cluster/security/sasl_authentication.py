@@ -46,7 +46,7 @@ class SaslAuthentication:
         self.user: str | None = None
         """The authenticated user; None until the first exchange is complete. It does not change."""
         self.failure: str | None = None
-        """Why the client failed, after which the connection must be closed; without secrets."""
+        """The reason why the client failed, after which the connection must be closed; without secrets."""
 
     @property
     def enabled(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class SaslAuthentication:
 
         Args:
             token: the token of the client.
-            session_seconds: how long the session lasts; 0 for no limit.
+            session_seconds: duration of the session; 0 for no limit.
 
         Raises:
             AuthenticationRejected: the client has failed.

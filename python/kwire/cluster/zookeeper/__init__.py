@@ -19,7 +19,7 @@ _MODULES = {
         "PartitionReassignment",
         "PreferredReplicaElection",
         "ReassignPartitions",
-        "TopicPartition",
+        "ListedPartition",
     ),
     "kwire.cluster.zookeeper.brokers": ("BrokerEndpoint", "BrokerRegistration", "ClusterId", "SupportedVersionRange"),
     "kwire.cluster.zookeeper.configs": ("ConfigChangeNotification", "EntityConfig", "notification_format"),

@@ -3,10 +3,10 @@
 from kwire.cluster.zookeeper.acls import AclChangeNotification as AclChangeNotification
 from kwire.cluster.zookeeper.acls import AclEntry as AclEntry
 from kwire.cluster.zookeeper.acls import ResourceAcls as ResourceAcls
+from kwire.cluster.zookeeper.admin_requests import ListedPartition as ListedPartition
 from kwire.cluster.zookeeper.admin_requests import PartitionReassignment as PartitionReassignment
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection as PreferredReplicaElection
 from kwire.cluster.zookeeper.admin_requests import ReassignPartitions as ReassignPartitions
-from kwire.cluster.zookeeper.admin_requests import TopicPartition as TopicPartition
 from kwire.cluster.zookeeper.brokers import BrokerEndpoint as BrokerEndpoint
 from kwire.cluster.zookeeper.brokers import BrokerRegistration as BrokerRegistration
 from kwire.cluster.zookeeper.brokers import ClusterId as ClusterId

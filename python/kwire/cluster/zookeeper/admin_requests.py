@@ -13,15 +13,15 @@ from typing import NamedTuple
 from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
 __all__ = [
+    "ListedPartition",
     "PartitionReassignment",
     "PreferredReplicaElection",
     "ReassignPartitions",
-    "TopicPartition",
     "topic_partitions",
 ]
 
 
-class TopicPartition(NamedTuple):
+class ListedPartition(NamedTuple):
     """One partition of a topic."""
 
     topic: str
@@ -49,9 +49,9 @@ class ReassignPartitions:
         """Return the path."""
         return "/admin/reassign_partitions"
 
-    def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
+    def targets(self) -> dict[ListedPartition, tuple[int, ...]]:
         """Return the target replicas by partition."""
-        return {TopicPartition(one.topic, one.partition): one.replicas for one in self.partitions}
+        return {ListedPartition(one.topic, one.partition): one.replicas for one in self.partitions}
 
     def encode(self) -> bytes:
         """Encode as version 1."""
@@ -79,7 +79,7 @@ class ReassignPartitions:
 class PreferredReplicaElection:
     """`/admin/preferred_replica_election`: partitions that should be led by their first replica."""
 
-    partitions: tuple[TopicPartition, ...]
+    partitions: tuple[ListedPartition, ...]
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     @staticmethod
@@ -100,8 +100,8 @@ class PreferredReplicaElection:
         return cls(topic_partitions(document), document.unknown())
 
 
-def topic_partitions(document: JsonObject) -> tuple[TopicPartition, ...]:
+def topic_partitions(document: JsonObject) -> tuple[ListedPartition, ...]:
     """Read the list under the key `partitions`."""
     return tuple(
-        TopicPartition(one.znode_name("topic"), one.integer("partition")) for one in document.objects("partitions")
+        ListedPartition(one.znode_name("topic"), one.integer("partition")) for one in document.objects("partitions")
     )

@@ -44,8 +44,8 @@ class Tls:
         certificate: the client certificate, if the server requires one.
         key: the private key of the client certificate.
         key_password: the password of the private key.
-        verify: whether the certificate of the server is verified.
-        check_hostname: whether the certificate must contain the name of the host.
+        verify: true if the certificate of the server is verified.
+        check_hostname: true if the certificate must contain the name of the host.
     """
 
     authority: str | None = None
@@ -78,7 +78,7 @@ async def connect(
         acl: the access control list of znodes that are created without one.
         credentials: the credentials of the session.
         tls: TLS options, None for plaintext.
-        make_chroot: whether to create a missing chroot, as Kafka brokers do; otherwise it must exist.
+        make_chroot: true to create a missing chroot, as Kafka brokers do; otherwise it must exist.
 
     Raises:
         Unreachable: no server accepted the connection in time.

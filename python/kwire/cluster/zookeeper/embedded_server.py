@@ -53,7 +53,7 @@ class CannotStart(KwireError):
     """The server cannot be started.
 
     Attributes:
-        reason: why, and what to do about it.
+        reason: the cause, and what to do about it.
         log: the last output of the server.
     """
 
@@ -79,7 +79,7 @@ class EmbeddedZooKeeper:
         java: the Java executable.
         partitions: the number of partitions that the maximum heap size is chosen for.
         tick: tick time in seconds. Session timeouts are at least two ticks.
-        force_sync: whether a write is on disk before its response. This matters only if the machine fails: a killed
+        force_sync: true if a write is on disk before its response. This matters only if the machine fails: a killed
             process loses no data.
         settings: further lines of `zoo.cfg`.
     """

@@ -12,7 +12,7 @@ There is one class for each error that callers can handle differently, and every
         ├── ServerError          any other error of the server
         ├── ConnectionLost       the outcome of the operation is unknown
         ├── SessionExpired       the session has ended, with its ephemeral znodes and watches
-        ├── AuthenticationFailed the server rejected the credentials
+        ├── ZooKeeperAuthenticationFailed the server rejected the credentials
         ├── StoreClosed          the caller closed the store
         └── Unreachable          no server accepted the connection
 """
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.operations import Operation
 
 __all__ = [
-    "AuthenticationFailed",
     "BadVersion",
     "ConnectionLost",
     "ForbiddenPath",
@@ -46,6 +45,7 @@ __all__ = [
     "TransactionFailed",
     "Unreachable",
     "ZnodeError",
+    "ZooKeeperAuthenticationFailed",
 ]
 
 
@@ -189,7 +189,7 @@ class SessionExpired(StoreError):
     reason = "the ZooKeeper session has expired"
 
 
-class AuthenticationFailed(StoreError):
+class ZooKeeperAuthenticationFailed(StoreError):
     """The server rejected the credentials of the session."""
 
     reason = "ZooKeeper rejected the credentials"
@@ -207,7 +207,7 @@ class ZnodeError(KwireError, ValueError):
     Attributes:
         path: the znode.
         key: the wrong JSON key, dotted from the outermost object, empty for the data as a whole.
-        reason: what is wrong.
+        reason: the problem.
     """
 
     def __init__(self, path: str, key: str, reason: str) -> None:

@@ -56,7 +56,7 @@ class FeaturesZnode:
     """`/features`: the finalized features.
 
     Attributes:
-        enabled: whether feature versioning is enabled; otherwise `features` has no effect.
+        enabled: true if feature versioning is enabled; otherwise `features` has no effect.
         features: the finalized features.
         unknown: unknown keys.
         invalid: features with invalid ranges, which have no effect and are written back.

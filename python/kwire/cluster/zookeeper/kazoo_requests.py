@@ -31,7 +31,6 @@ from kazoo.protocol.states import EventType
 from kazoo.security import ACL, Id
 
 from kwire.cluster.zookeeper.errors import (
-    AuthenticationFailed,
     BadVersion,
     ConnectionLost,
     NoChildrenForEphemerals,
@@ -43,6 +42,7 @@ from kwire.cluster.zookeeper.errors import (
     SessionExpired,
     StoreError,
     TransactionFailed,
+    ZooKeeperAuthenticationFailed,
 )
 from kwire.cluster.zookeeper.operations import (
     Create,
@@ -86,7 +86,7 @@ _ERRORS: dict[type[BaseException], type[StoreError]] = {
     ConnectionClosedError: ConnectionLost,
     OperationTimeoutError: ConnectionLost,
     SessionExpiredError: SessionExpired,
-    AuthFailedError: AuthenticationFailed,
+    AuthFailedError: ZooKeeperAuthenticationFailed,
 }
 
 

@@ -19,12 +19,12 @@ from kazoo.exceptions import AuthFailedError, ConnectionLoss, SessionExpiredErro
 from kazoo.protocol.states import KazooState, KeeperState
 
 from kwire.cluster.zookeeper.errors import (
-    AuthenticationFailed,
     PacketTooLarge,
     SessionExpired,
     StoreClosed,
     StoreError,
     TransactionFailed,
+    ZooKeeperAuthenticationFailed,
 )
 from kwire.cluster.zookeeper.kazoo_handler import CallbackQueue, EventLoopHandler
 from kwire.cluster.zookeeper.kazoo_requests import (
@@ -277,7 +277,7 @@ class KazooStore:
                 self._callbacks.post(lambda: self._notify(SessionState.SUSPENDED))
             else:
                 rejected = self._client.client_state == KeeperState.AUTH_FAILED
-                self._end(AuthenticationFailed if rejected else SessionExpired)
+                self._end(ZooKeeperAuthenticationFailed if rejected else SessionExpired)
                 self._callbacks.post(lambda: self._notify(SessionState.EXPIRED))
                 self._stop()
 

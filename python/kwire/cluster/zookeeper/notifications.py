@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwire.cluster.zookeeper.admin_requests import TopicPartition, topic_partitions
+from kwire.cluster.zookeeper.admin_requests import ListedPartition, topic_partitions
 from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json
 
 __all__ = ["IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"]
@@ -18,7 +18,7 @@ __all__ = ["IsrChangeNotification", "LogDirEventNotification", "ProducerIdBlock"
 class IsrChangeNotification:
     """`/isr_change_notification/isr_change_<number>`: partitions with an ISR changed by their leader."""
 
-    partitions: tuple[TopicPartition, ...]
+    partitions: tuple[ListedPartition, ...]
     unknown: UnknownKeys = NO_UNKNOWN_KEYS
 
     root = "/isr_change_notification"

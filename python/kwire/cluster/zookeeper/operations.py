@@ -16,13 +16,13 @@ __all__ = [
     "Delete",
     "Operation",
     "OperationResult",
-    "Permission",
     "SessionState",
     "SetData",
     "Stat",
     "WatchEvent",
     "WatchEventKind",
     "Znode",
+    "ZnodePermission",
 ]
 
 ANY_VERSION = -1
@@ -83,7 +83,7 @@ class WatchEvent(NamedTuple):
     path: str
 
 
-class Permission:
+class ZnodePermission:
     """Bits of `Acl.permissions`."""
 
     READ = 1
@@ -95,20 +95,20 @@ class Permission:
 
 
 class Acl(NamedTuple):
-    """An entry of an access control list: `Acl(Permission.ALL, "digest", "user:<hash>")`."""
+    """An entry of an access control list: `Acl(ZnodePermission.ALL, "digest", "user:<hash>")`."""
 
     permissions: int
     scheme: str
     identity: str
 
 
-OPEN_ACL_UNSAFE = (Acl(Permission.ALL, "world", "anyone"),)
+OPEN_ACL_UNSAFE = (Acl(ZnodePermission.ALL, "world", "anyone"),)
 """The ACL of Kafka's znodes unless `zookeeper.set.acl` is enabled."""
 
-CREATOR_ALL = (Acl(Permission.ALL, "auth", ""),)
+CREATOR_ALL = (Acl(ZnodePermission.ALL, "auth", ""),)
 """All permissions for the creator, none for others. The session must have credentials."""
 
-CREATOR_ALL_WORLD_READ = (Acl(Permission.ALL, "auth", ""), Acl(Permission.READ, "world", "anyone"))
+CREATOR_ALL_WORLD_READ = (Acl(ZnodePermission.ALL, "auth", ""), Acl(ZnodePermission.READ, "world", "anyone"))
 """The ACL of Kafka's znodes if `zookeeper.set.acl` is enabled: all permissions for the creator, read for the world."""
 
 
@@ -118,7 +118,7 @@ class Create(NamedTuple):
     Attributes:
         path: the path, or its prefix for a sequential znode.
         data: the data.
-        ephemeral: whether the znode is deleted when the session ends.
+        ephemeral: true if the znode is deleted when the session ends.
         sequential: append a number of ten digits, which increases with every child created below the parent.
         acl: the access control list; None for the list with which the store was opened.
     """

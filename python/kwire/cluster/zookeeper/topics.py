@@ -117,7 +117,7 @@ class PartitionState:
         leader_epoch: the number of leader changes.
         isr: the in-sync replicas.
         controller_epoch: the epoch of the controller that wrote the state.
-        recovering: whether the leader recovers from an unclean election (`leader_recovery_state` 1, from Kafka 3.2 on).
+        recovering: true if the leader recovers from an unclean election (`leader_recovery_state` 1, from Kafka 3.2 on).
         unknown: unknown keys.
     """
 

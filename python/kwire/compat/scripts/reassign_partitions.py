@@ -148,7 +148,7 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
 
 async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     from kwire.cluster.controller.assignment import assign_replicas
-    from kwire.cluster.controller.errors import AdminError as InvalidAssignment
+    from kwire.cluster.controller.errors import CommandError as InvalidAssignment
 
     values = run.values
     try:

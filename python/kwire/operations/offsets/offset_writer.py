@@ -16,7 +16,7 @@ class OffsetWriter:
     """Writes znodes one after the other.
 
     Attributes:
-        written: how many were written.
+        written: number of written offsets.
     """
 
     def __init__(self, store: Store) -> None:

@@ -1,6 +1,6 @@
 """Consumer groups of Kafka 0.8 to 0.10 that store their offsets in ZooKeeper, below `/consumers`.
 
-They have nothing to do with the groups of the brokers, even if the names are equal. Output is that of the
+They have nothing to do with the groups of the brokers, even if the names are equal. Output equals the output of the
 ConsumerGroupCommand of Kafka 0.10.2 with `--zookeeper`.
 """
 

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["DamagedSegment", "IndexEntry", "SegmentBatch", "batches_of", "index_entries", "open_segment"]
+__all__ = ["DamagedLogSegment", "IndexEntry", "SegmentBatch", "batches_of", "index_entries", "open_segment"]
 
 OVERHEAD = 12
 """Bytes of a batch that its length does not count: base offset and length."""
 
 
-class DamagedSegment(ToolFailed):
+class DamagedLogSegment(ToolFailed):
     """The bytes at a position of a segment are not a batch.
 
     Attributes:
-        position: where the damaged part begins.
-        batches: how many batches precede it.
-        reason: what is wrong.
+        position: start of the damaged part.
+        batches: number of batches before it.
+        reason: the problem.
     """
 
     def __init__(self, position: int, batches: int, reason: str) -> None:
@@ -44,9 +44,9 @@ class SegmentBatch(NamedTuple):
 
     Attributes:
         position: the offset of its first byte in the file.
-        header: what precedes its records.
+        header: the bytes before its records.
         data: its bytes.
-        is_valid: whether the checksum matches.
+        is_valid: true if the checksum matches.
     """
 
     position: int
@@ -81,7 +81,7 @@ def batches_of(data: memoryview) -> Iterator[SegmentBatch]:
     """Yield the batches of a segment. Zeros at the end, as of a preallocated file, are ignored.
 
     Raises:
-        DamagedSegment: at a position that has no batch.
+        DamagedLogSegment: at a position that has no batch.
     """
     position = count = 0
     while position < len(data):
@@ -89,12 +89,12 @@ def batches_of(data: memoryview) -> Iterator[SegmentBatch]:
         if not data[position : position + OVERHEAD].tobytes().strip(b"\0") and _is_zero(data[position:]):
             return
         if rest < OVERHEAD:
-            raise DamagedSegment(position, count, f"the batch is cut short: {rest} bytes are left")
+            raise DamagedLogSegment(position, count, f"the batch is cut short: {rest} bytes are left")
         size = OVERHEAD + int(struct.unpack_from(">i", data, position + 8)[0])
         if size <= OVERHEAD:
-            raise DamagedSegment(position, count, f"expected a batch, found the length {size - OVERHEAD}")
+            raise DamagedLogSegment(position, count, f"expected a batch, found the length {size - OVERHEAD}")
         if size > rest:
-            raise DamagedSegment(position, count, f"the batch is cut short: it has {rest} of {size} bytes")
+            raise DamagedLogSegment(position, count, f"the batch is cut short: it has {rest} of {size} bytes")
         yield _batch(data[position : position + size], position, count)
         position += size
         count += 1
@@ -105,7 +105,7 @@ def _batch(data: memoryview, position: int, count: int) -> SegmentBatch:
         return SegmentBatch(position, batch_headers(data)[0], data, is_valid=True)
     except RecordsDecodeError as error:
         if error.kind != "crc_mismatch":
-            raise DamagedSegment(position, count, str(error)) from None
+            raise DamagedLogSegment(position, count, str(error)) from None
     return SegmentBatch(position, batch_headers(data, check_crc=False)[0], data, is_valid=False)
 
 

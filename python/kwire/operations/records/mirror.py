@@ -60,7 +60,7 @@ class Mirror:
 
         Args:
             group: the consumer group in the source.
-            start: where a partition without progress begins.
+            start: the start of a partition without progress.
 
         Raises:
             ToolFailed: no topic matches, or the target refuses one.

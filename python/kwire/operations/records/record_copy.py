@@ -54,7 +54,7 @@ class RecordCopy:
 
     Attributes:
         acknowledged: the offset after the last record that the target has acknowledged, by source partition.
-        copied: how many records were acknowledged.
+        copied: number of acknowledged records.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ def visible_batches(
 
     Args:
         batches: batches with their sizes in bytes.
-        fetched: what the broker has returned with them.
+        fetched: the response of the broker with them.
     """
     waiting = deque(sorted(fetched.aborted, key=lambda each: each.first_offset))
     aborted: set[int] = set()

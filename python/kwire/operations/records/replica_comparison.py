@@ -42,7 +42,7 @@ class ReplicaComparison:
     """Reads partitions from all their replicas.
 
     Attributes:
-        compared: how many records the first replica of each partition has returned.
+        compared: number of records that the first replica of each partition has returned.
     """
 
     def __init__(self, admin: AdminClient, *, fetch_size: int, max_wait_ms: int) -> None:

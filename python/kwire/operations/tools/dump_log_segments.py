@@ -11,7 +11,7 @@ from kwire.messages.kafka.end_txn_marker import EndTxnMarker
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Option
 from kwire.operations.records.log_segment import (
-    DamagedSegment,
+    DamagedLogSegment,
     IndexEntry,
     SegmentBatch,
     batches_of,
@@ -81,7 +81,7 @@ def _dump_log(
             try:
                 decoded = decode(batch.data, max_size=limit)
             except RecordsDecodeError as error:
-                raise DamagedSegment(batch.position, count, str(error)) from None
+                raise DamagedLogSegment(batch.position, count, str(error)) from None
             for record in decoded.records():
                 run.print(_record_line(record, batch, decoders))
     if invalid:

@@ -27,7 +27,7 @@ async def get_offset_shell(
 ) -> None:
     """Print an offset of each partition as TOPIC:PARTITION:OFFSET.
 
-    The offset is the end of the log, its beginning, or that of the first record from a time on. It is empty if no
+    The offset is the end of the log, its beginning, or the offset of the first record from a time on. It is empty if no
     record is as new as the time.
     """
     spec = parse_time("--time", time)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from kwire.client.admin import AdminClient, ReassignmentState
 from kwire.cluster.controller.assignment import assign_replicas
-from kwire.cluster.controller.errors import AdminError as InvalidAssignment
+from kwire.cluster.controller.errors import CommandError as InvalidAssignment
 from kwire.cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.json_files import read_reassignment, read_topics

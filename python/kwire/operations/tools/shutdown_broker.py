@@ -21,8 +21,8 @@ from kwire.operations.run import ToolRun
     needs={Need.BROKERS, Need.ZOOKEEPER},
     replaces="kafka.admin.ShutdownBroker",
     examples=("--zookeeper localhost:2181 --broker 2 --num.retries 3",),
-    warning="The broker leads nothing and leaves every ISR until its process is restarted; partitions of which it has "
-    "the only replica are not available.",
+    warning="The broker leads nothing and leaves every ISR until its process is restarted; partitions whose "
+    "only replica it has are not available.",
 )
 async def shutdown_broker(
     run: ToolRun,

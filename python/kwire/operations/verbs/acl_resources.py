@@ -35,7 +35,7 @@ class AclChange(AclBinding):
     """The outcome of a change of an ACL.
 
     Attributes:
-        status: what happened to it, such as `added`, or `would be added` in a dry run.
+        status: the outcome, such as `added`, or `would be added` in a dry run.
     """
 
     status: str

@@ -10,17 +10,17 @@ from kwire.client.admin import AdminError, Outcomes
 from kwire.operations.declaration import Failure, Rows
 from kwire.operations.run import Run
 
-__all__ = ["Change", "carry_out", "changes", "errors_of"]
+__all__ = ["ItemChange", "carry_out", "changes", "errors_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ItemChange:
     """The outcome of a change of an item.
 
     Attributes:
         name: the item, such as a topic.
-        status: what happened to it, such as `created`, or `would be created` in a dry run.
-        attempts: how often the request was sent.
+        status: the outcome, such as `created`, or `would be created` in a dry run.
+        attempts: number of times the request was sent.
     """
 
     name: str
@@ -36,14 +36,14 @@ def errors_of(described: Mapping[str, Any]) -> Outcomes:
 async def carry_out(
     run: Run, checked: Outcomes, question: str, send: Callable[[list[str]], Awaitable[Outcomes]]
 ) -> Outcomes:
-    """Change the items that a check has accepted; a dry run only returns the check.
+    """ItemChange the items that a check has accepted; a dry run only returns the check.
 
     Both kinds of runs make the same check, so that a dry run reports the errors of the real one.
 
     Args:
         run: the run.
         checked: by item, the error that the change would have; None if it would be accepted.
-        question: what is confirmed before; empty for no question.
+        question: the question before the change; empty for no question.
         send: changes the accepted items.
     """
     accepted = [item for item, error in checked.items() if error is None]
@@ -55,15 +55,15 @@ async def carry_out(
     return Outcomes({**checked, **outcomes}, outcomes.attempts)
 
 
-def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[Change]:
+def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[ItemChange]:
     """Return the rows of a command.
 
     Args:
-        done: what happened, as a participle such as `created`.
-        dry_run: whether it only would have happened.
+        done: the outcome, as a participle such as `created`.
+        dry_run: true if it only would have happened.
     """
     status = f"would be {done}" if dry_run else done
     return [
-        Failure(item, error) if error is not None else Change(item, status, outcomes.attempts)
+        Failure(item, error) if error is not None else ItemChange(item, status, outcomes.attempts)
         for item, error in outcomes.items()
     ]

@@ -29,8 +29,8 @@ class ConfigsChanged:
 
     Attributes:
         name: the resource, such as `topic orders`.
-        status: what happened to it, such as `set`, or `would be set` in a dry run.
-        attempts: how often the request was sent.
+        status: the outcome, such as `set`, or `would be set` in a dry run.
+        attempts: number of times the request was sent.
         shadowed_by: nodes on which the change has no effect, because their files have other values.
     """
 
@@ -49,7 +49,7 @@ async def change_configs(
         run: the run.
         resource: the resource.
         change: the change.
-        done: what happens, as a participle such as `set`.
+        done: the change, as a participle such as `set`.
         force: accept names that a broker does not report, such as those of a plugin.
 
     Raises:

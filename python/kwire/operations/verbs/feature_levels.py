@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
-    from kwire.operations.verbs.changes import Change
+    from kwire.operations.verbs.changes import ItemChange
 
 
 def parse_levels(texts: Sequence[str]) -> dict[str, int]:
@@ -33,7 +33,7 @@ def parse_levels(texts: Sequence[str]) -> dict[str, int]:
 
 async def set_levels(
     run: Run, levels: dict[str, int], *, downgrade: bool = False, unsafe: bool = False
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Set the levels of features, or check whether they can be set in a dry run."""
     outcomes = await run.admin.update_features(levels, downgrade=downgrade, unsafe=unsafe, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not any(outcomes.values()):

@@ -39,8 +39,8 @@ class QuotaChange:
         user: see EntityQuotas, as for `client_id` and `ip`.
         key: the key of the quota.
         value: its value; None if it is deleted.
-        status: what happened to it, such as `set`, or `would be set` in a dry run.
-        attempts: how often the request was sent.
+        status: the outcome, such as `set`, or `would be set` in a dry run.
+        attempts: number of times the request was sent.
     """
 
     user: EntityName

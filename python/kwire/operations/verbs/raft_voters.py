@@ -40,7 +40,7 @@ def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
         name, separator, address = text.partition("://")
         try:
             if not name or not separator or not address.rpartition(":")[2].isdecimal():
-                raise ValueError(text)  # a default port would be that of another listener
+                raise ValueError(text)  # a default port would belong to another listener
             listeners[name] = Endpoint.parse(address)
         except ValueError:
             raise InvalidArgument(
@@ -65,7 +65,7 @@ def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUI
     """Return the directory id of a node that the quorum lists once.
 
     Args:
-        role: what the replicas are, such as `observer`.
+        role: the role of the replicas, such as `observer`.
 
     Raises:
         InvalidArgument: the quorum does not list the node, or lists it with several directories or with none.

@@ -33,8 +33,8 @@ class TokenChange:
 
     Attributes:
         name: the id of the token.
-        status: what happened to it, such as `renewed`, or `would be renewed` in a dry run.
-        expires: when it expires, in UTC; None in a dry run.
+        status: the outcome, such as `renewed`, or `would be renewed` in a dry run.
+        expires: time of expiry, in UTC; None in a dry run.
     """
 
     name: str

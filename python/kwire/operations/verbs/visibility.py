@@ -34,8 +34,8 @@ class Visibility(Enum):
 
     Attributes:
         ALL: everything, since the cluster has no authorizer.
-        AUTHORIZED: what ACLs allow; the user may describe the cluster, as administrators and their monitoring may.
-        LIMITED: what ACLs allow; the user cannot even describe the cluster.
+        AUTHORIZED: limited by ACLs; the user may describe the cluster, as administrators and their monitoring may.
+        LIMITED: limited by ACLs; the user cannot even describe the cluster.
     """
 
     ALL = auto()

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 
     from kwire.spark.gold.clock_skew import PollerClock
     from kwire.spark.gold.tables import GoldTable
-    from kwire.spark.store.commits import Store
-    from kwire.spark.store.record import Record
+    from kwire.spark.store.commits import PipelineStore
+    from kwire.spark.store.record import CommitRecord
 
 LOOK_BACK = timedelta(hours=2)
 """Time before a window from which polls are read, to find the brokers that responded and their usual interval. Chosen,
@@ -127,7 +127,7 @@ class Stage(NamedTuple):
         inputs: the names of its arguments: results of earlier stages, or inputs of the window (`_inputs`).
         function: returns a DataFrame.
         table: the table of gold that gets the rows; None for an intermediate result.
-        level: where Spark keeps a result that several stages read; None computes it where it is read.
+        level: the storage of Spark for a result that several stages read; None computes it where it is read.
     """
 
     result: str
@@ -139,7 +139,7 @@ class Stage(NamedTuple):
 
 def build(
     spark: SparkSession,
-    store: Store,
+    store: PipelineStore,
     hours: Iterable[datetime] | None = None,
     *,
     max_clock_skew: timedelta = clock_skew.MAX_SKEW,
@@ -164,7 +164,11 @@ def build(
 
 
 def _build(
-    spark: SparkSession, store: Store, record: Record, first_hour: datetime | None, max_clock_skew: timedelta
+    spark: SparkSession,
+    store: PipelineStore,
+    record: CommitRecord,
+    first_hour: datetime | None,
+    max_clock_skew: timedelta,
 ) -> None:
     build = GoldBuild(spark, store, record)
     progress = record.progress.gold
@@ -205,7 +209,7 @@ def _build(
     build.commit(state.to_progress(record, incidents_since, skew_by_hour))
 
 
-def _oldest_new_poll(store: Store, record: Record) -> datetime | None:
+def _oldest_new_poll(store: PipelineStore, record: CommitRecord) -> datetime | None:
     """Return the time of the oldest poll that is not in gold; None if all are."""
     return store.oldest_poll_since(record.progress.gold.get("commit", 0), record.number)
 

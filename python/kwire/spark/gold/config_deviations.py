@@ -18,9 +18,9 @@ from kwire.spark.gold.days import OPEN
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
-from kwire.spark.store.commits import Store
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import DESIRED_CONFIGS, Change, Record
+from kwire.spark.store.record import DESIRED_CONFIGS, CommitRecord, StoreChange
 from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_files import Output, TableFile
 from kwire.spark.tables import Column
@@ -248,12 +248,14 @@ def set_desired_configs(out: str, cluster_id: str, desired: Mapping[Resource, Ma
         NotAStore: `out` is a file.
         StoreInUse: other processes write all the time.
     """
-    store = Store(out)
+    store = PipelineStore(out)
     store.create({DESIRED.folder: DESIRED.layout})
     return store.transact(lambda record: _replace(store, record, cluster_id, desired))
 
 
-def _replace(store: Store, record: Record, cluster_id: str, desired: Mapping[Resource, Mapping[str, str]]) -> int:
+def _replace(
+    store: PipelineStore, record: CommitRecord, cluster_id: str, desired: Mapping[Resource, Mapping[str, str]]
+) -> int:
     import pyarrow as pa
 
     snapshot = Snapshot(store.location, record.number, record.progress.versions)
@@ -278,7 +280,7 @@ def _replace(store: Store, record: Record, cluster_id: str, desired: Mapping[Res
     partition = {"date": OPEN, "hour": "0"}
     file = TableFile(Output(store.location), FileKind.SILVER, DESIRED.folder, partition, DESIRED.arrow)
     file.write(pa.Table.from_pylist(rows, schema=DESIRED.arrow))
-    change = Change("desired", record.number)
+    change = StoreChange("desired", record.number)
     change.added[DESIRED.folder] = [file.close().file]
     change.removed[DESIRED.folder] = snapshot.files(DESIRED.folder)
     store.commit(change)

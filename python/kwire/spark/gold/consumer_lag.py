@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import days
 from kwire.spark.gold.diagnosis.signal import SignalKind
-from kwire.spark.gold.partition_lag import Event, LagSample, PartitionLag
+from kwire.spark.gold.partition_lag import Event, LagSample, PartitionLagHistory
 from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.tables import Column
@@ -137,7 +137,7 @@ class _Fold:
         return pa.Table.from_pylist(found, schema=ddl_schema(_FOLDED))
 
     def _of_partition(self, events: list[Event]) -> list[dict[str, Any]]:
-        lag = PartitionLag()
+        lag = PartitionLagHistory()
         rows: list[dict[str, Any]] = []
         kept_events: list[Event] | None = None
         for event in events:

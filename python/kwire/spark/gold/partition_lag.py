@@ -79,7 +79,7 @@ class _Position:
     stalled: bool = False
 
 
-class PartitionLag:
+class PartitionLagHistory:
     """The log ends of a partition, and the positions of its groups."""
 
     def __init__(self) -> None:

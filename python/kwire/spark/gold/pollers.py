@@ -211,7 +211,7 @@ def counting_reports(reports: Sequence[Report], periods: Sequence[LeadingPeriod]
 
     Args:
         reports: in order of time.
-        periods: who leads the broker; without any, all reports count.
+        periods: the leading poller of the broker; without any, all reports count.
     """
     if not periods:
         return [(position, report.at) for position, report in enumerate(reports)]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kwire.spark.gold.view import GoldBuild
-    from kwire.spark.store.record import Record
+    from kwire.spark.store.record import CommitRecord
 
 LAYOUT = 3
 """The version of the layout of the state; a state with another one is not read, so gold is built again."""
@@ -94,7 +94,7 @@ def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[PollerClock, in
 
 
 def to_progress(
-    record: Record, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[PollerClock, int]]
+    record: CommitRecord, incidents: dict[datetime, datetime], skew: Mapping[datetime, Mapping[PollerClock, int]]
 ) -> dict[str, Any]:
     """Return `Progress.gold` after a build that continues a record; the skew of other hours is dropped."""
     return {

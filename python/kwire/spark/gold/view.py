@@ -24,7 +24,7 @@ from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.delta_table import open_table
 from kwire.spark.store.manifest import MANIFEST, WrittenFile, entries_of
-from kwire.spark.store.record import Change, DataFile, Layout, Record
+from kwire.spark.store.record import CommitRecord, DataFile, Layout, StoreChange
 from kwire.spark.store.snapshot import Snapshot, read_files
 from kwire.spark.store.table_files import PartitionWriter
 from kwire.spark.tables import arrow_type
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.gold.tables import GoldTable
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
 
 AS_OF = "as_of"
 """The partition column of the tables with the state of gold at the beginning of an hour."""
@@ -159,11 +159,11 @@ class GoldBuild(GoldView):
     | `commit` | makes everything visible at once; without it, the files are garbage that `vacuum` deletes |
 
     Attributes:
-        leaders: who leads each broker of `shared_clusters` in the current window (`pollers`); None counts all rows.
+        leaders: the leading poller of each broker of `shared_clusters` in this window (`pollers`); None counts all.
         shared_clusters: the clusters that several pollers poll.
     """
 
-    def __init__(self, spark: SparkSession, store: Store, record: Record) -> None:
+    def __init__(self, spark: SparkSession, store: PipelineStore, record: CommitRecord) -> None:
         super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions), Clocks())
         self.leaders: DataFrame | None = None
         self.shared_clusters = pollers.shared_clusters(record.progress.reporters)
@@ -290,7 +290,7 @@ class GoldBuild(GoldView):
         Raises:
             ConcurrentCommit: another process has built gold.
         """
-        change = Change("gold", self.snapshot.number, gold=gold)
+        change = StoreChange("gold", self.snapshot.number, gold=gold)
         for table, files in self._current.items():
             before = self.snapshot.files(table)
             paths_before, paths_after = {file.path for file in before}, {file.path for file in files}

@@ -28,7 +28,7 @@ from kwire.spark.store.manifest import (
     date_of,
     entries_of,
 )
-from kwire.spark.store.record import LATE, POLLER, REOPENING, Change, DataFile, Record, reporter_key
+from kwire.spark.store.record import LATE, POLLER, REOPENING, CommitRecord, DataFile, StoreChange, reporter_key
 from kwire.spark.store.snapshot import Snapshot, read_files
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.ingest.ingest_report import IngestReport
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
 
 FIRST_DATE, NEVER = "1970-01-01", "9999"
 """Dates before and after all others."""
@@ -58,7 +58,12 @@ class LateFrames:
     """
 
     def __init__(
-        self, spark: SparkSession, store: Store, record: Record, entries: list[ManifestEntry], reference_codec: bool
+        self,
+        spark: SparkSession,
+        store: PipelineStore,
+        record: CommitRecord,
+        entries: list[ManifestEntry],
+        reference_codec: bool,
     ) -> None:
         self._spark = spark
         self._location = store.location
@@ -67,7 +72,7 @@ class LateFrames:
         self._reference_codec = reference_codec
         self._snapshot = Snapshot(store.location, record.number, record.progress.versions)
 
-    def ingest(self, late: list[DataFile], change: Change, report: IngestReport) -> None:
+    def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
         frames = self._read(LATE, late, DDL)
         reopened = self._reopened(frames, change)
@@ -106,7 +111,7 @@ class LateFrames:
         change.oldest = oldest(change.oldest, *(file.first for file in new))
         change.rows = report.rows = row_counts([*others, *again])
 
-    def _reopened(self, frames: DataFrame, change: Change) -> dict[str, dict[str, Any]]:
+    def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
         reporters = self._record.progress.reporters | change.reporters
         brokers = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))

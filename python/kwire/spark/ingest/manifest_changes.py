@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kwire.spark.ingest.ingest_report import IngestReport, ReporterPolls
 from kwire.spark.store.manifest import FileKind, ReporterProgress, WrittenFile
-from kwire.spark.store.record import Change
+from kwire.spark.store.record import StoreChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.spark.store.manifest import CaptureProgress, ManifestEntry
-    from kwire.spark.store.record import Record
+    from kwire.spark.store.record import CommitRecord
 
 __all__ = ["of_type", "oldest", "record_progress", "row_counts", "share_a_reporter", "to_change", "to_report"]
 
@@ -25,9 +25,9 @@ def of_type(entries: Iterable[ManifestEntry], cls: type[T]) -> Iterable[T]:
     return (entry for entry in entries if isinstance(entry, cls))
 
 
-def to_change(record: Record, entries: Iterable[ManifestEntry]) -> Change:
+def to_change(record: CommitRecord, entries: Iterable[ManifestEntry]) -> StoreChange:
     """Return the change that a manifest describes."""
-    change = Change("ingest", record.number, rows=row_counts(entries))
+    change = StoreChange("ingest", record.number, rows=row_counts(entries))
     for entry in entries:
         match entry:
             case ReporterProgress():
@@ -63,8 +63,8 @@ def row_counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:
     return dict(counts)
 
 
-def record_progress(record: Record, change: Change, capture: CaptureProgress) -> None:
-    """Record how far a capture is ingested."""
+def record_progress(record: CommitRecord, change: StoreChange, capture: CaptureProgress) -> None:
+    """CommitRecord how far a capture is ingested."""
     before = record.progress.captures.get(capture.folder, {})
     continued = capture.first == before.get("row")
     spans = [list(span) for span in before.get("spans", [])] if continued else []

@@ -28,7 +28,7 @@ class Backoff:
     """Decides when something is attempted again.
 
     Args:
-        what: what is attempted, for the log.
+        what: the task, for the log.
     """
 
     def __init__(self, what: str) -> None:

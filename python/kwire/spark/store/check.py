@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import KwireError
 from kwire.spark.store import delta_table
-from kwire.spark.store.record import DESIRED_CONFIGS, INGESTS, RECORDS, STATE, Change, Progress, Record
+from kwire.spark.store.record import DESIRED_CONFIGS, INGESTS, RECORDS, STATE, CommitRecord, StoreChange, StoreProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from deltalake import DeltaTable
 
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
     from kwire.spark.store.record import DataFile
 
 
@@ -55,7 +55,7 @@ class CannotRepair(KwireError, RuntimeError):
         return f"{self.out}: no commit can be read: restore the folder from a backup, or ingest into a new one"
 
 
-def check(store: Store) -> list[Finding]:
+def check(store: PipelineStore) -> list[Finding]:
     """Return the faults of a store; none if it is whole."""
     ingests = store.open_table(INGESTS)
     findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
@@ -74,7 +74,7 @@ def check(store: Store) -> list[Finding]:
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
 
 
-def repair(store: Store, *, execute: bool) -> list[Finding]:
+def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     """Return the steps that make a store whole; none if it is. `execute` takes them.
 
     No other process must write to the store meanwhile. Gold is dropped if a file of it is missing: the next build
@@ -92,7 +92,7 @@ def repair(store: Store, *, execute: bool) -> list[Finding]:
     # 1. The target: the files of each table at the newest readable commit, without missing ones. A table of gold
     #    depends on the others, so if one file of gold is missing, all of gold is dropped.
     steps: list[Finding] = []
-    change = Change("repair", newest.number)
+    change = StoreChange("repair", newest.number)
     numbers = [newest.number, *store.record_numbers()]
     versions: dict[str, int] = {}
     targets = _tables_at(store, newest)
@@ -128,21 +128,21 @@ def repair(store: Store, *, execute: bool) -> list[Finding]:
     steps += [Finding(f"{INGESTS}/{file.path}", "is dropped", file.rows) for file in lost]
     steps.append(Finding(RECORDS, f"gets commit {max(numbers) + 1}, which continues commit {newest.number}"))
     if execute:
-        store.restore(Record(max(numbers), progress), change, lost)
+        store.restore(CommitRecord(max(numbers), progress), change, lost)
     return steps
 
 
-def _newest(store: Store) -> Record:
+def _newest(store: PipelineStore) -> CommitRecord:
     """Return the newest record that `ingests` refers to and that can be read; an empty one without any."""
     for row in store.readable_rows():
         try:
             return store.record(row["record"])
         except (FileNotFoundError, ValueError):
             continue
-    return Record()
+    return CommitRecord()
 
 
-def _tables_at(store: Store, record: Record) -> dict[str, list[DataFile]]:
+def _tables_at(store: PipelineStore, record: CommitRecord) -> dict[str, list[DataFile]]:
     """Return the files of each table after a commit, whether it is applied or not."""
     tables: dict[str, list[DataFile]] = {}
     for name, version in record.progress.versions.items():
@@ -157,12 +157,12 @@ def _tables_at(store: Store, record: Record) -> dict[str, list[DataFile]]:
     return tables
 
 
-def _faulty_files(store: Store, name: str, table: DeltaTable) -> list[tuple[DataFile, str]]:
+def _faulty_files(store: PipelineStore, name: str, table: DeltaTable) -> list[tuple[DataFile, str]]:
     faults = _faults(store, name)
     return [(file, fault) for file in delta_table.files_of(table) if (fault := faults(file))]
 
 
-def _faults(store: Store, name: str) -> Callable[[DataFile], str]:
+def _faults(store: PipelineStore, name: str) -> Callable[[DataFile], str]:
     """Return a function that says what is wrong with a file of a table; nothing if it is whole."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -188,7 +188,7 @@ def _faults(store: Store, name: str) -> Callable[[DataFile], str]:
     return fault
 
 
-def _forget_states(store: Store, progress: Progress) -> list[Finding]:
+def _forget_states(store: PipelineStore, progress: StoreProgress) -> list[Finding]:
     """Remove states that do not exist from the progress of brokers."""
     paths = {path for path, _ in store.list_files(STATE)} | {""}
     steps = []

@@ -34,7 +34,7 @@ from kwire.spark.store import delta_table
 from kwire.spark.store.delta_table import IncompatibleTable
 from kwire.spark.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
 from kwire.spark.store.file_statistics import data_file
-from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, Change, Layout, Record
+from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, Layout, StoreChange
 from kwire.spark.store.snapshot import Snapshot
 from kwire.storage.location import Location
 
@@ -94,7 +94,7 @@ def layouts() -> dict[str, Layout]:
     return tables
 
 
-class Store:
+class PipelineStore:
     """The driver's view of the store.
 
     Opening a store creates its tables if they do not exist, and changes nothing else.
@@ -150,7 +150,7 @@ class Store:
                 return snapshot
         return Snapshot(self.location, 0, {})
 
-    def newest(self) -> Record:
+    def newest(self) -> CommitRecord:
         """Return the newest record, which is not always applied yet.
 
         Raises:
@@ -159,7 +159,7 @@ class Store:
         rows = self._rows_of(self.open_table(INGESTS), None)
         return self._newest_of(rows)
 
-    def record(self, path: str) -> Record:
+    def record(self, path: str) -> CommitRecord:
         """Read a record.
 
         Raises:
@@ -169,7 +169,7 @@ class Store:
             values = json.loads(stream.read())
         if values["layout"] > LAYOUT:
             raise IncompatibleTable(self.out, f"its layout is version {values['layout']}, expected at most {LAYOUT}")
-        return Record.of(values)
+        return CommitRecord.of(values)
 
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
         """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
@@ -184,7 +184,7 @@ class Store:
 
     # Writing
 
-    def transact(self, run: Callable[[Record], T]) -> T:
+    def transact(self, run: Callable[[CommitRecord], T]) -> T:
         """Run a function that computes and commits a change to a record, again if another writer was faster.
 
         Threads that share the store wait for one another.
@@ -202,7 +202,7 @@ class Store:
                     log.warning("another process has changed %s: computing the commit again", self.out)
         raise StoreInUse(self.out, ATTEMPTS)
 
-    def commit(self, change: Change) -> Record:
+    def commit(self, change: StoreChange) -> CommitRecord:
         """Commit a change. What others have committed since its base is kept.
 
         Raises:
@@ -230,7 +230,7 @@ class Store:
                     self._delete_old_records(record)
                 return record
 
-    def apply(self, record: Record) -> None:
+    def apply(self, record: CommitRecord) -> None:
         """Add and remove the files of a record in each table, unless that is done already."""
         change = record.change
         for name in change.tables:
@@ -280,7 +280,7 @@ class Store:
         """Return the numbers of all records, decided or not."""
         return [_number_of(path) for path, _ in self._records()]
 
-    def restore(self, newest: Record, change: Change, lost: Sequence[DataFile]) -> Record:
+    def restore(self, newest: CommitRecord, change: StoreChange, lost: Sequence[DataFile]) -> CommitRecord:
         """Commit a repair that continues a record, and remove the files of `ingests` that are lost.
 
         Raises:
@@ -295,8 +295,8 @@ class Store:
     # The steps of a commit
 
     def _decide(
-        self, ingests: DeltaTable, newest: Record, change: Change, lost: Sequence[DataFile] = ()
-    ) -> Record | None:
+        self, ingests: DeltaTable, newest: CommitRecord, change: StoreChange, lost: Sequence[DataFile] = ()
+    ) -> CommitRecord | None:
         """Write the next record and refer to it in `ingests`; None if another writer was faster."""
         number = newest.number + 1
         versions = {name: self.open_table(name).version() + 1 for name in change.tables}
@@ -304,7 +304,7 @@ class Store:
         versions |= {name: self.open_table(name).version() for name in missing if name != INGESTS}
         progress = newest.progress.after(change, versions)
         released = sorted(newest.progress.states() - progress.states())
-        record = Record(number, progress, change, released)
+        record = CommitRecord(number, progress, change, released)
         path = f"{RECORDS}/{number:012}-{uuid.uuid4().hex}.json"
         self._write(path, record.dump())
         row = {
@@ -338,23 +338,23 @@ class Store:
         """Return whether `ingests` refers to a record."""
         return any(row["record"] == path for row in self._rows_of(self.open_table(INGESTS), number))
 
-    def _newest_of(self, rows: list[dict[str, Any]]) -> Record:
+    def _newest_of(self, rows: list[dict[str, Any]]) -> CommitRecord:
         """Return the record of the first of these rows of `ingests`."""
         if not rows:
-            return Record()
+            return CommitRecord()
         try:
             return self.record(rows[0]["record"])
         except FileNotFoundError:
             raise DamagedStore(self.out, rows[0]["record"]) from None
 
-    def _conflict(self, change: Change, path: str) -> bool:
+    def _conflict(self, change: StoreChange, path: str) -> bool:
         """Return whether a change conflicts with a record of another writer, or the record was deleted meanwhile."""
         try:
             return change.conflicts_with(self.record(path).change)
         except FileNotFoundError:
             return True
 
-    def _check_files(self, change: Change) -> None:
+    def _check_files(self, change: StoreChange) -> None:
         """Check that the files of a change exist: readers of all tables fail once one is committed that does not."""
         from pyarrow.fs import FileType
 
@@ -380,7 +380,7 @@ class Store:
         size = self.files.get_file_info(f"{INGESTS}/{path}").size
         return data_file(path, {}, size, *footers), merged
 
-    def _delete_old_records(self, newest: Record) -> None:
+    def _delete_old_records(self, newest: CommitRecord) -> None:
         """Delete records that are no longer needed, and the states that they have released."""
         used = newest.progress.states()  # a record that was never decided has released states that are still used
         for path, changed in self._records():

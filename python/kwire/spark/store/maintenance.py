@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from kwire.spark.silver.inputs import INPUTS
 from kwire.spark.store import delta_table
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import INGESTS, LATE, RECORDS, STATE, Change, DataFile, Record
+from kwire.spark.store.record import INGESTS, LATE, RECORDS, STATE, CommitRecord, DataFile, StoreChange
 from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
-    from kwire.spark.store.commits import Store
+    from kwire.spark.store.commits import PipelineStore
 
 TARGET_BYTES = 64 << 20
 """Files of at least a quarter of this size are not merged; merged ones are not much larger than this."""
@@ -32,7 +32,7 @@ RESUMED = {"silver/partitions", *(f"silver/{name}" for each in INPUTS for name i
 """Tables of silver whose state gold keeps: their old days can be deleted once gold has the state after them."""
 
 
-def optimize(store: Store) -> int:
+def optimize(store: PipelineStore) -> int:
     """Merge the small files of each partition, and return how many files there are fewer.
 
     Raises:
@@ -41,9 +41,9 @@ def optimize(store: Store) -> int:
     return store.transact(lambda record: _optimize(store, record))
 
 
-def _optimize(store: Store, record: Record) -> int:
+def _optimize(store: PipelineStore, record: CommitRecord) -> int:
     snapshot = Snapshot(store.location, record.number, record.progress.versions)
-    change = Change("optimize", record.number, data=False)
+    change = StoreChange("optimize", record.number, data=False)
     output = Output(store.location)
     for table in snapshot.versions:
         groups: defaultdict[tuple[str, ...], list[DataFile]] = defaultdict(list)
@@ -90,7 +90,7 @@ def _merge(output: Output, table: str, files: list[DataFile]) -> DataFile:
     return merged.close().file
 
 
-def vacuum(store: Store, keep: timedelta) -> int:
+def vacuum(store: PipelineStore, keep: timedelta) -> int:
     """Delete files that were removed from their tables longer than `keep` ago, and return their number.
 
     Ages are rounded up to whole hours. Snapshots that are older lose their files. Files that no commit has named are
@@ -108,7 +108,7 @@ def vacuum(store: Store, keep: timedelta) -> int:
     return deleted
 
 
-def expire(store: Store, keep: timedelta) -> int:
+def expire(store: PipelineStore, keep: timedelta) -> int:
     """Remove the days that ended before `keep` ago from the tables, and return the number of files.
 
     The rows remain in earlier snapshots until `vacuum` deletes them. What later ingests and builds of gold need stays:
@@ -121,9 +121,9 @@ def expire(store: Store, keep: timedelta) -> int:
     return store.transact(lambda record: _expire(store, record, first))
 
 
-def _expire(store: Store, record: Record, first: str) -> int:
+def _expire(store: PipelineStore, record: CommitRecord, first: str) -> int:
     snapshot = Snapshot(store.location, record.number, record.progress.versions)
-    change = Change("expire", record.number)
+    change = StoreChange("expire", record.number)
     incidents: dict[str, str] = record.progress.gold.get("incidents", {})
     change.removed = expired_files({table: snapshot.files(table) for table in snapshot.versions}, incidents, first)
     resumed = _resumed(incidents, first)

@@ -69,14 +69,14 @@ class Layout:
 
 
 @dataclass
-class Change:
+class StoreChange:
     """The change of one commit. Tables are named by their folders, such as `silver/polls`.
 
     Attributes:
         kind: 'ingest', `REOPENING`, 'gold', 'desired', 'optimize', 'expire', or 'repair'.
         base: the number of the record that the change continues.
-        reporters, clusters, captures, streams: new entries of `Progress`.
-        gold: the new `Progress.gold`; None keeps it.
+        reporters, clusters, captures, streams: new entries of `StoreProgress`.
+        gold: the new `StoreProgress.gold`; None keeps it.
         added, removed: files by table.
         oldest: the time of the oldest poll that was added, in microseconds; None without polls.
         rows: added rows by table, for `ingests`.
@@ -101,7 +101,7 @@ class Change:
         """The tables whose files change."""
         return sorted({name for name, files in (*self.added.items(), *self.removed.items()) if files})
 
-    def is_empty(self, progress: Progress) -> bool:
+    def is_empty(self, progress: StoreProgress) -> bool:
         """Return whether the change leaves everything as it is."""
         return (
             not self.tables
@@ -112,7 +112,7 @@ class Change:
             and self.gold in (None, progress.gold)
         )
 
-    def conflicts_with(self, other: Change) -> bool:
+    def conflicts_with(self, other: StoreChange) -> bool:
         """Return whether this change depends on something that the other one, committed since `base`, has changed."""
         return (
             not self.reporters.keys().isdisjoint(other.reporters)
@@ -127,7 +127,7 @@ class Change:
 
 
 @dataclass
-class Progress:
+class StoreProgress:
     """The state of the store after a commit.
 
     Attributes:
@@ -148,9 +148,9 @@ class Progress:
     gold: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
-    def after(self, change: Change, versions: dict[str, int]) -> Progress:
+    def after(self, change: StoreChange, versions: dict[str, int]) -> StoreProgress:
         """Return the progress after a change; `versions` has the Delta versions of the changed tables."""
-        return Progress(
+        return StoreProgress(
             self.reporters | change.reporters,
             self.clusters | change.clusters,
             self.captures | change.captures,
@@ -167,12 +167,12 @@ class Progress:
 
 
 @dataclass
-class Record:
+class CommitRecord:
     """A commit: its number, the progress after it, its change, and files that later commits no longer need."""
 
     number: int = 0
-    progress: Progress = field(default_factory=Progress)
-    change: Change = field(default_factory=lambda: Change("create", -1))
+    progress: StoreProgress = field(default_factory=StoreProgress)
+    change: StoreChange = field(default_factory=lambda: StoreChange("create", -1))
     released: list[str] = field(default_factory=list)
     layout: int = LAYOUT
 
@@ -181,11 +181,15 @@ class Record:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> Record:
+    def of(cls, values: dict[str, Any]) -> CommitRecord:
         """Return a record from its parsed JSON, which has the layout of this version."""
         change = values["change"]
         for side in ("added", "removed"):
             change[side] = {name: [DataFile(**file) for file in files] for name, files in change[side].items()}
         return cls(
-            values["number"], Progress(**values["progress"]), Change(**change), values["released"], values["layout"]
+            values["number"],
+            StoreProgress(**values["progress"]),
+            StoreChange(**change),
+            values["released"],
+            values["layout"],
         )

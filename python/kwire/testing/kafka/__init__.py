@@ -11,15 +11,15 @@ ports of 127.0.0.1, and their data is in a temporary folder that is removed with
 
 from __future__ import annotations
 
-from kwire.testing.kafka.clusters import Broker, Cluster, Kafka39, Kafka44
+from kwire.testing.kafka.clusters import Kafka39, Kafka44, KafkaBroker, KafkaCluster
 from kwire.testing.kafka.errors import JarDownloadFailed, KafkaTestingError, MissingTools, StartFailed
 
 __all__ = [
-    "Broker",
-    "Cluster",
     "JarDownloadFailed",
     "Kafka39",
     "Kafka44",
+    "KafkaBroker",
+    "KafkaCluster",
     "KafkaTestingError",
     "MissingTools",
     "StartFailed",

@@ -63,7 +63,7 @@ _SMALL_BROKER = {
 _ALREADY_REGISTERED = "KeeperErrorCode = NodeExists"
 
 
-class Broker:
+class KafkaBroker:
     """One broker.
 
     Attributes:
@@ -180,7 +180,7 @@ class Broker:
         return self._server.output_tail()
 
 
-class Cluster:
+class KafkaCluster:
     """A cluster of real brokers with ids from 1. Use it as a context manager, or call `start` and `stop`.
 
     Args:
@@ -212,9 +212,9 @@ class Cluster:
         self._temporary = tempfile.TemporaryDirectory(prefix="kwire-kafka-")
         self.folder = Path(self._temporary.name)
         self._config = dict(config or {})
-        self.brokers: tuple[Broker, ...] = self._create_brokers(brokers)
+        self.brokers: tuple[KafkaBroker, ...] = self._create_brokers(brokers)
 
-    def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
+    def _create_brokers(self, brokers: int) -> tuple[KafkaBroker, ...]:
         raise NotImplementedError
 
     def _server(self, id: int, name: str, folder: Path, configs: Mapping[str, str]) -> JavaServer:
@@ -247,9 +247,9 @@ class Cluster:
         of_brokers = [dict(zip(names, ports[at * len(names) :], strict=False)) for at in range(brokers)]
         return of_brokers, ports[brokers * len(names) :]
 
-    def _create_broker(self, id: int, ports: Mapping[str, int], server: JavaServer, started_line: str) -> Broker:
+    def _create_broker(self, id: int, ports: Mapping[str, int], server: JavaServer, started_line: str) -> KafkaBroker:
         config = None if self.security is None else self.security.config("PLAIN")
-        return Broker(id, ports, server, started_line, config)
+        return KafkaBroker(id, ports, server, started_line, config)
 
     def _security_configs(self, *listeners: str) -> dict[str, str]:
         """Return the configs of secured listeners, of clients and further ones."""
@@ -318,7 +318,7 @@ class Cluster:
         """Stop what brokers depend on."""
 
 
-class Kafka39(Cluster):
+class Kafka39(KafkaCluster):
     """A cluster of Kafka 3.9.1 with ZooKeeper; 3.9 is the last release line that supports it.
 
     Attributes:
@@ -328,7 +328,7 @@ class Kafka39(Cluster):
     version = "3.9.1"
     authorizer = "kafka.security.authorizer.AclAuthorizer"
 
-    def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
+    def _create_brokers(self, brokers: int) -> tuple[KafkaBroker, ...]:
         ports, (zookeeper_port,) = self._free_ports(brokers, 1)
         self.zookeeper = f"127.0.0.1:{zookeeper_port}"
         self._zookeeper_port = zookeeper_port
@@ -344,7 +344,7 @@ class Kafka39(Cluster):
         self._zookeeper = JavaServer("ZooKeeper", folder, jars("kafka39"), main, heap=ZOOKEEPER_HEAP)
         return tuple(self._broker(id, each) for id, each in enumerate(ports, 1))
 
-    def _broker(self, id: int, ports: Mapping[str, int]) -> Broker:
+    def _broker(self, id: int, ports: Mapping[str, int]) -> KafkaBroker:
         configs = self._security_configs() | {
             "broker.id": str(id),
             "listeners": _addresses(ports),
@@ -362,11 +362,11 @@ class Kafka39(Cluster):
         self._zookeeper.kill()
 
 
-class Kafka44(Cluster):
+class Kafka44(KafkaCluster):
     """A cluster of Kafka 4.4.0. Every node is a broker and a KRaft controller.
 
     Args:
-        brokers: see `Cluster`, as for `config` and `security`.
+        brokers: see `KafkaCluster`, as for `config` and `security`.
         dynamic_quorum: True if voters can be added and removed (KIP-853). The first node is the only voter then, and
             the others are observers. By default, all nodes are voters.
     """
@@ -386,7 +386,7 @@ class Kafka44(Cluster):
         self._dynamic_quorum = dynamic_quorum
         super().__init__(brokers, config, security=security)
 
-    def _create_brokers(self, brokers: int) -> tuple[Broker, ...]:
+    def _create_brokers(self, brokers: int) -> tuple[KafkaBroker, ...]:
         ports, self._controller_ports = self._free_ports(brokers, brokers)
         self._servers: list[JavaServer] = []
         return tuple(self._broker(id, each) for id, each in enumerate(ports, 1))
@@ -401,7 +401,7 @@ class Kafka44(Cluster):
             return {"controller.quorum.bootstrap.servers": ",".join(endpoints.values())}
         return {"controller.quorum.voters": ",".join(f"{id}@{endpoint}" for id, endpoint in endpoints.items())}
 
-    def _broker(self, id: int, ports: Mapping[str, int]) -> Broker:
+    def _broker(self, id: int, ports: Mapping[str, int]) -> KafkaBroker:
         controller = "PLAINTEXT" if self.security is None else "SASL_SSL"
         configs = (
             self._security_configs("CONTROLLER")

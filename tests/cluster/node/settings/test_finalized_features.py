@@ -9,7 +9,7 @@ import pytest
 
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.cluster.config.setting import SettingError
-from kwire.cluster.config.value_types import SupportedFeature
+from kwire.cluster.config.value_types import FeatureSupport
 from kwire.cluster.node.node import Node
 from kwire.cluster.node.settings.finalized_features import IncompatibleFeatures
 from kwire.cluster.zookeeper import BrokerRegistration, FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
-NEW = {"f": SupportedFeature(1, 3), "g": SupportedFeature(1, 4, 2)}
-OLD = {"f": SupportedFeature(1, 2)}
+NEW = {"f": FeatureSupport(1, 3), "g": FeatureSupport(1, 4, 2)}
+OLD = {"f": FeatureSupport(1, 2)}
 BEFORE_MIGRATION = ProtocolVersion.parse("2.6")
 PATH = FeaturesZnode.path()
 
@@ -214,7 +214,7 @@ async def test_rolling_upgrade_of_the_protocol_then_finalizing_and_downgrading(s
     root = await new_root(server)
     running: dict[int, Node] = {}
 
-    async def roll(features: dict[str, SupportedFeature], protocol: str) -> Node:
+    async def roll(features: dict[str, FeatureSupport], protocol: str) -> Node:
         """Restart every node, the controller last, and return the new controller."""
         for node_id in sorted((1, 2, 3), key=lambda each: each in running and is_controller(running[each])):
             if node_id in running:
@@ -272,8 +272,8 @@ def test_features_are_settings_of_a_node() -> None:
         properties(supported_features="group_coordinator:1-3, transaction_coordinator:1-4:2")
     )
     assert parsed.supported_features == {
-        "group_coordinator": SupportedFeature(1, 3),
-        "transaction_coordinator": SupportedFeature(1, 4, 2),
+        "group_coordinator": FeatureSupport(1, 3),
+        "transaction_coordinator": FeatureSupport(1, 4, 2),
     }
     assert parsed.features_enabled
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from kwire.cluster.config.value_types import SupportedFeature
+from kwire.cluster.config.value_types import FeatureSupport
 from kwire.cluster.controller.controller_election import create_top_level_paths
-from kwire.cluster.controller.errors import AdminError, NotController
+from kwire.cluster.controller.errors import CommandError, NotController
 from kwire.cluster.controller.feature_rules import FeatureChange, incompatibilities
 from kwire.cluster.node.settings.finalized_features import FeatureCache, FeatureWatcher, IncompatibleFeatures
 from kwire.cluster.zookeeper import FeaturesZnode, SupportedVersionRange
@@ -38,7 +38,7 @@ EXAMPLES = int(os.environ.get("KWIRE_SOAK_EXAMPLES", "50"))
 NAMES = ("f", "g")
 BROKERS = (1, 2, 3)
 
-Supported = dict[str, SupportedFeature]
+Supported = dict[str, FeatureSupport]
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Damage:
     is_created_again: bool
 
 
-ranges = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(lambda ends: SupportedFeature(min(ends), max(ends)))
+ranges = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(lambda ends: FeatureSupport(min(ends), max(ends)))
 lowest_safe = st.sampled_from([0, 0, 0, 2])
-wide = st.builds(SupportedFeature, st.just(1), st.integers(2, 3), lowest_safe)
+wide = st.builds(FeatureSupport, st.just(1), st.integers(2, 3), lowest_safe)
 both = st.fixed_dictionaries({"f": wide, "g": wide})
 supported = both | st.dictionaries(st.sampled_from(NAMES), ranges)
 joins = st.builds(Join, st.sampled_from(BROKERS), supported, st.sampled_from([True, True, False]))
@@ -219,7 +219,7 @@ class History:
             return not (await controller.update_features(step.changes)).errors
         except NotController:
             return None
-        except AdminError:
+        except CommandError:
             return False
         finally:
             self.cluster.memory.inject_fault = None

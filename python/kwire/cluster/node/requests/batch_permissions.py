@@ -1,4 +1,4 @@
-"""Commands about many topics, some of which can be denied to the client."""
+"""Commands about many topics; some topics can be denied to the client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kwire.cluster.request_quotas import in_slices
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from kwire.cluster.controller.errors import AdminError
+    from kwire.cluster.controller.errors import CommandError
 
 T = TypeVar("T")
 
@@ -20,20 +20,20 @@ async def outcomes_of_allowed(
     command: Callable[[Sequence[T]], Awaitable[list[Outcome]]],
     items: Sequence[T],
     name_of: Callable[[T], str],
-    denial_of: Callable[[T], AdminError | None],
+    denial_of: Callable[[T], CommandError | None],
 ) -> list[Outcome]:
     """Run a command with the items that the client is allowed to send.
 
     Args:
-        command: returns an outcome for each distinct topic, or raises AdminError.
+        command: returns an outcome for each distinct topic, or raises CommandError.
         items: the items of the request.
         name_of: the topic of an item.
-        denial_of: why an item is denied; None if it is allowed. A topic with a denied item is denied.
+        denial_of: the reason why an item is denied; None if it is allowed. A topic with a denied item is denied.
 
     Returns:
         An outcome for each distinct topic, in the order in which the request first names the topics.
     """
-    denied: dict[str, AdminError] = {}
+    denied: dict[str, CommandError] = {}
     async for item in in_slices(items):
         error = denial_of(item)
         if error is not None:

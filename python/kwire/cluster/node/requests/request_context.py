@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.security.subjects import Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME
@@ -116,15 +116,15 @@ class RequestContext(NamedTuple):
         """Check that the sender may perform an operation.
 
         Raises:
-            AdminError: the sender lacks the permission; code 31 for the cluster, 29 for other resources.
+            CommandError: the sender lacks the permission; code 31 for the cluster, 29 for other resources.
         """
         if not self.allows(permission, name):
             raise denied(permission, name, self.subject)
 
 
-def denied(permission: Permission, name: str, subject: Subject) -> AdminError:
+def denied(permission: Permission, name: str, subject: Subject) -> CommandError:
     """Return the error for a missing permission."""
     is_cluster = permission.resource_type == "Cluster"
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if is_cluster else ErrorCode.TOPIC_AUTHORIZATION_FAILED
     resource = "the cluster" if is_cluster else f"{permission.resource_type} {name[:100]}"
-    return AdminError(code, f"{subject.principal} needs the permission {permission.operation} on {resource}")
+    return CommandError(code, f"{subject.principal} needs the permission {permission.operation} on {resource}")

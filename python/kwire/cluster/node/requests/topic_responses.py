@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.backend import Outcome
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH
 from kwire.cluster.node.logs import logger
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -30,11 +30,11 @@ async def result_of_each(command: Awaitable[list[Outcome]], topics: Iterable[str
     """Run a command; if it fails as a whole, return its error for each distinct topic."""
     try:
         return await command
-    except AdminError as error:
+    except CommandError as error:
         return [Outcome(topic, error) for topic in dict.fromkeys(topics)]
 
 
-def error_code(error: AdminError | None) -> int:
+def error_code(error: CommandError | None) -> int:
     """Return the code of an error, NO_ERROR for None."""
     return ErrorCode.NO_ERROR if error is None else error.code
 
@@ -65,7 +65,7 @@ def _log_refusals(outcomes: Sequence[Outcome]) -> None:
 # Messages about one topic
 
 
-def code_and_description(error: AdminError | None) -> tuple[int, str | None]:
+def code_and_description(error: CommandError | None) -> tuple[int, str | None]:
     """Return ErrorCode and ErrorDescription."""
     if error is None:
         return ErrorCode.NO_ERROR, None
@@ -78,14 +78,14 @@ def parse_configs(texts: Iterable[str]) -> tuple[ConfigEntry, ...]:
     """Parse configs of the form `key=value`.
 
     Raises:
-        AdminError: INVALID_ARGUMENT_TOPIC_CONFIG for a text without an equals sign.
+        CommandError: INVALID_ARGUMENT_TOPIC_CONFIG for a text without an equals sign.
     """
     entries = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
             reason = f"invalid config {text[:100]!r}: expected key=value"
-            raise AdminError(ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG, reason)
+            raise CommandError(ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG, reason)
         entries.append(ConfigEntry(config_key=key.strip(), config_value=value.strip()))
     return tuple(entries)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kwire.cluster.config.value_types import SupportedFeature
+from kwire.cluster.config.value_types import FeatureSupport
 from kwire.cluster.controller.feature_rules import incompatibilities
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.znode_watcher import ZnodeWatcher
@@ -20,7 +20,7 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kwire.cluster.config.value_types import SupportedFeature
+    from kwire.cluster.config.value_types import FeatureSupport
     from kwire.cluster.zookeeper import Store
 
 __all__ = ["FeatureCache", "FeatureWatcher", "IncompatibleFeatures"]
@@ -56,7 +56,7 @@ class FeatureCache:
         on_change: called after every change.
     """
 
-    def __init__(self, supported: Mapping[str, SupportedFeature], on_change: Callable[[], None]) -> None:
+    def __init__(self, supported: Mapping[str, FeatureSupport], on_change: Callable[[], None]) -> None:
         self.supported = supported
         self.current = VersionedFeatures(None, -1)
         self.error: IncompatibleFeatures | None = None

@@ -19,9 +19,9 @@ class BrokerSummary:
         host: its host.
         port: its port.
         rack: its rack; None if it has none.
-        controller: whether it is the controller. A KRaft cluster names a random broker.
-        leaders: how many partitions it leads.
-        replicas: how many replicas it has.
+        controller: true if it is the controller. A KRaft cluster names a random broker.
+        leaders: number of partitions that it leads.
+        replicas: number of replicas.
     """
 
     broker: int

@@ -9,13 +9,13 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.changes import ItemChange
 
 
 @operation(Danger.DESTROYS, dialects=("kafka",), examples=("brokers unregister 3 --yes",))
 async def unregister(
     run: Run, broker: Annotated[int, Argument("Id of a broker that is gone for good.", "ID")]
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Remove the registration of a broker that is gone for good from a KRaft cluster."""
     registered = await run.admin.registered_brokers()
     live = {each.id for each in (await run.admin.describe_cluster()).brokers}
@@ -26,7 +26,7 @@ async def unregister(
     if registered is None and run.dry_run:
         run.warn("brokers before Kafka 4.0 do not report which brokers are registered, so that it was not checked.")
     if run.dry_run:
-        return [Change(str(broker), "would be unregistered", 1)]
+        return [ItemChange(str(broker), "would be unregistered", 1)]
     run.confirm(f"Unregister broker {broker}?")
     await run.admin.unregister_broker(broker)
-    return [Change(str(broker), "unregistered", 1)]
+    return [ItemChange(str(broker), "unregistered", 1)]

@@ -11,11 +11,11 @@ from kwire.operations.verbs.visibility import explain_if_hidden
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HealthProblem:
     """A problem of a cluster.
 
     Attributes:
-        problem: what is wrong: `nothing-visible`, `no-controller`, `topic-error`, `offline`, `under-replicated`, or
+        problem: the problem: `nothing-visible`, `no-controller`, `topic-error`, `offline`, `under-replicated`, or
             `deletion-pending`.
         name: the topic; None for the whole cluster.
         partition: the partition; None for the whole topic.
@@ -29,32 +29,34 @@ class Problem:
 
 
 @operation(nothing="The cluster has no problems.", examples=("cluster health", "cluster health --output json"))
-async def health(run: Run) -> Rows[Problem]:
+async def health(run: Run) -> Rows[HealthProblem]:
     """Check for partitions that are offline or under-replicated, and for a controller.
 
     Only topics that the user may describe are checked. If there is an authorizer and no topic is visible, that is a
     problem as well. So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.
     """
-    problems: list[Problem] = []
+    problems: list[HealthProblem] = []
     cluster = await run.admin.describe_cluster()
     if cluster.controller is None:
-        problems.append(Problem("no-controller", None, None, "no broker is the controller"))
+        problems.append(HealthProblem("no-controller", None, None, "no broker is the controller"))
     topics = await run.admin.describe_topics()
     if (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
-        problems.append(Problem("nothing-visible", None, None, reason))
+        problems.append(HealthProblem("nothing-visible", None, None, reason))
     for name, topic in sorted(topics.items()):
         if isinstance(topic, AdminError):
-            problems.append(Problem("topic-error", name, None, topic.text))
+            problems.append(HealthProblem("topic-error", name, None, topic.text))
             continue
         for each in topic.partitions:
             missing = sorted(set(each.replicas) - set(each.isr))
             if each.leader is None:
-                problems.append(Problem("offline", name, each.partition, f"replicas {_ids(each.replicas)}"))
+                problems.append(HealthProblem("offline", name, each.partition, f"replicas {_ids(each.replicas)}"))
             elif missing:
-                problems.append(Problem("under-replicated", name, each.partition, f"not in sync: {_ids(missing)}"))
+                problems.append(
+                    HealthProblem("under-replicated", name, each.partition, f"not in sync: {_ids(missing)}")
+                )
     if run.admin.dialect == "kip4" and cluster.controller is not None:  # clusters of Kafka do not report them
         problems += [
-            Problem("deletion-pending", name, None, "a broker with a replica is not live")
+            HealthProblem("deletion-pending", name, None, "a broker with a replica is not live")
             for name in await run.admin.list_topics_marked_for_deletion()
         ]
     if problems:

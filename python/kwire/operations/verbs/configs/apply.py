@@ -15,7 +15,7 @@ from kwire.operations.verbs.resources import name_resource, parse_resource
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChanged:
+class AppliedConfig:
     """A config that differs from the document.
 
     Attributes:
@@ -41,7 +41,7 @@ class ConfigChanged:
 async def apply(
     run: Run,
     file: Annotated[Path, Argument("The rows of `configs export` in JSON, changed.", "FILE", document=True)],
-) -> Rows[ConfigChanged]:
+) -> Rows[AppliedConfig]:
     """Give resources the configs of a document. Other resources stay as they are."""
     wanted = read_configs(file)
     planned = await run.admin.apply_configs(wanted, validate_only=True)
@@ -49,7 +49,7 @@ async def apply(
         run.confirm(f"Change {len(planned)} configs of {len({each.resource for each in planned})} resources?")
         planned = await run.admin.apply_configs(wanted)
     status = "would be changed" if run.dry_run else "changed"
-    return [ConfigChanged(name_resource(each.resource), each.name, each.old, each.new, status) for each in planned]
+    return [AppliedConfig(name_resource(each.resource), each.name, each.old, each.new, status) for each in planned]
 
 
 def read_configs(file: Path) -> dict[ConfigResource, dict[str, str]]:

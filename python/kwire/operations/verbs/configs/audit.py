@@ -18,10 +18,10 @@ class ConfigAudit:
     """A change of a config of brokers, of an ACL, or of the credential of a user.
 
     Attributes:
-        at: when it was made.
-        author: who made it: the client id and the address.
+        at: time of the change.
+        author: the maker: the client id and the address.
         node: the node that wrote it.
-        resource: what has changed, such as `broker/default`, `acls/Topic/literal/orders`, or `users/alice`.
+        resource: the change, such as `broker/default`, `acls/Topic/literal/orders`, or `users/alice`.
         name: the name of the config, `acls`, or the mechanism of the credential.
         old: its value before; None if it was not set.
         new: its value after; None if it was deleted.

@@ -21,9 +21,9 @@ class Config:
         resource: the resource, such as `topic/orders`.
         name: the name of the config.
         value: its value; None if it is secret or not set.
-        source: where the value comes from, such as `topic`, `static`, or `default`.
-        sensitive: whether it is a secret, which brokers never return.
-        read_only: whether it cannot be changed while the broker runs.
+        source: source of the value, such as `topic`, `static`, or `default`.
+        sensitive: true if it is a secret, which brokers never return.
+        read_only: true if it cannot be changed while the broker runs.
     """
 
     resource: str

@@ -11,7 +11,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, carry_out, changes
+from kwire.operations.verbs.changes import ItemChange, carry_out, changes
 from kwire.operations.verbs.topic_partitions import parse_partition
 
 
@@ -37,7 +37,7 @@ async def run(
         ElectionType,
         Option("preferred: the first replica, if it is in sync. unclean: any live one; records can be lost."),
     ] = ElectionType.PREFERRED,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Elect leaders of partitions, and wait until every broker reports preferred ones."""
     unclean = type is ElectionType.UNCLEAN
     named = _by_topic(partitions)
@@ -60,9 +60,9 @@ async def run(
 
     lossy = f"Elect replicas of {', '.join(partitions)} that are not in sync, and lose their missing records?"
     outcomes = await carry_out(run, checked, lossy if unclean else "", send)
-    rows: Rows[Change] = [*changes(outcomes, "elected", dry_run=run.dry_run)]
+    rows: Rows[ItemChange] = [*changes(outcomes, "elected", dry_run=run.dry_run)]
     if named is not None:
-        rows += [Change(each, "unchanged", 0) for each in unchanged]
+        rows += [ItemChange(each, "unchanged", 0) for each in unchanged]
     return rows
 
 

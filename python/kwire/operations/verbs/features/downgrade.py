@@ -7,7 +7,7 @@ from typing import Annotated
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.feature_levels import parse_levels, set_levels
 
 
@@ -20,7 +20,7 @@ async def downgrade(
     run: Run,
     features: Annotated[list[str], Argument("Features with their new levels; 0 disables one.", "NAME=LEVEL")],
     unsafe: Annotated[bool, Option("Allow levels that lose metadata.")] = False,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Lower the levels of features: all of them or none."""
     levels = parse_levels(features)
     if not run.dry_run:

@@ -8,14 +8,14 @@ from kwire.client.admin import Outcomes
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, carry_out, changes
+from kwire.operations.verbs.changes import ItemChange, carry_out, changes
 from kwire.operations.verbs.group_offsets import error_if_active
 
 
 @operation(Danger.DESTROYS, dialects=("kafka",), examples=("groups delete billing", "groups delete billing --dry-run"))
 async def delete(
     run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups")]
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Delete groups with their committed offsets."""
     if not groups:
         raise InvalidArgument("name at least one group")

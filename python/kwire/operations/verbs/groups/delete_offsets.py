@@ -9,7 +9,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, carry_out, changes
+from kwire.operations.verbs.changes import ItemChange, carry_out, changes
 from kwire.operations.verbs.group_offsets import error_if_active, is_share_group, list_offsets
 from kwire.operations.verbs.topic_partitions import partitions_of
 
@@ -25,7 +25,7 @@ async def delete_offsets(
     topics: Annotated[
         list[str], Argument("Topics, or partitions as TOPIC:N. A share group only has topics.", "TOPIC[:N]", "topics")
     ],
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Delete the committed offsets of a group for topics or partitions."""
     if not topics:
         raise InvalidArgument("name at least one topic or partition")

@@ -14,7 +14,7 @@ from kwire.operations.verbs.topic_partitions import partitions_of
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class LogDirMove:
     """A replica that moves to another log directory of its broker.
 
     Attributes:
@@ -48,8 +48,8 @@ async def move(
     partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
     broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers")],
     to: Annotated[str, Option("The log directory, as `log-dirs list` reports it.", "PATH")],
-) -> Rows[Move]:
-    """Move replicas to another log directory of their broker."""
+) -> Rows[LogDirMove]:
+    """LogDirMove replicas to another log directory of their broker."""
     wanted = await partitions_of(run.admin, partitions)
     if not wanted:
         raise InvalidArgument("name at least one topic or partition")
@@ -65,7 +65,7 @@ async def move(
         if not replica.is_future
     }
     existing = set(await partitions_of(run.admin, sorted({each.topic for each in wanted})))
-    rows: Rows[Move] = [
+    rows: Rows[LogDirMove] = [
         Failure(str(each), AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(each)))
         for each in wanted
         if each not in existing
@@ -89,5 +89,5 @@ def _is_accepted(error: AdminError | None) -> bool:
     return error is None or error.code == ErrorCode.REPLICA_NOT_AVAILABLE
 
 
-def _row(partition: TopicPartition, broker: int, before: dict[TopicPartition, str], to: str, status: str) -> Move:
-    return Move(partition.topic, partition.partition, broker, before.get(partition), to, status)
+def _row(partition: TopicPartition, broker: int, before: dict[TopicPartition, str], to: str, status: str) -> LogDirMove:
+    return LogDirMove(partition.topic, partition.partition, broker, before.get(partition), to, status)

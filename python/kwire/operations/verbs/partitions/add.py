@@ -8,7 +8,7 @@ from kwire.client.admin import AdminError, TopicChange
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, changes
+from kwire.operations.verbs.changes import ItemChange, changes
 
 
 @operation(Danger.CHANGES, waits=True, examples=("partitions add orders --to 24", "partitions add orders --by 12"))
@@ -17,7 +17,7 @@ async def add(
     topic: Annotated[str, Argument("Name of the topic.", "TOPIC", "topics")],
     to: Annotated[int | None, Option("The new number of partitions.", "N")] = None,
     by: Annotated[int | None, Option("How many partitions to add.", "N")] = None,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Add partitions to a topic. Keys of messages map to other partitions afterwards."""
     if (to is None) == (by is None):
         raise InvalidArgument("give either --to or --by")
@@ -31,7 +31,7 @@ async def add(
     change = {topic: TopicChange(partitions=count)}
     done = f"changed from {existing} to {count} partitions"
     if run.dry_run and run.admin.dialect == "kip4":
-        return [Change(topic, f"would be {done}", 1)]
+        return [ItemChange(topic, f"would be {done}", 1)]
     outcomes = await run.admin.alter_topics(change, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not outcomes.errors:
         await run.admin.wait_until_created({topic: count}, timeout=run.wait, on_progress=run.on_progress)

@@ -9,7 +9,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id, parse_listeners
 
 
@@ -21,7 +21,7 @@ async def add_voter(
     directory: Annotated[
         str | None, Option("The id of its metadata directory [default: as the quorum reports it].", "ID")
     ] = None,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Add a controller to the voters of the KRaft quorum (KIP-853)."""
     listeners = parse_listeners(listener)
     if not listeners:
@@ -33,4 +33,4 @@ async def add_voter(
         raise AdminError.of_kafka(ErrorCode.DUPLICATE_VOTER, f"voter {node}")
     if not run.dry_run:
         await run.admin.add_raft_voter(node, id, listeners)
-    return [Change(str(node), "would be added" if run.dry_run else "added", 1)]
+    return [ItemChange(str(node), "would be added" if run.dry_run else "added", 1)]

@@ -19,8 +19,8 @@ class Replica:
         node: the id of the controller or broker.
         role: `leader`, `voter`, or `observer`.
         log_end: the end of its log.
-        lag: how many records it is behind the leader.
-        caught_up_ms: when it had the whole log last, in milliseconds since 1970; None if it is not known.
+        lag: number of records behind the leader.
+        caught_up_ms: last time at which it had the whole log, in milliseconds since 1970; None if it is not known.
         directory: the id of its directory; None if it is not reported.
         leader_epoch: the epoch of the leader.
         listeners: the addresses of a voter by name of the listener; None for an observer, or if they are not reported.

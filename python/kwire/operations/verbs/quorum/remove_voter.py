@@ -9,7 +9,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.raft_voters import check_dynamic, directory_of, parse_directory_id
 
 
@@ -20,7 +20,7 @@ async def remove_voter(
     directory: Annotated[
         str | None, Option("The id of its metadata directory [default: as the quorum reports it].", "ID")
     ] = None,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Remove a controller from the voters of the KRaft quorum (KIP-853)."""
     voters = (await run.admin.describe_quorum()).voters
     id = parse_directory_id(directory) if directory else directory_of(node, voters, "voter")
@@ -32,4 +32,4 @@ async def remove_voter(
     if not run.dry_run:
         run.confirm(f"Remove node {node} from the voters?")
         await run.admin.remove_raft_voter(node, id)
-    return [Change(str(node), "would be removed" if run.dry_run else "removed", 1)]
+    return [ItemChange(str(node), "would be removed" if run.dry_run else "removed", 1)]

@@ -29,12 +29,12 @@ class PlanReport:
         moves: partitions that change.
         new_replicas: replicas that are copied.
         new_bytes: bytes that are copied; None if sizes are unknown.
-        measure: what is compared with the bound: `replicas` or `bytes`.
-        moved: how much the plan moves.
+        measure: the measure that has the bound: `replicas` or `bytes`.
+        moved: amount that the plan moves.
         bound: no plan for the same goals moves less.
-        optimal: whether the plan moves no more than the bound.
-        seconds: how long it takes at the throttle, by simulation; None without throttle or sizes.
-        notes: what the goals could not reach.
+        optimal: true if the plan moves no more than the bound.
+        seconds: duration at the throttle, by simulation; None without throttle or sizes.
+        notes: goals that were not reached.
         brokers: the loads of brokers before and after.
         assignment: the plan in Kafka's JSON form, as `execute` reads it.
     """

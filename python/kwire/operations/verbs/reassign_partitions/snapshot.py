@@ -18,8 +18,8 @@ class WrittenSnapshot:
 
     Attributes:
         file: the file.
-        brokers: how many brokers it has.
-        partitions: how many partitions it has.
+        brokers: number of brokers.
+        partitions: number of partitions.
     """
 
     file: str

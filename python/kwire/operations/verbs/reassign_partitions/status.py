@@ -39,7 +39,7 @@ class MovingPartition:
         done: bytes that the added replicas have; None if the cluster does not report them.
         total: bytes that they are to have.
         progress: a bar.
-        seconds_left: how long it takes at the present rate, or at the throttle of the newest run if no bytes have just
+        seconds_left: duration at the present rate, or at the throttle of the newest run if no bytes have just
             arrived, since a throttle lets them pass in bursts; None if neither is known.
     """
 

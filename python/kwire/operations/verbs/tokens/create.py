@@ -26,7 +26,7 @@ async def create(
     ] = None,
     renewer: Annotated[list[str], Option("A principal that may renew it.", "TYPE:NAME", "principals")] = [],
     max_lifetime_ms: Annotated[
-        int | None, Option("Milliseconds after which it cannot be renewed [default: that of the cluster].", "MS")
+        int | None, Option("Milliseconds after which it cannot be renewed [default: set by the cluster].", "MS")
     ] = None,
 ) -> Rows[TokenChange]:
     """Create a delegation token. Its id and secret are user name and password of a login with SCRAM."""

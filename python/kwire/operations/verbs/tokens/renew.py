@@ -16,7 +16,7 @@ async def renew(
     run: Run,
     ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens")],
     period_ms: Annotated[
-        int | None, Option("Milliseconds until they expire [default: that of the cluster].", "MS")
+        int | None, Option("Milliseconds until they expire [default: set by the cluster].", "MS")
     ] = None,
 ) -> Rows[TokenChange]:
     """Renew delegation tokens."""

@@ -18,9 +18,9 @@ class ToolSummary:
 
     Attributes:
         name: the name of the tool.
-        needs: what it uses: ZooKeeper, brokers, or files; None for a tool of a node.
-        changes: whether it changes something; None for a tool of a node.
-        help: what it does.
+        needs: resources that it uses: ZooKeeper, brokers, or files; None for a tool of a node.
+        changes: true if it changes something; None for a tool of a node.
+        help: description.
     """
 
     name: str

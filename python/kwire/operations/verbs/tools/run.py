@@ -27,7 +27,7 @@ class ToolOutput:
         name: the name of the tool.
         broker: the node that was asked to run it; None for any node, and for a run here.
         exit_status: 0 if the tool was successful; None in a dry run.
-        output: what it has printed.
+        output: printed text.
     """
 
     name: str

@@ -8,7 +8,7 @@ from kwire.client.admin import TopicChange, TopicDescription
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_assignment, parse_configs
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, changes
+from kwire.operations.verbs.changes import ItemChange, changes
 
 
 @operation(
@@ -28,8 +28,8 @@ async def alter(
     replica_assignment: Annotated[
         str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B")
     ] = None,
-) -> Rows[Change]:
-    """Change partitions, replicas, and configs of topics."""
+) -> Rows[ItemChange]:
+    """ItemChange partitions, replicas, and configs of topics."""
     change = TopicChange(
         partitions=partitions,
         replication_factor=replication_factor,
@@ -49,7 +49,7 @@ async def alter(
         ]
     )
     others = [name for name in names if name not in unchanged]
-    rows: Rows[Change] = [Change(name, f"unchanged: {partitions} partitions already", 0) for name in unchanged]
+    rows: Rows[ItemChange] = [ItemChange(name, f"unchanged: {partitions} partitions already", 0) for name in unchanged]
     if others:
         outcomes = await run.admin.alter_topics(dict.fromkeys(others, change), validate_only=run.dry_run)
         rows += changes(outcomes, "altered", dry_run=run.dry_run)

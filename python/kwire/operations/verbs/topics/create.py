@@ -8,7 +8,7 @@ from kwire.client.admin import NewTopic
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_assignment, parse_configs
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, changes
+from kwire.operations.verbs.changes import ItemChange, changes
 
 
 @operation(
@@ -23,17 +23,17 @@ async def create(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics.", "NAME")],
     partitions: Annotated[
-        int | None, Option("Number of partitions [default on Apache Kafka: that of the cluster].", "N", short="-p")
+        int | None, Option("Number of partitions [default on Apache Kafka: set by the cluster].", "N", short="-p")
     ] = None,
     replication_factor: Annotated[
         int | None,
-        Option("Number of replicas of each partition [default on Apache Kafka: that of the cluster].", "N", short="-r"),
+        Option("Number of replicas of each partition [default on Apache Kafka: set by the cluster].", "N", short="-r"),
     ] = None,
     config: Annotated[list[str], Option("A config of the topics.", "KEY=VALUE", "topic-configs")] = [],
     replica_assignment: Annotated[
         str | None, Option("The brokers of each partition, in place of the numbers, such as 1:2,2:3.", "B:B,B:B")
     ] = None,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Create topics, and wait until every broker reports them."""
     if not names:
         raise InvalidArgument("name at least one topic")

@@ -7,13 +7,13 @@ from typing import Annotated
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, carry_out, changes, errors_of
+from kwire.operations.verbs.changes import ItemChange, carry_out, changes, errors_of
 
 
 @operation(Danger.DESTROYS, waits=True, examples=("topics delete orders", "topics delete orders audit --yes"))
 async def delete(
     run: Run, names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")]
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Delete topics and all their records, and wait until no broker reports them."""
     if not names:
         raise InvalidArgument("name at least one topic")

@@ -20,7 +20,7 @@ class TopicSummary:
         name: the name of the topic.
         partitions: the number of partitions.
         replication_factor: the number of replicas of the first partition.
-        internal: whether Kafka itself uses the topic.
+        internal: true if Kafka itself uses the topic.
     """
 
     name: str

@@ -10,7 +10,7 @@ from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change
+from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.topic_partitions import parse_partition
 from kwire.operations.verbs.transactions.find_hanging import OlderThan
 
@@ -28,7 +28,7 @@ async def abort(
     partition: Annotated[str, Argument("The partition as TOPIC:N.", "TOPIC:N", "topics")],
     start_offset: Annotated[int, Option("Where the transaction starts, as `find-hanging` reports it.", "OFFSET")],
     older_than: OlderThan = MAX_TRANSACTION_TIMEOUT_MS // 1000,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """End a hanging transaction of a partition with an abort marker. Its records are lost.
 
     A transaction that find-hanging does not list is refused: its producer can still commit it, and the commit would
@@ -46,10 +46,10 @@ async def abort(
             "user cannot describe it, and then the transaction can be alive."
         )
     if run.dry_run:
-        return [Change(str(named), "would be aborted", 1)]
+        return [ItemChange(str(named), "would be aborted", 1)]
     run.confirm(f"Abort the transaction of producer {producer.producer_id} on {named} from {start_offset} on?")
     await run.admin.abort_transaction(named, producer)
-    return [Change(str(named), "aborted", 1)]
+    return [ItemChange(str(named), "aborted", 1)]
 
 
 async def _why_not(run: Run, partition: TopicPartition, start_offset: int, older_than: int) -> str:

@@ -27,7 +27,7 @@ class Hanging:
     Attributes:
         topic: the topic.
         partition: the partition.
-        start_offset: where the transaction starts.
+        start_offset: start of the transaction.
         producer_id: the id of its producer.
         producer_epoch: the epoch of its producer.
         coordinator_epoch: the epoch of the coordinator that last ended a transaction of the producer; None if none did.

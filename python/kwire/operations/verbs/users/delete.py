@@ -19,7 +19,7 @@ class CredentialChange:
         name: the user.
         mechanism: the mechanism of the credential.
         status: `deleted`, or `would be deleted` in a dry run.
-        attempts: how often the request was sent.
+        attempts: number of times the request was sent.
     """
 
     name: str

@@ -9,7 +9,7 @@ from kwire.client.admin import ScramMechanismName, UserScramCredentialUpsertion
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import Change, changes
+from kwire.operations.verbs.changes import ItemChange, changes
 
 
 @operation(
@@ -28,7 +28,7 @@ async def set_(
         ScramMechanismName, Option("The mechanism; a user can have a password for each [default: SCRAM-SHA-512].")
     ] = ScramMechanismName.SCRAM_SHA_512,
     iterations: Annotated[int, Option("Number of hash iterations, 4096 to 16384 [default: 4096].", "N")] = 4096,
-) -> Rows[Change]:
+) -> Rows[ItemChange]:
     """Set the password of a user for SCRAM, and create the user if necessary.
 
     The password is not sent, but what is sent is as secret: use a listener with TLS.
@@ -41,7 +41,7 @@ async def set_(
         raise InvalidArgument(str(error)) from None
     done = "changed" if name in await run.admin.describe_user_scram_credentials() else "created"
     if run.dry_run:
-        return [Change(name, f"would be {done}", 1)]
+        return [ItemChange(name, f"would be {done}", 1)]
     outcomes = await run.admin.alter_user_scram_credentials([credential])
     if run.wait and not outcomes.errors:
         await run.admin.wait_until_user_scram_credentials(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node import controlled_shutdown, full_metadata
 from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement, ToolPlan
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
@@ -32,7 +32,7 @@ async def handle(request: AdminRequest, context: RequestContext) -> AdminRespons
     try:
         for requirement in planned.requirements:
             context.require(*requirement)
-    except AdminError as error:
+    except CommandError as error:
         return AdminResponse(error_code=error.code, error_description=error.reason, exit_status=1, output=b"")
     if request.tool == full_metadata.TOOL:
         return await full_metadata.send_full_metadata(request.arguments, context.backend)

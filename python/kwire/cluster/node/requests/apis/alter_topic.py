@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.manual_assignment import parse
 from kwire.cluster.node.requests.batch_permissions import outcomes_of_allowed
 from kwire.cluster.node.requests.topic_responses import (
@@ -46,7 +46,7 @@ async def handle(
     return AlterTopicResponse_V2(topics=topic_results(outcomes))
 
 
-def _denial(alteration: TopicAlteration, context: RequestContext) -> AdminError | None:
+def _denial(alteration: TopicAlteration, context: RequestContext) -> CommandError | None:
     """Return the error that denies altering a topic to the sender; None if it is allowed."""
     name = alteration.topic_name
     has_configs = bool(alteration.added_config_entries or alteration.deleted_configs)
@@ -58,7 +58,7 @@ def _denial(alteration: TopicAlteration, context: RequestContext) -> AdminError 
             context.require(ALTER, name)
         if moves_replicas:
             context.require(REASSIGN)
-    except AdminError as error:
+    except CommandError as error:
         return error
     return None
 
@@ -76,7 +76,7 @@ async def _alter_one(request: AlterTopicRequest, context: RequestContext) -> Alt
             _check_lists_all_partitions(alteration, await backend.describe_topic(request.topic_name))
         (outcome,) = await backend.alter_topics([alteration])
         error = outcome.error
-    except AdminError as failed:
+    except CommandError as failed:
         error = failed
     code, description = code_and_description(error)
     return AlterTopicResponse(error_code=code, error_description=description)
@@ -86,13 +86,13 @@ def _alteration(request: AlterTopicRequest) -> TopicAlteration:
     """Convert to version 2.
 
     Raises:
-        AdminError: the assignment or a config is malformed, or the assignment contradicts the partition count.
+        CommandError: the assignment or a config is malformed, or the assignment contradicts the partition count.
     """
     partitions = -1 if request.partitions is None else max(request.partitions, 0)
     assignment = parse(request.replica_assignment) if request.replica_assignment is not None else {}
     if assignment and partitions not in {-1, len(assignment)}:
         reason = f"the assignment lists {len(assignment)} partitions, but the request asks for {partitions}"
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
     return TopicAlteration(
         topic_name=request.topic_name,
         partitions=-1 if assignment else partitions,
@@ -106,7 +106,7 @@ def _check_lists_all_partitions(alteration: TopicAlteration, topic: Topic) -> No
     """Check that an assignment lists every partition, which versions 0 and 1 require.
 
     Raises:
-        AdminError: a partition is missing.
+        CommandError: a partition is missing.
     """
     listed = {one.partition_id for one in alteration.replica_assignment}
     if any(partition.id not in listed for partition in topic.partitions):
@@ -114,4 +114,4 @@ def _check_lists_all_partitions(alteration: TopicAlteration, topic: Topic) -> No
             f"the assignment lists {len(listed)} of the topic's {len(topic.partitions)} partitions: "
             "list every partition"
         )
-        raise AdminError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)
+        raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICA_ASSIGNMENT, reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.manual_assignment import parse
 from kwire.cluster.node.requests.batch_permissions import outcomes_of_allowed
 from kwire.cluster.node.requests.request_context import denied
@@ -42,7 +42,7 @@ async def handle(
     return CreateTopicResponse_V2(topics=topic_results(outcomes))
 
 
-def creation_denial(topic: str, context: RequestContext) -> AdminError | None:
+def creation_denial(topic: str, context: RequestContext) -> CommandError | None:
     """Return the error that denies creating a topic to the sender; None if it is allowed."""
     if context.allows(CREATE_ANY) or context.allows(CREATE, topic):
         return None
@@ -58,7 +58,7 @@ async def _create_one(request: CreateTopicRequest, context: RequestContext) -> C
         backend.check_active()
         (outcome,) = await backend.create_topics([_creation(request)], None)
         error = outcome.error
-    except AdminError as failed:
+    except CommandError as failed:
         error = failed
     code, description = code_and_description(error)
     return CreateTopicResponse(error_code=code, error_description=description)
@@ -68,7 +68,7 @@ def _creation(request: CreateTopicRequest) -> TopicCreation:
     """Convert to version 2.
 
     Raises:
-        AdminError: the assignment or a config is malformed.
+        CommandError: the assignment or a config is malformed.
     """
     assignment = request.replica_assignment
     return TopicCreation(

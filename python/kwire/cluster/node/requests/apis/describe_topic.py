@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.requests.topic_responses import code_and_description, format_configs
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
@@ -34,7 +34,7 @@ async def handle(request: DescribeTopicRequest, context: RequestContext) -> Desc
     try:
         context.require(DESCRIBE, request.topic_name)
         topic = await context.backend.describe_topic(request.topic_name)
-    except AdminError as error:
+    except CommandError as error:
         code, description = code_and_description(error)
         return DescribeTopicResponse(error_code=code, error_description=description)
     return DescribeTopicResponse(error_code=ErrorCode.NO_ERROR, topic_description=_describe(topic, context.version))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.cluster.security.subjects import Subject, normalized_host
@@ -26,7 +26,7 @@ async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeR
     """Answer the inner request with the permissions of its sender."""
     try:
         context.require(CLUSTER_ACTION)
-    except AdminError:
+    except CommandError:
         return EnvelopeResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     try:
         subject = _subject(request)

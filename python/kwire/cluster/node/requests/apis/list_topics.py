@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.requests.topic_responses import code_and_description
 from kwire.cluster.request_quotas import in_slices
@@ -27,7 +27,7 @@ async def handle(request: ListTopicsRequest, context: RequestContext) -> ListTop
     del request
     try:
         names = await context.backend.list_topics()
-    except AdminError as error:
+    except CommandError as error:
         code, description = code_and_description(error)
         return ListTopicsResponse(error_code=code, error_description=description)
     marked, alive = (tuple(filter(is_encodable_string, part)) for part in names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import AdminError, NotController, QueueFull
+from kwire.cluster.controller.errors import CommandError, NotController, QueueFull
 from kwire.cluster.controller.feature_rules import FeatureChange
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.error_codes import ErrorCode
@@ -42,7 +42,7 @@ async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> Upd
         return _failure(ErrorCode.NOT_CONTROLLER, error.reason)
     except QueueFull as error:
         return _failure(ErrorCode.REQUEST_TIMED_OUT, error.reason)
-    except AdminError as error:
+    except CommandError as error:
         return _failure(error.code, error.reason)
     results = tuple(
         FeatureResult(feature=name, error_code=error.code, error_message=error.reason)
@@ -59,13 +59,13 @@ async def _update(changes: list[FeatureChange], context: RequestContext) -> Feat
     """Update the features, and wait until this node has seen the result.
 
     Raises:
-        AdminError: the update was rejected or failed; code 1013, another update is in progress.
+        CommandError: the update was rejected or failed; code 1013, another update is in progress.
     """
     features = context.node.features
     context.require(ALTER)
     context.backend.check_active()
     if features.is_updating:
-        raise AdminError(ErrorCode.FEATURE_UPDATE_IN_PROGRESS, ErrorCode.FEATURE_UPDATE_IN_PROGRESS.text)
+        raise CommandError(ErrorCode.FEATURE_UPDATE_IN_PROGRESS, ErrorCode.FEATURE_UPDATE_IN_PROGRESS.text)
     features.is_updating = True
     try:
         update = await context.backend.update_features(changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.backend import TopicReassignmentStatus
-from kwire.cluster.controller.errors import AdminError
+from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.requests.topic_responses import error_code
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.verify_reassign_partitions import (
@@ -30,7 +30,7 @@ async def handle(request: VerifyReassignPartitionsRequest, context: RequestConte
     try:
         context.require(DESCRIBE)
         progress = await context.backend.verify_reassignments(request.topics)
-    except AdminError as error:
+    except CommandError as error:
         names = dict.fromkeys(one.topic for one in request.topics) or [""]
         progress = [TopicReassignmentStatus(name, {}, error) for name in names]
     return VerifyReassignPartitionsResponse(topics=tuple(map(_topic_status, progress)))

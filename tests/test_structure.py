@@ -28,6 +28,18 @@ CONVENTION = re.compile(
 )
 """Modules of folders where each file is one thing of a kind, however short it is."""
 
+FACADE = "kwire.declare._typing"
+"""The module with the types that type checkers see in place of those in `kwire.declare.struct`."""
+
+TWICE = {"Request": "a declaration in `kwire.declare`, and a request with its header in `kwire.frame`; both are public"}
+"""Class name that exists twice -> reason."""
+
+ALONE = {
+    "kwire.declare.native": "the only module of its package that imports the engine",
+    "kwire.testing.free_ports": "tests import it too",
+}
+"""Short module with one importer -> reason."""
+
 SHORT = 60
 """Number of lines below which a module needs a second importer; `CONTRIBUTING.md` has the same number."""
 
@@ -75,13 +87,13 @@ def place(module: str, line: int = 1) -> str:
 def test_each_class_name_exists_once() -> None:
     definitions: dict[str, list[str]] = defaultdict(list)
     for name, (_, tree) in modules().items():
-        if not DIALECTS.match(name):
+        if not DIALECTS.match(name) and name != FACADE:
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     definitions[node.name].append(place(name, node.lineno))
 
     twice = [f"{', '.join(places)}: class {name}" for name, places in definitions.items() if len(places) > 1]
-    assert twice == []
+    assert [text for text in twice if text.rpartition(" ")[2] not in TWICE] == []
 
 
 def test_imports_have_no_circle() -> None:
@@ -114,7 +126,10 @@ def test_short_modules_have_several_importers() -> None:
     short = [
         f"{place(name)}: {lines} lines, imported by {importers[name][0]} only: merge them"
         for name, (path, _) in modules().items()
-        if len(importers[name]) == 1 and path.name != "__init__.py" and not CONVENTION.search(name)
+        if len(importers[name]) == 1
+        and path.name != "__init__.py"
+        and not CONVENTION.search(name)
+        and name not in ALONE
         if (lines := path.read_text(encoding="utf-8").count("\n")) < SHORT
     ]
     assert short == []
