@@ -14,9 +14,7 @@ from tests.docs.pages import ROOT
 NEWEST = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
 HISTORY = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
-INTERNAL = {"child_process", "cli", "codec", "columnar", "decoder", "errors", "extras", "folder_lock", "jsonform"}
-INTERNAL |= {"late_names", "messages", "parameters", "properties", "protocol", "readable", "ready_file", "secret"}
-INTERNAL |= {"guess_limit", "uuid_text", "views"}
+INTERNAL = {"cli", "codec", "columnar", "decoder", "errors", "jsonform", "messages", "protocol", "views"}
 """Modules that users meet under other names, or not at all."""
 
 
