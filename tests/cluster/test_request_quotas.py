@@ -237,3 +237,20 @@ async def test_canceled_task_keeps_nothing_alive() -> None:
         assert alive() is None
     finally:
         gc.enable()
+
+
+async def test_error_of_one_piece_of_work_does_not_stop_the_others(clock: Clock) -> None:
+    account = RequestQuotas(clock).account("10.0.0.1")
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+    done: list[str] = []
+    error = ValueError("a bug")
+
+    def fail() -> None:
+        raise error
+
+    account.call_when_allowed(fail)
+    account.call_when_allowed(partial(done.append, "second"))
+
+    await eventually(lambda: done == ["second"])
+    assert reported == [error]

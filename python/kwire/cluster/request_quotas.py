@@ -156,10 +156,12 @@ class Account:
     def _resume(self) -> None:
         """Call the function that has waited longest."""
         self._is_scheduled = False
-        if not self.is_throttled:
-            self.run(self._waiting.popleft())
-        if self._waiting and not self._is_scheduled:
-            self._schedule()
+        try:
+            if not self.is_throttled:
+                self.run(self._waiting.popleft())
+        finally:  # an error concerns one function; the others must not wait forever
+            if self._waiting and not self._is_scheduled:
+                self._schedule()
 
 
 class RequestQuotas:
