@@ -136,7 +136,7 @@ def places(kafka39: Kafka39, kafka44: Kafka44, tmp_path_factory: pytest.TempPath
     asyncio.run(fill_brokers(kafka39, kafka44))
     asyncio.run(fill_zookeeper(kafka39.zookeeper))
     write_files(folder, kafka39)
-    [jar] = jars_of(Path(__file__).parents[1] / "tools" / "jolokia.xml").iterdir()
+    [jar] = jars_of(Path(__file__).parents[1] / "operations" / "tools" / "jolokia.xml").iterdir()
     [port] = free_ports(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", f"-javaagent:{jar}=port={port},host=127.0.0.1")
