@@ -54,18 +54,19 @@ async def test_token_of_the_command_authenticates_until_it_expires(
     assert secret not in str(listed)
     assert operator.json("tokens", "list", "--owner", "User:stranger") == []
 
-    assert operator.json("tokens", "renew", created["name"], "--dry-run")[0]["status"] == "would be renewed"
-    [renewed] = operator.json("tokens", "renew", created["name"], "--period-ms", "3600000")
+    token = ("--", created["name"])  # an id is random base64, so it can begin with a hyphen
+    assert operator.json("tokens", "renew", "--dry-run", *token)[0]["status"] == "would be renewed"
+    [renewed] = operator.json("tokens", "renew", "--period-ms", "3600000", *token)
     assert renewed["status"] == "renewed"
     assert renewed["expires"] < created["expires"], "an hour instead of a day"
     unknown = operator.run("tokens", "renew", "nosuch")
     assert unknown.code == 2
     assert "delegation token 'nosuch' does not exist" in unknown.err
 
-    unconfirmed = operator.run("tokens", "expire", created["name"])
+    unconfirmed = operator.run("tokens", "expire", *token)
     assert unconfirmed.code == 2
     assert f"Expire {created['name']}? Confirm with --yes" in unconfirmed.err
-    assert operator.json("tokens", "expire", created["name"], "--yes")[0]["status"] == "expired"
+    assert operator.json("tokens", "expire", "--yes", *token)[0]["status"] == "expired"
 
     async def rejected() -> bool:
         return not await accepted()
