@@ -61,7 +61,7 @@ def test_tables_fit_the_terminal() -> None:
     shown = ESCAPE.sub("", run_on_terminal(*FIELDS, COLUMNS="90", LINES="40").out)
 
     assert max(map(len, shown.splitlines())) <= 90
-    assert "    Whether to include the cluster operations that the client is" in shown, (
+    assert "    True to include the cluster operations that the client is" in shown, (
         "below the row if there is no room beside it"
     )
 

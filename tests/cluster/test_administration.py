@@ -147,7 +147,7 @@ def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
     [status] = operator.json("tools", "run", "--broker", "2", "status")
     assert (status["broker"], status["exit_status"]) == (2, 0)
     assert json.loads(status["output"])["id"] == 2
-    assert "help\tlist the tools" in operator.run("tools", "run", "help").out
+    assert "help\tList the tools" in operator.run("tools", "run", "help").out
     [dry] = operator.json("tools", "run", "--dry-run", "status")
     assert (dry["exit_status"], dry["output"]) == (None, "status would be run on a node, if it has the tool\n")
 
@@ -155,7 +155,7 @@ def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
 def test_tool_that_fails_exits_with_1(operator: Operator) -> None:
     failed = operator.run("tools", "run", "status", "unexpected")
     assert failed.code == 1
-    assert failed.out == "status: expected no arguments\n"
+    assert failed.out == "status: got unexpected extra argument (unexpected)\n"
     assert failed.err == "tool status ended with exit status 2.\n"
     unknown = operator.run("tools", "run", "stats")
     assert unknown.code == 1

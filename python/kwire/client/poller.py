@@ -234,7 +234,8 @@ class Poller(Generic[M]):
         self._closed = True
         tasks = tuple(self._tasks)
         for task in tasks:
-            task.cancel()
+            if not task.cancelling():  # a second cancellation would interrupt the closing of its connections
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         async with self._queue_changed:
             self._queue_changed.notify_all()

@@ -128,6 +128,7 @@ async def test_every_api_refuses_what_needs_unknown_metadata() -> None:
 
     backend = Controller(MemoryZooKeeper().session(), 1, send_nothing)
     services = node_services(backend)
+    services.tools.register(on_node()(services))
     dispatcher = RequestDispatcher(services, Metrics(1))
     services.dispatch = dispatcher.dispatch
     for requests in EXPECTED.values():

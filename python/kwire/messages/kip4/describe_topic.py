@@ -42,7 +42,7 @@ class TopicConfigDetails(Struct):
     """The counts and the configs of a topic."""
 
     partitions: int32
-    """Number of partitions."""
+    """Number of partitions that the topic has."""
     replication_factor: int32
     """The number of replicas of each partition."""
     configs: array[string] = field(until=0, default=())

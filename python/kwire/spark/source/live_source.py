@@ -12,7 +12,7 @@ import math
 import time
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.capture import Capture
 from kwire.capture.upload import PeriodicUpload
@@ -117,6 +117,7 @@ class BackgroundPolling:
         self._interval = interval
         self._responded = False
         self._last_error: KwireError | None = None
+        self._poller: Poller[Any] | None = None
         self._thread = LoopThread("kwire-polling")
         self._polling = self._thread.start(self._poll())
 
@@ -155,7 +156,7 @@ class BackgroundPolling:
 
         It may be called again.
         """
-        self._thread.close()  # cancels the polling, which waits until its polls are in the capture
+        self._thread.close(self._close())
         self._ending.close()
         self.check()
 
@@ -167,11 +168,17 @@ class BackgroundPolling:
             capture=self._capture,
             config=self._config,
         ) as poller:
+            self._poller = poller
             async for poll in poller:
                 if poll.error is None:
                     self._responded = True
                 else:
                     self._last_error = poll.error
+
+    async def _close(self) -> None:
+        """Close the connections, and wait until the polls are in the capture."""
+        if self._poller is not None:
+            await self._poller.close()
 
 
 @contextmanager
