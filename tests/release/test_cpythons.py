@@ -16,6 +16,7 @@ import pytest
 from tests.installing import ROOT, empty_environment, install, run
 
 CODEC = (
+    "_util/test_uuid_text.py",
     "columnar/test_content.py",
     "columnar/test_document.py",
     "columnar/test_limits.py",
@@ -33,7 +34,6 @@ CODEC = (
     "test_frame.py",
     "test_jsonform.py",
     "test_regressions.py",
-    "test_uuid_text.py",
     "views",
 )
 """Tests of objects and of their interaction with the interpreter."""

@@ -22,7 +22,7 @@ data = kwire.encode(message, version=3)
 assert data == bytes.fromhex("06 6b77697265 02 31 00"), data.hex()
 assert kwire.decode(ApiVersionsRequest, data, version=3) == message
 assert kwire.reference.decode(ApiVersionsRequest, data, version=3) == message
-print(*sorted(name for name in sys.modules if name.startswith("kwire._")))
+print("kwire._kwire" in sys.modules)
 """
 
 
@@ -76,7 +76,7 @@ def test_wheel_works_in_an_empty_environment(dist: Path, tmp_path: Path) -> None
     wheel = only(dist, "*.whl")
 
     install(python, "--no-deps", wheel)
-    assert run(python, "-I", "-W", "error", "-c", USE, str(ROOT)).split() == ["kwire._kwire"]
+    assert run(python, "-I", "-W", "error", "-c", USE, str(ROOT)).strip() == "True"
 
     install(python, f"{wheel}[cli]")
     assert "decode" in run(python, "-I", "-m", "kwire", "--help")
