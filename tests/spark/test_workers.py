@@ -20,8 +20,8 @@ warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
 from kwire.spark.ingest.ingest_task import IngestTask
 from kwire.storage.location import Location
-from kwire.spark.store.commits import Store
-Store(sys.argv[2])
+from kwire.spark.store.commits import PipelineStore
+PipelineStore(sys.argv[2])
 list(IngestTask(Location.parse(sys.argv[2]), {}, {}, reference_codec=sys.argv[3] == "allowed").ingest(iter(())))
 """
 
