@@ -17,7 +17,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))
 PARALLEL = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
-.PHONY: help setup demo test test-programs test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
+.PHONY: help java setup demo test test-programs test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -27,14 +27,14 @@ setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11
 demo: ## install and show all of it in three minutes: incidents, a cluster, an alert, frames, polls (needs Java 17+)
 	$(PYTHON) scripts/demo.py
 
-test: setup ## run the tests of Rust and Python that need neither the network nor other programs than Java
+test: java setup ## run the tests of Rust and Python that need neither the network nor other programs than Java
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
 	$(PYTEST) $(OTHERS) -m 'not programs' $(PARALLEL) --durations=20
 
-test-programs: setup ## run the tests that need the network, a browser, tmux, Valgrind, or several Sparks
+test-programs: java setup ## run the tests that need the network, a browser, tmux, Valgrind, or several Sparks
 	$(PYTEST) -m programs $(PARALLEL) --durations=20 $(PROGRAMS)
 
-test-kafka: setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
+test-kafka: java setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
 	$(PYTEST) tests/kafka
 
 test-release: setup ## test the wheel, and the codec on each supported CPython (fetches those that are missing)
@@ -44,18 +44,18 @@ miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly R
 	$(BIN)/python -m tests.write_rust_cases
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test $(PURE) --lib --tests
 
-soak: setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
+soak: java setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py tests/cluster/node/settings/test_random_features.py tests/cluster/node/settings/test_random_settings.py
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py tests/spark/store/test_faults.py
 
-coverage: setup ## run the tests of the package and fail below the coverage in pyproject.toml
+coverage: java setup ## run the tests of the package and fail below the coverage in pyproject.toml
 	$(BIN)/python -m pytest $(OTHERS) --ignore=tests/spark --ignore=tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
 
 stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
 	$(BIN)/python -m kwire.messages.stubs
 
 docs: setup ## build the documentation site into site/; a broken link or reference is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh
@@ -74,6 +74,9 @@ fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and
 
 wheel: setup ## build the source archive, and from it a wheel, into DIST=dist
 	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out $(DIST)
+
+java:
+	@PYTHON=$(PYTHON) scripts/check_machine.sh java
 
 # Stamps, so that a second call does only what has changed.
 

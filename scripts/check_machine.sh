@@ -1,5 +1,6 @@
 #!/bin/sh
-# What `make setup` needs from the machine. Names all that is missing, not only the first.
+# What `make setup` needs from the machine, and with the argument `java` what the tests and the demo need. Names all that
+# is missing, not only the first.
 
 PYTHON=${PYTHON:-python3}
 oldest_rust=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
@@ -27,11 +28,13 @@ fi
 
 command -v cc >/dev/null || lacks "a C linker, which Rust uses (on Debian and Ubuntu: apt install gcc)"
 
-if ! command -v java >/dev/null; then
-    lacks "Java 17 or newer, for Spark and ZooKeeper (on Debian and Ubuntu: apt install openjdk-17-jre-headless)"
-else
-    java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
-    [ "${java:-0}" -ge 17 ] || lacks "Java 17 or newer, for Spark and ZooKeeper (java is version ${java:-unknown})"
+if [ "${1:-}" = java ]; then
+    if ! command -v java >/dev/null; then
+        lacks "Java 17 or newer, for Spark and ZooKeeper (on Debian and Ubuntu: apt install openjdk-17-jre-headless)"
+    else
+        java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+        [ "${java:-0}" -ge 17 ] || lacks "Java 17 or newer, for Spark and ZooKeeper (java is version ${java:-unknown})"
+    fi
 fi
 
 exit $missing

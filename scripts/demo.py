@@ -89,7 +89,7 @@ def main() -> None:
     is_built = ("make", "--question", ".venv/built")
     if subprocess.run(is_built, cwd=ROOT, capture_output=True, check=False).returncode == 0:
         sys.exit(subprocess.run([PYTHON, "-m", "examples.demo"], cwd=ROOT, check=False).returncode)
-    if subprocess.run(["scripts/check_machine.sh"], cwd=ROOT, check=False).returncode != 0:
+    if subprocess.run(["scripts/check_machine.sh", "java"], cwd=ROOT, check=False).returncode != 0:
         sys.exit(1)
     print("Installs into .venv, builds the engine, and shows five parts: about 3 minutes. It contacts no Kafka.")
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt")

@@ -7,8 +7,10 @@ that nothing has to be edited when a message or a command is added.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from inspect import cleandoc
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -35,6 +37,18 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 
+ROOT = Path(__file__).parent.parent
+REPOSITORY = "https://github.com/kwire/kwire/blob/main/"
+
+PROJECT = {
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "DESIGN.md": "project/design.md",
+    "SECURITY.md": "project/security.md",
+}
+"""Documents at the top of the repository, and their pages."""
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages to the site."""
     for path, content in pages():
@@ -53,6 +67,22 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/commands.md", "\n".join(_command_page())
     yield "reference/settings.md", "\n".join(_settings_page())
     yield "reference/permissions.md", "\n".join(_permissions_page())
+    for document, page in PROJECT.items():
+        yield page, _project_page((ROOT / document).read_text(encoding="utf-8"))
+
+
+def _project_page(text: str) -> str:
+    """Return a document with its relative links changed to pages of the site, or else to files of the repository."""
+
+    def link(match: re.Match[str]) -> str:
+        path, anchor = match["path"], match["anchor"] or ""
+        if path in PROJECT:
+            return f"](../{PROJECT[path]}{anchor})"
+        if path.startswith("docs/") and path.endswith(".md"):
+            return f"](../{path.removeprefix('docs/')}{anchor})"
+        return f"]({REPOSITORY}{path}{anchor})"
+
+    return re.sub(r"\]\((?!https?:)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)", link, text)
 
 
 def _modules(family: str) -> dict[str, list[type[Message]]]:
@@ -194,4 +224,4 @@ def _text(help_text: str | None) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[")

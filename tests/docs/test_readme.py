@@ -10,19 +10,20 @@ import subprocess
 import sys
 import tomllib
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kwire
 from kwire.testing import FakeCluster
-from tests.docs.pages import CONTRIBUTING, README, ROOT, blocks, console_examples, programs, run_interactive
+from tests.docs.pages import CONTRIBUTING, DOCS, README, ROOT, blocks, console_examples, programs, run_interactive
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-URLS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+URLS: dict[str, str] = PROJECT["urls"]
 
 
 def test_interactive_examples_of_the_readme_print_what_it_shows() -> None:
@@ -104,7 +105,19 @@ def test_links_of_contributing_lead_to_files_that_exist() -> None:
 
 
 def test_addresses_in_the_site_configuration_are_those_of_the_package() -> None:
-    assert f"repo_url: {URLS['Repository']}\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    configuration = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert f"site_url: {URLS['Documentation']}\n" in configuration
+    assert f"edit_uri: {URLS['Repository']}/edit/main/docs/\n" in configuration
+    assert f"link: {URLS['Repository']} " in configuration
+
+
+def test_one_sentence_describes_the_package_everywhere() -> None:
+    sentence = PROJECT["description"]
+    assert kwire.__doc__ is not None
+    assert kwire.__doc__.splitlines()[0].replace("`", "") == sentence
+    assert f"site_description: {sentence}\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in (README, DOCS / "index.md"):
+        assert page.read_text(encoding="utf-8").replace("`", "").startswith(f"# kwire\n\n{sentence}"), page
 
 
 def test_the_message_that_contributing_declares_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
