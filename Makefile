@@ -6,6 +6,7 @@ ROUNDS ?= 20
 DIST ?= dist
 OPTIONS ?=
 BIN := .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest $(OPTIONS)
 # Folders with a target of their own.
 OTHERS := --ignore=tests/kafka --ignore=tests/release --ignore=tests/lint
@@ -17,15 +18,19 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))
 PARALLEL = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 
+# Tests start thousands of processes, and each would compile the modules that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help java setup demo test test-programs test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
 
-setup: .venv/built ## make .venv and build the engine into it (needs Python 3.11+ and a Rust toolchain)
+setup: ## make .venv and build the engine into it (needs Python 3.11+ and a Rust toolchain)
+	@$(MAKE) --no-print-directory --jobs=2 .venv/built
 
 demo: ## install and show all of it in three minutes: incidents, a cluster, an alert, frames, polls (needs Java 17+)
-	$(PYTHON) scripts/demo.py
+	$(PYTHON) -m scripts.demo
 
 test: java setup ## run the tests of Rust and Python that need neither the network nor other programs than Java
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
@@ -78,17 +83,25 @@ wheel: setup ## build the source archive, and from it a wheel, into DIST=dist
 java:
 	@PYTHON=$(PYTHON) scripts/check_machine.sh java
 
-# Stamps, so that a second call does only what has changed.
+# Stamps, so that a second call does only what has changed. Cargo builds the engine while pip installs.
 
-.venv/installed: pyproject.toml constraints.txt scripts/check_machine.sh
+.venv/tools: pyproject.toml constraints.txt scripts/check_machine.sh
 	PYTHON=$(PYTHON) scripts/check_machine.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	$(PIP) --upgrade pip
+	$(PIP) --group build
 	touch $@
 
-# The extras in a step of their own: one that names another of kwire's is looked up in what is installed.
-.venv/built: .venv/installed $(RUST)
-	PIP_QUIET=1 $(BIN)/maturin develop --quiet --release
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'kwire[all]'
+.venv/installed: .venv/tools scripts/requirements.py
+	$(BIN)/python -m scripts.requirements all > .venv/requirements.txt
+	$(PIP) --group dev --requirement .venv/requirements.txt
+	touch $@
+
+.venv/engine: .venv/tools $(RUST)
+	$(BIN)/maturin develop --quiet --release --skip-install
+	touch $@
+
+# Cargo finds the engine built. Without a group, maturin would install the group `dev` without constraints.
+.venv/built: .venv/installed .venv/engine
+	PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --group build
 	touch $@

@@ -1,42 +1,37 @@
 """Install what the demo needs, and run it: `make demo` in a fresh clone.
 
-    engine (cargo)              -> parts without Spark   -> parts with Spark
-    libraries of Spark (pip) ......................... /
+    engine (cargo)              -> parts without Spark   -> parts with Spark: incidents, alert
+    libraries of Spark (pip) ......................... /                      cluster
 
 The two installations take longest, so they run side by side. The parts that need no Spark run as soon as the engine is
-built. Durations are those of a machine with two processors and a fast network.
+built. The part with a cluster mostly waits for its nodes, so it has a process of its own; its lines are shown after the
+other parts. Durations are those of a machine with two processors and a fast network.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scripts.requirements import requirements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
 COMMAND = ("cli",)
 SPARK = ("report", "node", "spark")
 WITHOUT_SPARK = ("frames", "polls")
-WITH_SPARK = ("recording", "cluster", "live")
-
-
-def requirements(*extras: str) -> list[str]:
-    """Return the requirements of extras of kwire, which cannot be installed by the extra before kwire is built."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        declared = tomllib.load(file)["project"]["optional-dependencies"]
-    required: list[str] = []
-    for extra in extras:
-        for requirement in declared[extra]:
-            if requirement.startswith("kwire["):
-                required += requirements(*requirement.removeprefix("kwire[").removesuffix("]").split(","))
-            else:
-                required.append(requirement)
-    return list(dict.fromkeys(required))
+WITH_SPARK = ("recording", "live")
+BESIDE = ("cluster",)
 
 
 class Step:
@@ -77,36 +72,70 @@ class Step:
             self._process.wait()
 
 
+def demo(*parts: str) -> list[str | Path]:
+    """Return the command that runs parts of the demo; without parts it runs all."""
+    return [PYTHON, "-m", "examples.demo", *(argument for part in parts for argument in ("--only", part))]
+
+
 def show(*parts: str) -> None:
     """Run parts of the demo."""
-    arguments = [argument for part in parts for argument in ("--only", part)]
-    subprocess.run([PYTHON, "-m", "examples.demo", *arguments], cwd=ROOT, check=True)
+    subprocess.run(demo(*parts), cwd=ROOT, check=True)
+
+
+@contextmanager
+def beside(*command: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Run a command beside the block, and show its lines after it.
+
+    A pipe holds 64 KB until it is read; a part of the demo prints 3.
+
+    Raises:
+        CalledProcessError: the command failed.
+    """
+    # In a group of its own, so that Ctrl-C interrupts it once: by the signal below. It stops its own processes then.
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, process_group=0)
+    assert process.stdout is not None
+    try:
+        yield process
+        for line in process.stdout:
+            print(line, end="", flush=True)
+        if process.wait() != 0:
+            raise subprocess.CalledProcessError(process.returncode, command)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
 
 
 def main() -> None:
     """Install and show everything."""
     start = time.monotonic()
+    # The demo starts many processes, and each would compile the modules that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     is_built = ("make", "--question", ".venv/built")
     if subprocess.run(is_built, cwd=ROOT, capture_output=True, check=False).returncode == 0:
-        sys.exit(subprocess.run([PYTHON, "-m", "examples.demo"], cwd=ROOT, check=False).returncode)
+        sys.exit(subprocess.run(demo(), cwd=ROOT, check=False).returncode)
     if subprocess.run(["scripts/check_machine.sh", "java"], cwd=ROOT, check=False).returncode != 0:
         sys.exit(1)
     print("Installs into .venv, builds the engine, and shows five parts: about 3 minutes. It contacts no Kafka.")
-    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt")
+    # Modules are compiled on import: the demo imports few of those that are installed.
+    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt")
     if not PYTHON.exists():
         Step("Virtual environment, about 5 s", sys.executable, "-m", "venv", ".venv").wait()
     Step("Build tools, about 5 s", *pip, "--upgrade", "pip", "maturin", *requirements(*COMMAND)).wait()
-    spark = Step("Libraries of Spark, 400 MB, in the background", *pip, *requirements(*SPARK))
+    # The engine gets the processors first, since the first results need it alone.
+    spark = Step("Libraries of Spark, 400 MB, in the background, about 70 s", "nice", *pip, *requirements(*SPARK))
     try:
-        # Cargo would list every crate otherwise.
-        maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--release")
-        Step("Engine in Rust, about 60 s", *maturin, CARGO_TERM_QUIET="true", PIP_QUIET="1").wait()
+        # It installs the group `dev` unless it is given another one. Cargo would list every crate.
+        maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--profile", "quick", "--group", "build")
+        title = "Engine in Rust, without link-time optimization, about 60 s"
+        Step(title, *maturin, CARGO_TERM_QUIET="true", PIP_QUIET="1").wait()
         show(*WITHOUT_SPARK)
         print("\nThe other parts need the libraries of Spark.")
         spark.wait()
     finally:
         spark.stop()
-    show(*WITH_SPARK)
+    print("A cluster runs beside the next two parts; its lines follow.")
+    with beside(*demo(*BESIDE)):
+        show(*WITH_SPARK)
     print(f"\nInstallation and demo took {time.monotonic() - start:.0f} s.")
 
 

@@ -16,7 +16,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 
 def run(*command: str | Path, **environment: str) -> str:
     """Run a command at the top of the repository, without variables of the test run, and return its output."""
-    unwanted = ("MAKE", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_")
+    unwanted = ("MAKE", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTEST_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     done = subprocess.run(
         [str(part) for part in command],
@@ -38,8 +38,12 @@ def empty_environment(python: str | Path, where: Path) -> Path:
 
 
 def install(python: Path, *requirements: str | Path) -> None:
-    """Install packages into the environment of `python`, at the versions pinned in `constraints.txt`."""
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "-c", CONSTRAINTS, *requirements)
+    """Install packages into the environment of `python`, at the versions pinned in `constraints.txt`.
+
+    Modules are compiled on import: a test imports few of them, and debug builds compile slowly.
+    """
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
+    run(*pip, "-c", CONSTRAINTS, *requirements)
 
 
 def package_folder(name: str, version: str, *options: str) -> Path:

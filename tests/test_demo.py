@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from examples.demo.__main__ import PARTS
-from scripts.demo import SPARK, WITH_SPARK, WITHOUT_SPARK, requirements
+from scripts.demo import BESIDE, SPARK, WITH_SPARK, WITHOUT_SPARK, beside
+from scripts.requirements import requirements
 
 pytestmark = pytest.mark.programs
 
@@ -122,6 +124,37 @@ def test_every_part_of_the_demo_is_tested() -> None:
 
 
 def test_installation_shows_every_part_and_installs_all_that_an_extra_needs() -> None:
-    assert sorted([*WITHOUT_SPARK, *WITH_SPARK]) == sorted(PARTS)
+    assert sorted([*WITHOUT_SPARK, *WITH_SPARK, *BESIDE]) == sorted(PARTS)
     names = {re.split(r"[<>=;]", requirement)[0] for requirement in requirements(*SPARK)}
     assert {"deltalake", "jinja2", "kazoo", "pandas", "plotly", "pyarrow", "pyspark", "structlog"} <= names
+
+
+def test_lines_of_a_process_beside_others_are_shown_after_them(capfd: pytest.CaptureFixture[str]) -> None:
+    with beside(sys.executable, "-c", "print('cluster')"):
+        print("incidents")
+
+    assert capfd.readouterr().out.splitlines() == ["incidents", "cluster"]
+
+
+def test_failure_of_a_process_beside_others_is_raised() -> None:
+    with pytest.raises(subprocess.CalledProcessError), beside(sys.executable, "-c", "raise SystemExit(3)"):
+        pass
+
+
+def test_process_beside_others_is_interrupted_if_they_fail(tmp_path: Path) -> None:
+    program = f"""
+import time
+from pathlib import Path
+try:
+    print(flush=True)
+    time.sleep(3600)
+finally:
+    Path({str(tmp_path / "cleaned-up")!r}).touch()
+"""
+
+    with pytest.raises(ZeroDivisionError), beside(sys.executable, "-c", program) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it has begun
+        raise ZeroDivisionError
+
+    assert (tmp_path / "cleaned-up").exists()
