@@ -92,9 +92,10 @@ java:
 	$(PIP) --group build
 	touch $@
 
+# PySpark has no wheel, and compressing its jars once more for one takes 18 s of a processor.
 .venv/installed: .venv/tools scripts/requirements.py
 	$(BIN)/python -m scripts.requirements all > .venv/requirements.txt
-	$(PIP) --group dev --requirement .venv/requirements.txt
+	$(PIP) --config-settings=--build-option=--compression=stored --group dev --requirement .venv/requirements.txt
 	touch $@
 
 .venv/engine: .venv/tools $(RUST)

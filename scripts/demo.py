@@ -32,6 +32,8 @@ SPARK = ("report", "node", "spark")
 WITHOUT_SPARK = ("frames", "polls")
 WITH_SPARK = ("recording", "live")
 BESIDE = ("cluster",)
+UNCOMPRESSED = "--config-settings=--build-option=--compression=stored"
+"""Option of pip: PySpark has no wheel, and compressing its jars once more for one takes 18 s of a processor."""
 
 
 class Step:
@@ -122,7 +124,8 @@ def main() -> None:
         Step("Virtual environment, about 5 s", sys.executable, "-m", "venv", ".venv").wait()
     Step("Build tools, about 5 s", *pip, "--upgrade", "pip", "maturin", *requirements(*COMMAND)).wait()
     # The engine gets the processors first, since the first results need it alone.
-    spark = Step("Libraries of Spark, 400 MB, in the background, about 70 s", "nice", *pip, *requirements(*SPARK))
+    title = "Libraries of Spark, 400 MB, in the background, about 70 s"
+    spark = Step(title, "nice", *pip, UNCOMPRESSED, *requirements(*SPARK))
     try:
         # It installs the group `dev` unless it is given another one. Cargo would list every crate.
         maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--profile", "quick", "--group", "build")

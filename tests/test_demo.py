@@ -131,7 +131,7 @@ def test_installation_shows_every_part_and_installs_all_that_an_extra_needs() ->
 
 def test_lines_of_a_process_beside_others_are_shown_after_them(capfd: pytest.CaptureFixture[str]) -> None:
     with beside(sys.executable, "-c", "print('cluster')"):
-        print("incidents")
+        sys.stdout.write("incidents\n")
 
     assert capfd.readouterr().out.splitlines() == ["incidents", "cluster"]
 
@@ -139,6 +139,12 @@ def test_lines_of_a_process_beside_others_are_shown_after_them(capfd: pytest.Cap
 def test_failure_of_a_process_beside_others_is_raised() -> None:
     with pytest.raises(subprocess.CalledProcessError), beside(sys.executable, "-c", "raise SystemExit(3)"):
         pass
+
+
+def fail_after_first_line(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    process.stdout.readline()
+    raise EOFError
 
 
 def test_process_beside_others_is_interrupted_if_they_fail(tmp_path: Path) -> None:
@@ -152,9 +158,7 @@ finally:
     Path({str(tmp_path / "cleaned-up")!r}).touch()
 """
 
-    with pytest.raises(ZeroDivisionError), beside(sys.executable, "-c", program) as process:
-        assert process.stdout is not None
-        process.stdout.readline()  # it has begun
-        raise ZeroDivisionError
+    with pytest.raises(EOFError), beside(sys.executable, "-c", program) as process:
+        fail_after_first_line(process)
 
     assert (tmp_path / "cleaned-up").exists()

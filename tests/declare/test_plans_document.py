@@ -171,12 +171,16 @@ def grammar() -> Grammar:
     return Grammar(re.sub(r"\n +\|", " |", ebnf))
 
 
+more = settings(max_examples=4 * settings().max_examples)
+"""The settings of a search that needs many examples: 200 where others have 50."""
+
+
 @st.composite
 def sentences(draw: DrawFn) -> str:
     return grammar().rules["plan"].make(draw, 0)
 
 
-@settings(max_examples=200)
+@more
 @given(sentences())
 def test_sentences_of_the_grammar_parse_or_fail_for_a_documented_reason(sentence: str) -> None:
     assert grammar().accepts(sentence)
@@ -184,7 +188,7 @@ def test_sentences_of_the_grammar_parse_or_fail_for_a_documented_reason(sentence
     assert reason is None or BEYOND_THE_GRAMMAR.search(reason), sentence
 
 
-@settings(max_examples=200)
+@more
 @given(sentences(), st.data())
 def test_texts_outside_the_grammar_are_rejected(sentence: str, data: st.DataObject) -> None:
     """Change, insert, or delete one character: if the result is outside the grammar, the parser rejects it."""
