@@ -118,7 +118,7 @@ def main() -> None:
     if subprocess.run(["scripts/check_machine.sh", "java"], cwd=ROOT, check=False).returncode != 0:
         sys.exit(1)
     print("Installs into .venv, builds the engine, and shows five parts: about 3 minutes. It contacts no Kafka.")
-    # Modules are compiled on import: the demo imports few of those that are installed.
+    # Modules are compiled on import, because the demo imports few of them.
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt")
     if not PYTHON.exists():
         Step("Virtual environment, about 5 s", sys.executable, "-m", "venv", ".venv").wait()
