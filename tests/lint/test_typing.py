@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.running import kwire
 from tests.docs.pages import DOCS, README, ROOT, as_module, blocks
 
 if TYPE_CHECKING:
@@ -89,12 +90,18 @@ def test_examples_of_the_documentation_pass_mypy_strict(tmp_path: Path) -> None:
         name = str(page.relative_to(ROOT).with_suffix("")).replace("/", "_").replace("-", "_").lower()
         (tmp_path / f"{name}.py").write_text(as_module(page), encoding="utf-8")
 
-    run = subprocess.run(
-        [
-            sys.executable, "-m", "mypy", "--config-file=", "--strict", "--disable-error-code=import-untyped",
-            "--no-error-summary", "--cache-dir", str(ROOT / ".mypy_cache"), *sorted(map(str, tmp_path.glob("*.py"))),
-        ],
-        cwd=ROOT / "python", capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    assert mypy_strict(sorted(tmp_path.glob("*.py"))) == ""
 
-    assert run.stdout + run.stderr == ""
+
+def test_new_tool_passes_mypy_strict(tmp_path: Path) -> None:
+    assert kwire("tools", "new", "count-topics", "--folder", tmp_path / "package").code == 0
+
+    assert mypy_strict([tmp_path / "package" / "count_topics.py"]) == ""
+
+
+def mypy_strict(files: list[Path]) -> str:
+    """Return what mypy reports about modules of users, which see the package without its own settings."""
+    options = ["--config-file=", "--strict", "--disable-error-code=import-untyped", "--no-error-summary"]
+    command = [sys.executable, "-m", "mypy", *options, "--cache-dir", str(ROOT / ".mypy_cache"), *map(str, files)]
+    run = subprocess.run(command, cwd=ROOT / "python", capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr

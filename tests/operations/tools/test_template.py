@@ -1,4 +1,7 @@
-"""`kafka tools new` writes a package that passes its own test, type checks, and is found once it is installed."""
+"""`kafka tools new` writes a package that passes its own test and is found once it is installed.
+
+tests/lint checks its types.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,9 @@ def test_new_tool_passes_its_own_test_and_is_found(tmp_path: Path) -> None:
         "pyproject.toml",
         "test_count_topics.py",
     ]
-    for command in (
-        ("pytest", "-q", "-p", "no:cacheprovider", "--rootdir", package, package),
-        ("mypy", "--strict", "--cache-dir", tmp_path / "cache", package / "count_topics.py"),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", *map(str, command)], cwd=package, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    own_test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(package), str(package)]
+    done = subprocess.run(own_test, cwd=package, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
     # What `pip install` writes beside the module, so that entry points are found.
     metadata = package / "kwire_count_topics-0.1.0.dist-info"
