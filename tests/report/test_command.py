@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import kwire
 from tests.report.cases import polls, state, write
 
@@ -32,6 +34,7 @@ def test_report_on_a_window(tmp_path: Path) -> None:
     assert run.out.splitlines()[0] == "a-cluster: No partition was reported."
 
 
+@pytest.mark.programs
 def test_report_on_a_recorded_cluster(tmp_path: Path) -> None:
     out = tmp_path / "out.html"
 
