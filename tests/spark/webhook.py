@@ -45,7 +45,8 @@ class Webhook:
 
         handler = type("Handler", (BaseHTTPRequestHandler,), {"do_POST": receive, "log_message": log_nothing})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        # `close` waits for up to one interval, which is half a second by default.
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}/alerts?token=secret"
 
