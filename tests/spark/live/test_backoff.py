@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.spark.ingest.ingest_report import IngestReport
-    from kwire.spark.store.record import CommitRecord, StoreChange
 
 ROWS = bronze(RECORDING)[:100]
 
@@ -55,21 +54,21 @@ def test_errors_of_spark_end_the_job_when_they_do_not_pass() -> None:
         backoff.pause_after(error)
 
 
-def failing_store(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> None:
-    """Let the next commits fail."""
-    commit = PipelineStore.commit
+def fail_calls(monkeypatch: pytest.MonkeyPatch, method: str, *errors: Exception) -> None:
+    """Let the next calls of a method of the store fail."""
+    original = getattr(PipelineStore, method)
     left = list(errors)
 
-    def fail(store: PipelineStore, change: StoreChange) -> CommitRecord:
+    def fail(store: PipelineStore, argument: object) -> object:
         if left:
             raise left.pop(0)
-        return commit(store, change)
+        return original(store, argument)
 
-    monkeypatch.setattr(PipelineStore, "commit", fail)
+    monkeypatch.setattr(PipelineStore, method, fail)
 
 
 @pytest.mark.usefixtures("one_shuffle_partition")
-def test_live_gold_is_built_again_after_a_pause(
+def test_live_gold_is_built_again_after_a_pause_in_a_session_of_another_time_zone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Capture(tmp_path / "capture") as capture:
@@ -77,14 +76,20 @@ def test_live_gold_is_built_again_after_a_pause(
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     pipeline.ingest_capture(str(tmp_path / "capture"))
     live = LiveGold(pipeline, 0.0, IncidentPublisher(pipeline, []))
-    failing_store(monkeypatch, StoreInUse("out", 10), PermissionError("out"))
+    # As a transaction begins: each build that reaches its commit takes seconds.
+    fail_calls(monkeypatch, "transact", StoreInUse("out", 10), PermissionError("out"))
 
     live.build_if_due()
     assert 0 < live.seconds_left() <= 1
     monkeypatch.setattr(live, "seconds_left", lambda: 0.0)
     with pytest.raises(PermissionError):
         live.build_if_due()
-    live.build_if_due()
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        live.build_if_due()
+        assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
     live.close()
     assert pipeline.table("intervals").count() > 0
 
@@ -104,25 +109,10 @@ def test_stream_that_fails_continues_after_a_pause(
     with Capture(tmp_path / "capture") as capture:
         capture.append_many(ROWS)
     pipeline = Pipeline(spark, str(tmp_path / "out"))
-    failing_store(monkeypatch, OSError("the storage does not respond"))
+    fail_calls(monkeypatch, "commit", OSError("the storage does not respond"))
     streams = CaptureStreams(pipeline, [str(tmp_path / "capture")], 0.1, reports.append)
     with pytest.raises(Ingested):
         streams.wait(240, check)
     streams.finish()
 
     assert pipeline.table("polls").count() == len(ROWS)
-
-
-@pytest.mark.usefixtures("one_shuffle_partition")
-def test_gold_is_built_in_a_session_of_another_time_zone(spark: SparkSession, tmp_path: Path) -> None:
-    with Capture(tmp_path / "capture") as capture:
-        capture.append_many(ROWS)
-    pipeline = Pipeline(spark, str(tmp_path / "out"))
-    pipeline.ingest_capture(str(tmp_path / "capture"))
-    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-    try:
-        pipeline.gold()
-        assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert pipeline.table("intervals").count() > 0
