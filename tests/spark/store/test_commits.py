@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TABLES = ("silver/polls", "silver/partitions")
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
+READ_EVERY = 0.1
+"""Seconds between two reads beside a writer, which takes about one; almost without a pause, reads cost two thirds."""
 
 
 def ingest(
@@ -308,7 +310,7 @@ def test_writer_killed_at_any_step_loses_and_doubles_nothing(tmp_path: Path) -> 
 
     def read() -> None:
         reader = PipelineStore(str(tmp_path))
-        while not stop.wait(0.01):
+        while not stop.wait(READ_EVERY):
             seen.append(clusters(reader))
 
     reader = threading.Thread(target=read)
