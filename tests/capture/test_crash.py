@@ -8,12 +8,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 from kwire.capture import Capture, Row, SegmentRollError, read, replay, segments
+from kwire.capture.tail import TailReader
 from tests.capture.sample_rows import at, error_row, metadata, response_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -101,6 +107,7 @@ def write_tail(folder: Path) -> tuple[bytes, list[int]]:
 
 
 def test_tail_truncated_at_any_byte_keeps_every_row_before(tmp_path: Path) -> None:
+    """All readers read the batches of a tail. Whole reads follow around the end of each batch."""
     data, ends = write_tail(tmp_path / "whole")
     folder = tmp_path / "cut"
     folder.mkdir()
@@ -108,10 +115,15 @@ def test_tail_truncated_at_any_byte_keeps_every_row_before(tmp_path: Path) -> No
 
     for cut in range(len(data) + 1):
         tail.write_bytes(data[:cut])
+        expected = [at(number) for number in range(sum(end <= cut for end in ends))]
 
-        rows = [row for batch in read(folder) for row in batch.column("polled_at").to_pylist()]
+        assert times_of(TailReader(tail)) == expected, cut
+        if any(abs(cut - end) <= 8 for end in (0, *ends)):
+            assert times_of(read(folder)) == expected, cut
 
-        assert rows == [at(number) for number in range(sum(end <= cut for end in ends))], cut
+
+def times_of(batches: Iterable[pa.RecordBatch]) -> list[datetime]:
+    return [time for batch in batches for time in batch.column("polled_at").to_pylist()]
 
 
 def test_next_writer_recovers_complete_batches_and_reports_torn_bytes(
