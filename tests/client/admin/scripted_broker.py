@@ -38,8 +38,19 @@ class ScriptedBroker:
         self.port = 0
         self.received: list[Message] = []
         self._respond = respond
+        self._connections: list[tuple[asyncio.Task[Any], asyncio.StreamWriter]] = []
+
+    async def close(self) -> None:
+        """Close all connections. What outlived the event loop would fail a later test as an unclosed transport."""
+        for _, writer in self._connections:
+            writer.close()
+        for task, writer in self._connections:
+            await asyncio.gather(task, writer.wait_closed(), return_exceptions=True)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.append((task, writer))
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -96,3 +107,4 @@ async def scripted_broker(dialect: Dialect, respond: Callable[[Any], Message]) -
         yield broker
     finally:
         server.close()
+        await broker.close()

@@ -194,3 +194,11 @@ async def test_command_that_waits_for_the_end_of_a_throttle_has_a_known_outcome(
     with pytest.raises(Timeout):
         await run("kafka", script, twice)
     assert script.sent(CreateTopicsRequest) == 1
+
+
+async def test_connections_of_a_scripted_broker_end_with_it() -> None:
+    async with scripted_broker("kafka", Script()) as broker:
+        reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    assert await asyncio.wait_for(reader.read(), 30) == b""
+    writer.close()
+    await writer.wait_closed()
