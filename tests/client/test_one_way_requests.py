@@ -20,6 +20,7 @@ from kwire.messages.kafka.produce import (
     TopicProduceData,
 )
 from kwire.protocol import ConnectionClosed, Endpoint
+from tests.stream_server import stream_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -78,12 +79,11 @@ class Broker:
 @asynccontextmanager
 async def running_broker() -> AsyncIterator[Broker]:
     broker = Broker()
-    server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
-    broker.port = server.sockets[0].getsockname()[1]
-    try:
-        yield broker
-    finally:
-        server.close()
+    async with stream_server(broker.serve) as broker.port:
+        try:
+            yield broker
+        finally:
+            broker.reads.set()
 
 
 async def test_connection_goes_on_after_a_request_without_response() -> None:

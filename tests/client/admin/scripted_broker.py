@@ -10,6 +10,7 @@ from kwire import frame
 from kwire.messages import every
 from kwire.messages.kafka.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.kafka.error_codes import ErrorCode
+from tests.stream_server import stream_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -38,19 +39,8 @@ class ScriptedBroker:
         self.port = 0
         self.received: list[Message] = []
         self._respond = respond
-        self._connections: list[tuple[asyncio.Task[Any], asyncio.StreamWriter]] = []
-
-    async def close(self) -> None:
-        """Close all connections. What outlived the event loop would fail a later test as an unclosed transport."""
-        for _, writer in self._connections:
-            writer.close()
-        for task, writer in self._connections:
-            await asyncio.gather(task, writer.wait_closed(), return_exceptions=True)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.append((task, writer))
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -101,10 +91,5 @@ async def scripted_broker(dialect: Dialect, respond: Callable[[Any], Message]) -
         respond: returns the response to a request, or raises LoseResponse or KeepSilent.
     """
     broker = ScriptedBroker(dialect, respond)
-    server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
-    broker.port = server.sockets[0].getsockname()[1]
-    try:
+    async with stream_server(broker.serve) as broker.port:
         yield broker
-    finally:
-        server.close()
-        await broker.close()
