@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kwire.capture
-from kwire.capture import Capture, Row, replay, segments
+from kwire.capture import Capture, Row, read, replay, segments
+from kwire.capture.rows import RowKind
 from tests.capture.sample_rows import decoded, metadata, response_row
 
 if TYPE_CHECKING:
@@ -95,7 +96,13 @@ def test_interrupted_append_to_two_segments_is_undone_in_both(tmp_path: Path) ->
             except Interruption:
                 pass
             assert capture.next_row - before in (0, 2)
-            assert len(list(replay(tmp_path))) == capture.next_row
+            assert row_count(tmp_path) == capture.next_row
             if finished:
                 break
             capture.append(response_row(0, metadata(1)))
+        assert len(list(replay(tmp_path))) == capture.next_row
+
+
+def row_count(folder: Path) -> int:
+    """Return the number of rows that were appended, without the cost of their Python objects."""
+    return sum(kind != RowKind.CARRIED for batch in read(folder) for kind in batch.column("kind").to_pylist())
