@@ -69,7 +69,7 @@ def fail_calls(monkeypatch: pytest.MonkeyPatch, method: str, *errors: Exception)
 
 @pytest.mark.usefixtures("one_shuffle_partition")
 def test_live_gold_is_built_again_after_a_pause_in_a_session_of_another_time_zone(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Capture(tmp_path / "capture") as capture:
         capture.append_many(ROWS)
@@ -80,7 +80,8 @@ def test_live_gold_is_built_again_after_a_pause_in_a_session_of_another_time_zon
     fail_calls(monkeypatch, "transact", StoreInUse("out", 10), PermissionError("out"))
 
     live.build_if_due()
-    assert 0 < live.seconds_left() <= 1
+    assert f"the build of gold failed, next attempt in 1 s: {StoreInUse('out', 10)}" in caplog.messages
+    assert live.seconds_left() <= 1
     monkeypatch.setattr(live, "seconds_left", lambda: 0.0)
     with pytest.raises(PermissionError):
         live.build_if_due()
@@ -116,3 +117,16 @@ def test_stream_that_fails_continues_after_a_pause(
     streams.finish()
 
     assert pipeline.table("polls").count() == len(ROWS)
+
+
+def test_stream_that_fails_at_the_end_of_a_job_continues(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Capture(tmp_path / "capture") as capture:
+        capture.append_many(ROWS)
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    fail_calls(monkeypatch, "commit", OSError("the storage does not respond"))
+    CaptureStreams(pipeline, [str(tmp_path / "capture")], 0.1, lambda _: None).finish()
+
+    assert pipeline.table("polls").count() == len(ROWS)
+    assert not spark.streams.active

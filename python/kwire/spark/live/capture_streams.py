@@ -7,11 +7,15 @@ rows that are captured when it is called.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import threading
 import time
 from ast import literal_eval
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 from kwire.spark.live.backoff import TEMPORARY, Backoff
 from kwire.spark.source.capture_readers import rows_in_capture
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
     from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.pipeline import Pipeline
 
+
+FINISH_ATTEMPTS = 5
+"""Maximum number of attempts to ingest the last rows, after pauses of 15 s together: a job must end even if its storage
+does not respond. Chosen, not measured."""
 
 _PAUSE = 0.2
 
@@ -94,25 +102,49 @@ class CaptureStreams:
             return True
 
     def finish(self) -> None:
-        """Ingest the rows that are captured now, and stop. Rows that are captured meanwhile may be left."""
+        """Ingest the rows that are captured now, and stop. Rows that are captured meanwhile may be left.
+
+        A stream that fails continues after a pause, as in `wait`, but not more often than `FINISH_ATTEMPTS`.
+
+        Raises:
+            Exception: the error of a stream that another attempt cannot cure, or has not cured.
+        """
         for folder in self._restarts:
             self._queries[folder] = self._start(folder)
         self._restarts.clear()
-        for folder, query in self._queries.items():
-            _wait_for_rows(query, rows_in_capture(folder))
+        for folder in self._queries:
+            self._finish(folder, rows_in_capture(folder))
         for query in self._queries.values():
             query.stop()
+
+    def _finish(self, folder: str, rows: int) -> None:
+        """Wait until `rows` rows of a capture are ingested."""
+        for attempt in itertools.count(1):
+            try:
+                _wait_for_rows(self._queries[folder], rows)
+            except TEMPORARY as error:
+                if attempt == FINISH_ATTEMPTS:
+                    raise
+                time.sleep(self._backoffs[folder].pause_after(error))
+                self._queries[folder] = self._start(folder)
+            else:
+                return
 
 
 def _wait_for_rows(query: StreamingQuery, rows: int) -> None:
     """Block until `rows` rows are ingested; raise the query's error if it fails first."""
     # `processAllAvailable` waits for a time without new rows, which may never come while another process captures. So
     # the progress counts too; alone it would not do, since a query without new rows reports none.
-    idle = threading.Thread(target=query.processAllAvailable, daemon=True)
+    idle = threading.Thread(target=_process_all, args=(query,), daemon=True)
     idle.start()
     while idle.is_alive() and _is_running(query) and _ingested_rows(query) < rows:
         time.sleep(_PAUSE)
     _is_running(query)
+
+
+def _process_all(query: StreamingQuery) -> None:
+    with suppress(PySparkException):  # `_is_running` raises the error of the query
+        query.processAllAvailable()
 
 
 def _is_running(query: StreamingQuery) -> bool:
