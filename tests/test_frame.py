@@ -389,7 +389,7 @@ def test_rejected_stream_stays_rejected_and_buffers_nothing() -> None:
         list(splitter.feed(b"\xff\xff\xff\xff"))
     with pytest.raises(frame.InvalidFrameSize):
         list(splitter.feed(sized(b"good") * 1000))
-    assert len(splitter._buffer) == 0
+    assert splitter.partial_bytes == len(splitter.received) == 0
 
 
 def test_at_most_one_incomplete_frame_is_buffered() -> None:
@@ -397,7 +397,8 @@ def test_at_most_one_incomplete_frame_is_buffered() -> None:
     for _ in range(100):
         for chunk in (sized(bytes(1000))[:700], sized(bytes(1000))[700:]):
             assert all(len(payload) == 1000 for payload in splitter.feed(chunk))
-            assert len(splitter._buffer) == splitter.partial_bytes == (len(chunk) if len(chunk) == 700 else 0)
+            assert splitter.partial_bytes == (len(chunk) if len(chunk) == 700 else 0)
+        assert splitter.received == b""
 
 
 def test_unconsumed_payloads_are_returned_with_the_next_chunk() -> None:

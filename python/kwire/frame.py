@@ -14,7 +14,7 @@ Two cases are special:
 
 from __future__ import annotations
 
-from struct import pack, unpack_from
+from struct import Struct, pack, unpack_from
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from kwire.codec import decode, encode, validate
@@ -24,7 +24,7 @@ from kwire.messages import UnknownMessage, every, find
 from kwire.messages.headers import RequestHeader, ResponseHeader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import TypeAlias
 
     from kwire.declare import Message
@@ -38,6 +38,9 @@ UNSUPPORTED_VERSION = 35
 
 MAX_SIZE = 100 * 1024 * 1024
 """The largest frame that a broker accepts by default (`socket.request.max.bytes`)."""
+
+size_at = Struct(">i").unpack_from
+api_key_at = Struct(">h").unpack_from
 
 
 class UnsupportedRequest(UnsupportedVersion):
@@ -313,25 +316,34 @@ def _supported(dialect: str, api_key: int) -> str:
 class Splitter:
     """Split a stream that arrives in chunks of any size into payloads.
 
-    Besides the current chunk, at most one incomplete frame is buffered, so `max_size` + 4 bytes. A negative or too
-    large size is rejected as soon as its four bytes have arrived; the stream ends there, and everything after it is
-    rejected.
+    A chunk is copied only if it ends within a frame, or if frames before it were not taken. A negative or too large
+    size is rejected as soon as its four bytes have arrived; the stream ends there, and everything after it is rejected.
 
     Args:
         max_size: the largest payload in bytes.
+        max_sizes: larger limits by API key, for streams of requests. A size between `max_size` and these is judged by
+            the key, the first two bytes of the payload.
+
+    Attributes:
+        received: the bytes in which the next frame is looked for.
+        start: the offset of the next frame in `received`.
     """
 
-    __slots__ = ("_buffer", "_error", "max_size")
+    __slots__ = ("_error", "_incomplete", "max_size", "max_sizes", "received", "start")
 
-    def __init__(self, *, max_size: int = MAX_SIZE) -> None:
+    def __init__(self, *, max_size: int = MAX_SIZE, max_sizes: Mapping[int, int] | None = None) -> None:
         self.max_size = max_size
-        self._buffer = bytearray()
+        self.max_sizes = max_sizes or {}
+        self.received = b""
+        self.start = 0
+        self._incomplete = bytearray()
+        """The start of a frame that continues in the next chunk; `received` is used up then."""
         self._error: InvalidFrameSize | None = None
 
     @property
     def partial_bytes(self) -> int:
         """Bytes that were added and not yet returned: of an incomplete frame, including its size prefix."""
-        return len(self._buffer)
+        return len(self.received) - self.start + len(self._incomplete)
 
     def feed(self, chunk: BytesLike) -> Iterator[bytes]:
         """Add a chunk and return an iterator over the completed payloads.
@@ -341,25 +353,78 @@ class Splitter:
         Raises:
             InvalidFrameSize: the size of a frame is invalid; raised by the iterator after the payloads before it.
         """
-        if self._error is None:
-            self._buffer += chunk
-        return self._complete()
+        self.add(chunk)
+        return iter(self.next_payload, None)
 
-    def _complete(self) -> Iterator[bytes]:
-        buffer = self._buffer
-        while True:
-            if self._error is not None:
-                raise self._error
-            if len(buffer) < 4:
-                return
-            (size,) = unpack_from(">i", buffer)
-            if not 0 <= size <= self.max_size:
-                self._error = InvalidFrameSize(size, self.max_size)
-                buffer.clear()
-            elif len(buffer) < 4 + size:
-                return
-            else:
-                with memoryview(buffer) as view:
-                    payload = bytes(view[4 : 4 + size])
-                del buffer[: 4 + size]
-                yield payload
+    def add(self, chunk: BytesLike) -> None:
+        """Add a chunk."""
+        if self._error is not None:
+            return
+        if self.start < len(self.received):
+            self._keep_rest()
+        if self._incomplete:
+            self._incomplete += chunk
+        else:
+            self.received, self.start = bytes(chunk), 0
+
+    def clear(self) -> None:
+        """Drop the bytes that were added and not yet returned."""
+        self.received, self.start = b"", 0
+        self._incomplete.clear()
+
+    def next_payload(self) -> bytes | None:
+        """Return the next payload; None until it is complete.
+
+        Raises:
+            InvalidFrameSize: the size of the frame is invalid.
+        """
+        if not self.has_frame():
+            return None
+        start = self.start + 4
+        self.start = start + size_at(self.received, start - 4)[0]
+        return self.received[start : self.start]
+
+    def has_frame(self) -> bool:
+        """Return whether `received` has a complete frame at `start`.
+
+        Raises:
+            InvalidFrameSize: the size of the frame is invalid.
+        """
+        received, start = self.received, self.start
+        left = len(received) - start - 4
+        if left >= 0 and 0 <= size_at(received, start)[0] <= min(left, self.max_size):
+            return True  # without a call, because this is the usual case
+        if self._error is not None:
+            raise self._error
+        if self._incomplete:
+            if self._end_of_frame(self._incomplete, 0) > len(self._incomplete):
+                return False
+            self.received, self.start = bytes(self._incomplete), 0
+            self._incomplete.clear()
+            return True
+        if self._end_of_frame(received, start) <= len(received):
+            return True
+        self._keep_rest()
+        return False
+
+    def _keep_rest(self) -> None:
+        """Copy the bytes that are left in `received`, so that a few of them do not keep a whole chunk."""
+        if self.start < len(self.received):
+            self._incomplete += memoryview(self.received)[self.start :]
+        self.received, self.start = b"", 0
+
+    def _end_of_frame(self, data: bytes | bytearray, start: int) -> int:
+        """Return the offset at which a frame ends; before its size is known, an offset behind `data`."""
+        if len(data) - start < 4:
+            return start + 4
+        size: int = size_at(data, start)[0]
+        limit = self.max_size
+        if limit < size <= max(self.max_sizes.values(), default=0):
+            if len(data) - start < 6:
+                return start + 6
+            limit = self.max_sizes.get(api_key_at(data, start + 4)[0], limit)
+        if not 0 <= size <= limit:
+            self.clear()
+            self._error = InvalidFrameSize(size, limit)
+            raise self._error
+        return start + 4 + size

@@ -51,7 +51,7 @@ def test_retriable_codes() -> None:
 
 
 def test_every_code_has_a_text() -> None:
-    texts = [code.text for code in ErrorCode]
+    texts = [code.message for code in ErrorCode]
     assert all(text[0].isupper() and text.endswith(".") for text in texts)
     assert len(set(texts)) == len(texts)
 
@@ -67,8 +67,8 @@ def test_members_are_ints_and_can_be_pickled() -> None:
 
 def test_error_code_fields_accept_unknown_codes() -> None:
     assert CreateTopicResponse(error_code=9999).error_code == 9999
-    assert ErrorCode.of(9999) == 9999
-    assert ErrorCode.of(21) is ErrorCode.ADMIN_REQUEST_FAILED
+    assert ErrorCode(9999) == 9999
+    assert ErrorCode(21) is ErrorCode.ADMIN_REQUEST_FAILED
 
 
 def test_json_has_the_number() -> None:

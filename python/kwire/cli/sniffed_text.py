@@ -69,7 +69,7 @@ class DecodedExchange(NamedTuple):
             found.append(OUTCOMES[self.exchange.outcome])
         if self.response_document is not None:
             codes = dict.fromkeys(_error_codes(self.response_document.get("body")))
-            found += [error_name(code, self.exchange.dialect) or f"error code {code}" for code in codes]
+            found += [error_name(code, self.exchange.dialect) for code in codes]
         return found
 
 

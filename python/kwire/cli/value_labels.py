@@ -46,14 +46,14 @@ def value_label(path: tuple[PathElement, ...], value: Any, dialect: str) -> str:
 
 
 def error_name(code: int, dialect: str) -> str:
-    """Return the name of an error code, or an empty string for an unknown one."""
+    """Return the name of an error code, such as `UNKNOWN_999` for an unknown one."""
     if dialect == "kip4":
         from kwire.messages.kip4 import error_codes as kip4
 
-        return getattr(kip4.ErrorCode.of(code), "name", "")
+        return kip4.ErrorCode(code).name
     from kwire.messages.kafka import error_codes as kafka
 
-    return getattr(kafka.ErrorCode.of(code), "name", "")
+    return kafka.ErrorCode(code).name
 
 
 @cache

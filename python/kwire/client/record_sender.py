@@ -101,5 +101,5 @@ def _is_passing(result: int | AdminError) -> bool:
     """Return whether a result is an error that a retry can cure."""
     if not isinstance(result, AdminError):
         return False
-    code = ErrorCode.of(result.code)
-    return isinstance(code, ErrorCode) and code.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    code = ErrorCode(result.code)
+    return code.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,7 +1,4 @@
-"""Base class of error code tables.
-
-Messages hold error codes as plain ints. A code without a name is not an error of the codec.
-"""
+"""Base class of error code tables."""
 
 from __future__ import annotations
 
@@ -13,22 +10,31 @@ if TYPE_CHECKING:
 
 
 class CodedError(IntEnum):
-    """An error code with a description and whether a retry can succeed."""
+    """An error code.
 
-    text: str
+    Attributes:
+        message: the description.
+        retriable: true if a repeated request may succeed.
+    """
+
+    message: str
     retriable: bool
 
-    def __new__(cls, code: int, text: str = "", retriable: bool = False) -> Self:
+    def __new__(cls, code: int, message: str = "", retriable: bool = False) -> Self:
         member = int.__new__(cls, code)
         member._value_ = code
-        member.text = text
+        member.message = message
         member.retriable = retriable
         return member
 
     @classmethod
-    def of(cls, code: int) -> Self | int:
-        """Return the code as a member if the table has it, otherwise the number itself."""
-        try:
-            return cls(code)
-        except ValueError:
-            return code
+    def _missing_(cls, value: object) -> Self | None:
+        """Return a member that is not in the table. Any number has one: a broker decides which codes it sends."""
+        if not isinstance(value, int):
+            return None
+        member = int.__new__(cls, value)
+        member._name_ = f"UNKNOWN_{value}"
+        member._value_ = value
+        member.message = "the error code is unknown to this client"
+        member.retriable = False
+        return member

@@ -1,6 +1,7 @@
 """Connections without I/O: frames, correlation ids, API versions, and errors.
 
-`ClientConnection` is the client's side: it encodes requests and matches responses to them. `Conversation` pairs the
+`ClientConnection` is the client's side: it encodes requests and matches responses to them. `ServerConnection` is the
+server's side: it splits received bytes into requests, and brings responses into their order. `Conversation` pairs the
 requests and responses of captured traffic. `FrameReceiver` splits a stream into frames, and `NegotiatedVersions` holds
 the API versions of a broker. `kwire.protocol.sasl` authenticates. Every error of a connection is a `ConnectionFault`.
 The package has no sockets, clocks, or threads.
@@ -26,6 +27,7 @@ from kwire.protocol.errors import (
 )
 from kwire.protocol.frame_receiver import FrameReceiver
 from kwire.protocol.negotiated_versions import NegotiatedVersions
+from kwire.protocol.server_connection import PendingRequest, ServerConnection
 
 __all__ = [
     "AuthenticationFailed",
@@ -43,8 +45,10 @@ __all__ = [
     "NoCommonVersion",
     "NoMessage",
     "OversizedFrame",
+    "PendingRequest",
     "ReceivedResponse",
     "SentRequest",
+    "ServerConnection",
     "Timeout",
     "TlsHandshakeFailed",
     "WrongCorrelation",

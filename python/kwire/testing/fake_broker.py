@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import kwire
 from kwire.declare.introspect import describe, fields, structs_in
 from kwire.errors import DecodeError
-from kwire.frame import InvalidFrameSize, Splitter, UnsupportedRequest, decode_request
+from kwire.frame import InvalidFrameSize, UnsupportedRequest
 from kwire.messages import UnknownMessage, find
+from kwire.protocol import PendingRequest, ServerConnection
 from kwire.protocol.server_shutdown import close_server
 from kwire.testing import response_cache
 from kwire.testing.misbehavior import Misbehavior
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message
     from kwire.frame import Request
     from kwire.messages.headers import RequestHeader
+    from kwire.protocol.server_connection import Frame
     from kwire.testing.cluster_state import ClusterState
     from kwire.testing.response_cache import ResponseCache
 
@@ -37,8 +39,6 @@ __all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "ReceivedRequest"]
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
-JOIN_UP_TO = 64 * 1024
-"""Pieces up to this many bytes are joined before writing. Copying more costs more than another system call."""
 KEPT_REQUESTS = 10_000
 """The number of received requests that a broker keeps."""
 
@@ -241,8 +241,8 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self, broker: FakeBroker) -> None:
         self._broker = broker
-        self._splitter = Splitter()
-        self._waiting: deque[bytes] = deque()
+        self._protocol = ServerConnection()
+        self._waiting: deque[PendingRequest] = deque()
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -259,8 +259,9 @@ class _Connection(asyncio.Protocol):
             self._timer.cancel()
 
     def data_received(self, data: bytes) -> None:
+        self._protocol.receive_data(data)
         try:
-            self._waiting.extend(self._splitter.feed(data))
+            self._waiting.extend(iter(self._protocol.next_request, None))
         except InvalidFrameSize:
             self.abort()
             return
@@ -287,94 +288,92 @@ class _Connection(asyncio.Protocol):
         self.process()
 
     def _process_next(self) -> None:
-        payload = self._waiting.popleft()
+        pending = self._waiting.popleft()
         try:
-            request = decode_request(payload, self._broker.dialect)
+            request = pending.decode(self._broker.dialect)
             self._record(request.header, request.message)
-            self._respond(request)
+            response = self._response(request)
         except UnsupportedRequest as error:
             self._record(error.header, None)
-            self._reject_version(error.header)
-        except (DecodeError, UnknownMessage):  # Kafka closes the connection, too
+            response = self._rejection(error.header)
+        except (DecodeError, UnknownMessage):
+            response = None
+        if response is None:  # Kafka closes the connection, too
             self._close()
+            return
+        self._protocol.respond(pending, response)
+        self._write(*self._protocol.data_to_send())
 
     def _record(self, header: RequestHeader, message: Message | None) -> None:
         received = ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, message)
         self._broker.received.append(received)
 
-    def _respond(self, request: Request) -> None:
+    def _response(self, request: Request) -> Frame | None:
+        """Return what to send for a request; None to close the connection."""
         header = request.header
         key, version = header.request_api_key, header.request_api_version
         misbehavior = self._broker.next_misbehavior(key)
         if misbehavior is not None:
-            self._misbehave(misbehavior, request, version)
-        elif self._broker.serves(key, version):
-            self._write(header.correlation_id, request, version, self._broker.respond(request, version))
-        else:
-            self._reject_version(header)
+            return self._misbehavior(misbehavior, request, version)
+        if self._broker.serves(key, version):
+            return self._framed(header.correlation_id, request, version, self._broker.respond(request, version))
+        return self._rejection(header)
 
-    def _reject_version(self, header: RequestHeader) -> None:
-        """Respond to ApiVersions with error 35 in version 0, and close the connection otherwise."""
-        if header.request_api_key == API_VERSIONS:
-            body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
-            self._send(pack(">ii", 4 + len(body), header.correlation_id), body)
-        else:
-            self._close()
+    def _rejection(self, header: RequestHeader) -> Frame | None:
+        """Return error 35 in version 0 for ApiVersions; None for other requests."""
+        if header.request_api_key != API_VERSIONS:
+            return None
+        body = self._broker.api_versions(0, error_code=UNSUPPORTED_VERSION)
+        return pack(">ii", 4 + len(body), header.correlation_id) + body
 
-    def _write(self, correlation_id: int, request: Request, version: int, body: tuple[bytes, ...]) -> None:
-        self._send(*_framed(correlation_id, self._header(request, version), body))
-
-    def _header(self, request: Request, version: int) -> bytes:
-        """Return the part of the header after the correlation id."""
+    def _framed(
+        self, correlation_id: int, request: Request, version: int, body: tuple[bytes, ...]
+    ) -> tuple[bytes, ...]:
         name = describe(type(request.message)).response
         assert name is not None
         cls = find(self._broker.dialect, name=name)
-        return b"\0" if describe(cls).header_version(version) else b""
+        header = b"\0" if describe(cls).header_version(version) else b""
+        size = 4 + len(header) + sum(map(len, body))
+        return (pack(">ii", size, correlation_id) + header, *body)
 
-    def _misbehave(self, misbehavior: Misbehavior, request: Request, version: int) -> None:
+    def _misbehavior(self, misbehavior: Misbehavior, request: Request, version: int) -> Frame | None:
         correlation_id = request.header.correlation_id
         match misbehavior:
             case Misbehavior.GARBAGE:
                 garbage = bytes(range(0x80, 0x100)) * 8
-                self._send(pack(">ii", 4 + len(garbage), correlation_id), garbage)
+                return pack(">ii", 4 + len(garbage), correlation_id) + garbage
             case Misbehavior.NOT_KAFKA:
-                self._send(b"HTTP/1.1 400 Bad Request\r\nServer: none\r\n\r\n")
+                return b"HTTP/1.1 400 Bad Request\r\nServer: none\r\n\r\n"
             case Misbehavior.OVERSIZED_FRAME:
-                self._send(pack(">ii", 0x7FFF_FFFF, correlation_id), bytes(100))
+                return pack(">ii", 0x7FFF_FFFF, correlation_id) + bytes(100)
             case Misbehavior.WRONG_CORRELATION:
                 body = self._broker.respond(request, version)
-                self._write((correlation_id + 1) & 0x7FFF_FFFF, request, version, body)
+                return self._framed((correlation_id + 1) & 0x7FFF_FFFF, request, version, body)
             case Misbehavior.TRUNCATED_FRAME | Misbehavior.STALL:
                 body = self._broker.respond(request, version)
-                whole = b"".join(_framed(correlation_id, self._header(request, version), body))
-                self._send(whole[: len(whole) // 2])
-                if misbehavior is Misbehavior.TRUNCATED_FRAME:
-                    self._close()
+                whole = b"".join(self._framed(correlation_id, request, version, body))
+                half = whole[: len(whole) // 2]
+                if misbehavior is Misbehavior.STALL:
+                    return half
+                self._write(half)
+                return None
             case Misbehavior.WRONG_VERSION:
                 body = self._broker.respond_in_another_version(request, version)
-                self._write(correlation_id, request, version, body)
+                return self._framed(correlation_id, request, version, body)
             case Misbehavior.CLOSE:
-                self._close()
+                return None
             case Misbehavior.NO_RESPONSE:
-                pass
+                return b""
 
-    def _send(self, *pieces: bytes) -> None:
-        if self._transport is None:
-            return
-        if sum(map(len, pieces)) <= JOIN_UP_TO:
-            pieces = (b"".join(pieces),)
-        for piece in pieces:
-            self._transport.write(piece)
+    def _write(self, *chunks: bytes | memoryview) -> None:
+        for chunk in chunks:
+            if self._transport is not None:
+                self._transport.write(chunk)
 
     def _close(self) -> None:
         self._waiting.clear()
         if self._transport is not None:
             self._transport.close()
-
-
-def _framed(correlation_id: int, header: bytes, body: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    size = 4 + len(header) + sum(map(len, body))
-    return (pack(">ii", size, correlation_id) + header + body[0], *body[1:])
 
 
 def _bound(port: int) -> socket.socket:

@@ -146,12 +146,12 @@ async def test_new_session_requires_the_metadata_again() -> None:
     client = ConnectedClient("?")
     for _ in range(2):
         services.metadata.begin_session()
-        assert dispatcher.cached_responses(request, 0, 0, client) is None
+        assert dispatcher.cached_responses(client, request, 0, 0) is None
         with pytest.raises(InvalidRequest):
             dispatcher.dispatch(request[4:], client)
         services.metadata.update(full)
         dispatcher.dispatch(request[4:], client)
-        assert dispatcher.cached_responses(request, 0, 0, client) is not None
+        assert dispatcher.cached_responses(client, request, 0, 0) is not None
 
 
 @asynccontextmanager

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from kwire.errors import KwireError
-from kwire.messages.coded_error import CodedError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from kwire.messages.coded_error import CodedError
 
 __all__ = ["AdminError", "BrokerNotFound", "ChangeTimeout", "ControllerNotFound", "NotSupported", "OutcomeUnknown"]
 
@@ -37,18 +38,16 @@ class AdminError(KwireError):
     @classmethod
     def of_kafka(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
         """Return the error for a code of Kafka."""
-        return cls._of(ErrorCode.of(code), item, text, attempts)
+        return cls._of(ErrorCode(code), item, text, attempts)
 
     @classmethod
     def of_kip4(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
         """Return the error for a code of the drafts of KIP-4."""
-        return cls._of(Kip4ErrorCode.of(code), item, text, attempts)
+        return cls._of(Kip4ErrorCode(code), item, text, attempts)
 
     @classmethod
-    def _of(cls, code: CodedError | int, item: str, text: str | None, attempts: int) -> Self:
-        if isinstance(code, CodedError):
-            return cls(int(code), code.name, item, text or code.text, attempts)
-        return cls(code, f"ERROR_{code}", item, text or "the error code is unknown to this client", attempts)
+    def _of(cls, code: CodedError, item: str, text: str | None, attempts: int) -> Self:
+        return cls(int(code), code.name, item, text or code.message, attempts)
 
     def __str__(self) -> str:
         sent = f", sent {self.attempts} times" if self.attempts > 1 else ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest, RequestHandlers
 from kwire.cluster.node.listener.listener import no_cached_responses
-from kwire.cluster.node.listener.server_connection import ServerConnection
+from kwire.cluster.node.listener.node_connection import NodeConnection
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.protocol.errors import ConnectionFault
 
@@ -86,7 +86,7 @@ class ToolConnections:
         served, given = socket.socketpair()
         served.setblocking(False)
         connections = self._listener.connections
-        connection = ServerConnection(connections, connections.quotas.account(self._subject.host), handlers)
+        connection = NodeConnection(connections, connections.quotas.account(self._subject.host), handlers)
         loop = asyncio.get_running_loop()
         opening = loop.connect_accepted_socket(lambda: connection, served)
         self._opening.append(loop.create_task(opening))

@@ -1,7 +1,8 @@
 """Error codes of Kafka 3.9 and 4.4.
 
 Numbers, names, and texts are Kafka's. If the releases differ, the text of the newer one is used. Messages hold error
-codes as plain ints, because a newer broker can send codes that are missing here; `ErrorCode.of` returns the known ones.
+codes as plain ints. `ErrorCode(n)` takes any number, because a newer broker can send codes that are missing here:
+`ErrorCode(999)` has the name `UNKNOWN_999`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from kwire.messages.coded_error import CodedError
 class ErrorCode(CodedError):
     """An error code of Kafka.
 
-    `text` is Kafka's description. `retriable` is true if Kafka's clients retry the request, after refreshing metadata
-    if the code indicates stale metadata.
+    `message` is Kafka's description. `retriable` is true if Kafka's clients retry the request, after refreshing
+    metadata if the code indicates stale metadata.
     """
 
     UNKNOWN_SERVER_ERROR = -1, "The server experienced an unexpected error when processing the request."

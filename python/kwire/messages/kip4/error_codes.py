@@ -1,8 +1,8 @@
 """Error codes of the `kip4` dialect, including the KIP-584 draft.
 
-Messages hold error codes as plain ints. A code that is missing here is not an error of the codec. The drafts define
-1001 to 1009; kwire assigned 1010 to 1013, which the drafts leave open. Codes 29, 31, 35, 41, 42, and 96 are Kafka's,
-used by ApiVersions, by UpdateFeatures, and to deny permission.
+Messages hold error codes as plain ints; `ErrorCode(n)` takes any number, as Kafka's does. The drafts define 1001 to
+1009; kwire assigned 1010 to 1013, which the drafts leave open. Codes 29, 31, 35, 41, 42, and 96 are Kafka's, used by
+ApiVersions, by UpdateFeatures, and to deny permission.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kwire.messages.coded_error import CodedError
 class ErrorCode(CodedError):
     """An error code of the `kip4` dialect.
 
-    `text` is a description for responses that do not have their own. `retriable` is true if the same request can
+    `message` is a description for responses that do not have their own. `retriable` is true if the same request can
     succeed later; after 22 and 41, look up the controller first.
     """
 

@@ -15,7 +15,7 @@ import pytest
 from kwire.cluster import request_quotas
 from kwire.cluster.node.listener.connection_limits import CloseReason, Limits
 from kwire.cluster.node.listener.listener import Listener
-from kwire.cluster.node.listener.server_connection import BYTE_SECONDS
+from kwire.cluster.node.listener.node_connection import BYTE_SECONDS
 from kwire.cluster.security.node_security import NodeSecurity
 from kwire.cluster.security.scram_users import ScramUsers
 from kwire.testing.kafka.certificates import CertificateAuthority
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
     from pathlib import Path
 
-    from kwire.cluster.node.listener.connection_limits import ConnectedClient, Frame
+    from kwire.cluster.node.listener.connection_limits import ConnectedClient
     from kwire.cluster.request_quotas import Account
+    from kwire.protocol.server_connection import Frame
 
 GREEDY, OTHER = "127.0.0.2", "127.0.0.3"
 

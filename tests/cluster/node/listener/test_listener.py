@@ -19,7 +19,7 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
-    from kwire.cluster.node.listener.connection_limits import Frame
+    from kwire.protocol.server_connection import Frame
 
 
 class RecordingObserver:
@@ -220,7 +220,9 @@ async def test_invalid_size_closes_the_connection(size: int) -> None:
         assert await client.receive() == b"before"
         assert await client.closed()
         found = ", looks like HTTP" if size == 0x48545450 else ""
-        await at.wait_closed(CloseReason.INVALID_FRAME, f"frame of {size} bytes{found}: expected 0 to 1024")
+        await at.wait_closed(
+            CloseReason.INVALID_FRAME, f"frame of {size} bytes{found}, but between 0 and 1024 are allowed"
+        )
         other.send(b"unharmed")
         assert await other.receive() == b"unharmed"
 

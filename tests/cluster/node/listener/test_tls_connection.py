@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from kwire.cluster.node.listener.connection_limits import ConnectedClient, Frame
+    from kwire.cluster.node.listener.connection_limits import ConnectedClient
+    from kwire.protocol.server_connection import Frame
 
 T = TypeVar("T")
 

@@ -84,7 +84,7 @@ class Served:
         return [b"".join(each) if isinstance(each, tuple) else each for each in responses]
 
     def is_cached(self, frame: bytes, client: ConnectedClient | None = None) -> bool:
-        return self.dispatcher.cached_responses(frame, 0, 0, client or ConnectedClient("?")) is not None
+        return self.dispatcher.cached_responses(client or ConnectedClient("?"), frame, 0, 0) is not None
 
 
 @asynccontextmanager

@@ -12,16 +12,14 @@ if TYPE_CHECKING:
 
     from kwire.cluster.security.sasl_authentication import SaslAuthentication
     from kwire.cluster.security.subjects import Subject
+    from kwire.protocol.server_connection import Frame
 
-    Frame: TypeAlias = bytes | tuple[bytes | memoryview, ...]
-    """A frame, or the parts of a large one, which are written one after another instead of being joined."""
     Dispatch: TypeAlias = Callable[[bytes, "ConnectedClient"], Frame | Awaitable[Frame]]
     """Answers the payload of one frame. Raises InvalidRequest, which closes the connection."""
     Identify: TypeAlias = Callable[["ConnectedClient", asyncio.BaseTransport], None]
     """Sets the subject of a new client, or how it must authenticate."""
-    CachedResponses: TypeAlias = Callable[[bytes, int, int, "ConnectedClient"], tuple[bytes, int, int] | None]
-    """Takes the received bytes, the offset of the next request, and the limit in bytes of the responses after the
-    first one. Returns frames, the offset behind the last answered request, and the number of requests."""
+    CachedResponses: TypeAlias = Callable[["ConnectedClient", bytes, int, int], tuple[bytes, int] | None]
+    """Finds responses for `ServerConnection.answer_run`."""
 
 
 class CloseReason(StrEnum):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kwire.cluster.node.listener.authentication import identify_by_connection
 from kwire.cluster.node.listener.connection_acceptor import ConnectionAcceptor, bind
 from kwire.cluster.node.listener.connection_limits import Limits, RequestHandlers
+from kwire.cluster.node.listener.node_connection import NodeConnection
 from kwire.cluster.node.listener.open_connections import OpenConnections
-from kwire.cluster.node.listener.server_connection import ServerConnection
 from kwire.cluster.node.listener.tls_connection import TlsConnection
 from kwire.cluster.request_quotas import RequestQuotas
 
@@ -35,7 +35,7 @@ SWEEP_SECONDS = 1.0
 """Interval in seconds at which timeouts are checked."""
 
 
-def no_cached_responses(_received: bytes, _start: int, _at_most: int, _client: ConnectedClient) -> None:
+def no_cached_responses(_client: ConnectedClient, _received: bytes, _start: int, _limit: int) -> None:
     """Cache nothing."""
 
 
@@ -106,7 +106,7 @@ class Listener:
     async def _open(self, accepted: socket.socket, account: Account) -> None:
         """Create the transport of a connection, and wait until its TLS handshake is complete."""
         loop = asyncio.get_running_loop()
-        connection = ServerConnection(self.connections, account, self.handlers)
+        connection = NodeConnection(self.connections, account, self.handlers)
         with suppress(OSError):  # the client has disconnected
             if self._tls is None:
                 await loop.connect_accepted_socket(lambda: connection, accepted)

@@ -2,7 +2,7 @@
 
 - asyncio's own TLS keeps a buffer of 256 KB for each connection and up to 512 KB that arrive while reading pauses. It
   does not report encrypted bytes that are not sent. Here, OpenSSL holds some kilobytes. All other bytes are in the
-  socket's transport and in the connection, and are counted (`ServerConnection.occupied`).
+  socket's transport and in the connection, and are counted (`NodeConnection.occupied`).
 - A handshake takes a listener as long as hundreds of requests. It is charged to the address of the client, as is
   decryption. Encryption is part of sending a response, which the connection measures.
 """
@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kwire.cluster.node.listener.server_connection import ServerConnection
+    from kwire.cluster.node.listener.node_connection import NodeConnection
     from kwire.cluster.request_quotas import Account
 
 __all__ = ["TlsConnection"]
@@ -58,7 +58,7 @@ class TlsConnection(asyncio.Transport, asyncio.Protocol):
     )
 
     def __init__(
-        self, context: ssl.SSLContext, connection: ServerConnection, account: Account, handshake_timeout: float
+        self, context: ssl.SSLContext, connection: NodeConnection, account: Account, handshake_timeout: float
     ) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()

@@ -39,12 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from kwire import declare
-    from kwire.cluster.node.listener.connection_limits import ConnectedClient, Frame
+    from kwire.cluster.node.listener.connection_limits import ConnectedClient
     from kwire.cluster.node.metrics import Metrics
     from kwire.cluster.node.requests.apis import Response
     from kwire.cluster.node.requests.request_context import NodeServices
     from kwire.declare.wire_types import WireType
     from kwire.messages.headers import RequestHeader
+    from kwire.protocol.server_connection import Frame
 
 BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
 """Requests accepted before authentication on a listener with SASL."""
@@ -89,19 +90,19 @@ class RequestDispatcher:
         self._cached_at = node.metadata.changes
 
     def cached_responses(
-        self, received: bytes, start: int, limit: int, client: ConnectedClient
-    ) -> tuple[bytes, int, int] | None:
+        self, client: ConnectedClient, received: bytes, start: int, limit: int
+    ) -> tuple[bytes, int] | None:
         """Return cached responses to the run of equal requests at `start`.
 
         Args:
+            client: the sender.
             received: bytes from the client.
             start: the offset of the first request.
             limit: maximum number of bytes to return; the first response is returned in any case.
-            client: the sender.
 
         Returns:
-            The response frames, the offset behind the last answered request, and the number of requests; None if the
-            first request is not in the cache.
+            The response frames and the offset behind the last answered request; None if the first request is not in
+            the cache.
         """
         if self._cached_at != self._metadata.changes:
             self._clear_cache()
@@ -115,7 +116,7 @@ class RequestDispatcher:
             return None
         responses, stop, requests, (client.client_id, name) = match
         self._from_memory[name] += requests
-        return responses, stop, requests
+        return responses, stop
 
     def dispatch(self, payload: bytes, client: ConnectedClient) -> Frame | Awaitable[Frame]:
         """Return the response frame to one request, or an awaitable of it.

@@ -144,7 +144,7 @@ class ConfigManager:
         response = await self._node.connections.send(controller, AlterTopicRequest_V2(topics=(alteration,)))
         for result in response.topics:
             if result.error_code:
-                raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).text}")
+                raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).message}")
         return {"entity": f"topics/{topic}", "changes": sorted(changes)}
 
     async def export(self, may_describe: Callable[[str], bool]) -> dict[str, dict[str, dict[str, str]]]:

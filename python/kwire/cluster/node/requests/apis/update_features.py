@@ -65,7 +65,7 @@ async def _update(changes: list[FeatureChange], context: RequestContext) -> Feat
     context.require(ALTER)
     context.backend.check_active()
     if features.is_updating:
-        raise CommandError(ErrorCode.FEATURE_UPDATE_IN_PROGRESS, ErrorCode.FEATURE_UPDATE_IN_PROGRESS.text)
+        raise CommandError(ErrorCode.FEATURE_UPDATE_IN_PROGRESS, ErrorCode.FEATURE_UPDATE_IN_PROGRESS.message)
     features.is_updating = True
     try:
         update = await context.backend.update_features(changes)

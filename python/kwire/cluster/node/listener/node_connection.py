@@ -1,4 +1,4 @@
-"""One connection of a listener: frames from received bytes, responses in order, limits on memory and time.
+"""One connection of a listener: moves the bytes of a `ServerConnection`, with limits on memory and time.
 
 Reading pauses for any of these reasons, and resumes once none of them is left. Meanwhile the client is slowed down by
 its own socket; nothing is dropped.
@@ -21,25 +21,23 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from struct import Struct
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
-from kwire.cluster.node.listener.response_queue import PendingResponse, ResponseQueue
 from kwire.cluster.request_quotas import SLICE_SECONDS
 from kwire.cluster.security.subjects import ANONYMOUS, normalized_host
-from kwire.frame import other_protocol
+from kwire.frame import InvalidFrameSize
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
+from kwire.protocol.server_connection import MAX_BATCH, ServerConnection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from kwire.cluster.node.listener.connection_limits import Frame, RequestHandlers
+    from kwire.cluster.node.listener.connection_limits import RequestHandlers
     from kwire.cluster.node.listener.open_connections import OpenConnections
     from kwire.cluster.request_quotas import Account
-
-UPDATE_METADATA = UpdateMetadataRequest.api_key
+    from kwire.protocol.server_connection import Frame, PendingRequest
 
 BYTE_SECONDS = 0.5e-9
 """Seconds for which the system receives a byte, before `data_received` is called. Measured: 0.1 ms for 256 KB."""
@@ -54,12 +52,9 @@ DECODED_FACTOR = 4
 ITEM_BYTES = 64
 """Memory in bytes of each element of its arrays in addition: short names take many times their bytes in the frame."""
 
-size_at = Struct(">i").unpack_from
-key_at = Struct(">h").unpack_from
 
-
-class ServerConnection(asyncio.Protocol):
-    """One connection: the bytes that do not form a request yet, and the responses that are not sent yet.
+class NodeConnection(asyncio.Protocol):
+    """A connection to a client.
 
     Args:
         connections: the open connections of the listener, which this one joins.
@@ -72,29 +67,6 @@ class ServerConnection(asyncio.Protocol):
         ip_address: the address of the client.
     """
 
-    __slots__ = (
-        "_close_detail",
-        "_close_reason",
-        "_closing_since",
-        "_connections",
-        "_finishing",
-        "_handlers",
-        "_incomplete_since",
-        "_limits",
-        "_loop",
-        "_paused",
-        "_received_at",
-        "_refused",
-        "_responses",
-        "_rest",
-        "_transport",
-        "_unread_since",
-        "_waits_turn",
-        "account",
-        "client",
-        "ip_address",
-    )
-
     def __init__(self, connections: OpenConnections, account: Account, handlers: RequestHandlers) -> None:
         self._connections = connections
         self._handlers = handlers
@@ -102,9 +74,10 @@ class ServerConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.account = account
         self._transport: asyncio.Transport | None = None
-        self._rest = bytearray()
-        """Received bytes that are not processed: an incomplete frame, or frames that arrived while reading paused."""
-        self._responses = ResponseQueue(self._write, connections.add_buffered_bytes)
+        self._protocol = ServerConnection()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_progress_bytes = 0
+        """Estimated memory of the requests that tasks complete."""
         self._received_at = self._loop.time()
         self._incomplete_since: float | None = None
         self._unread_since: float | None = None
@@ -116,6 +89,7 @@ class ServerConnection(asyncio.Protocol):
         self._close_reason: CloseReason | None = None
         self._close_detail = ""
         self.client = ConnectedClient("?")
+        self._find_cached = partial(handlers.cached_responses, self.client)
         self.ip_address = "?"
 
     # Callbacks of asyncio
@@ -131,7 +105,7 @@ class ServerConnection(asyncio.Protocol):
             client.address = f"{address[0]}:{address[1]}"
             client.host = normalized_host(address[0])
         self._handlers.identify(client, transport)
-        self._use_account_of_user()
+        self._use_limits_of_user()
         # The limit of the tool that opened a connection counts instead.
         client.is_reserved = not client.is_tool and self._connections.exceeded_limit(self.ip_address) is not None
         self._connections.add(self)
@@ -143,11 +117,13 @@ class ServerConnection(asyncio.Protocol):
         del exc  # how a client leaves does not matter; why we close is in _close_reason
         self._transport = None
         self._connections.remove(self)
-        self._responses.cancel()
-        if self._close_reason is None and self._rest and not self._finishing:
+        for task in self._tasks:
+            task.cancel()
+        received = self._protocol.received_bytes
+        if self._close_reason is None and received and not self._finishing:
             self._close_reason = CloseReason.DISCONNECTED
-            self._close_detail = f"disconnected within a frame, after {len(self._rest)} bytes"
-        self._rest.clear()  # an account that is throttled keeps the connection for some seconds
+            self._close_detail = f"disconnected within a frame, after {received} bytes"
+        self._protocol.close()  # an account that is throttled keeps the connection for some seconds
         self._connections.observer.closed(self.client, self._close_reason, self._close_detail)
 
     def data_received(self, data: bytes) -> None:
@@ -160,19 +136,10 @@ class ServerConnection(asyncio.Protocol):
     def process(self, data: bytes) -> None:
         """Process received bytes. The caller charges the time."""
         self._received_at = self._loop.time()
-        if self._rest or self._paused or self.account.is_throttled:
-            self._keep(data)
-            if not self._paused:
-                self._process_rest()
-            return
-        processed = self._answer(data)
-        if processed < len(data):
-            self._keep(data[processed:])
-        self._update_incomplete_since()
-
-    def _keep(self, data: bytes) -> None:
-        self._rest += data
-        self._connections.add_buffered_bytes(len(data))
+        self._protocol.receive_data(data)
+        rest = len(data) if self._paused else self._answer()
+        if rest:
+            self._connections.add_buffered_bytes(min(rest, len(data)))
 
     def pause_writing(self) -> None:
         self._unread_since = self._loop.time()
@@ -184,131 +151,112 @@ class ServerConnection(asyncio.Protocol):
 
     # Requests
 
-    def _process_rest(self) -> None:
-        if self.account.is_throttled:
-            self._wait_turn()
-        elif len(self._rest) >= self._needed_bytes():
-            del self._rest[: self._answer(bytes(self._rest))]
-        self._update_incomplete_since()
-
-    def _needed_bytes(self) -> int:
-        """Return the number of bytes that make the rest worth processing: a frame, or an invalid size."""
-        if len(self._rest) < 4:
-            return 4
-        size: int = size_at(self._rest)[0]
-        limit = self._frame_limit(self._rest, 0, size)
-        if limit is None:
-            return 6
-        return 4 + size if 0 <= size <= limit else 4
-
-    def _frame_limit(self, data: bytes | bytearray, position: int, size: int) -> int | None:
-        """Return the maximum size of the frame at `position`, or None if that depends on bytes that are missing."""
-        if self.client.subject is None and self.client.authentication is not None:
-            return min(self._limits.frame, self._limits.unauthenticated_frame)
-        if not self._limits.frame < size <= self._limits.broker_frame:
-            return self._limits.frame
-        if len(data) < position + 6:
-            return None
-        return self._limits.broker_frame if key_at(data, position + 4)[0] == UPDATE_METADATA else self._limits.frame
-
-    def _answer(self, data: bytes) -> int:
-        """Answer complete frames until a limit pauses reading, and return the number of bytes processed."""
-        position = 0
+    def _answer(self) -> int:
+        """Answer the requests that are received, until a limit pauses reading. Return the bytes that are left."""
+        protocol = self._protocol
         slice_end = perf_counter() + SLICE_SECONDS
         try:
+            if self.account.is_throttled:
+                self._wait_turn()
             while not self._paused and not self._finishing:
                 if self._connections.memory_check_pending:
                     self._wait_turn()
+                elif not self._answer_next() or not protocol.received_bytes:
                     break
-                stop = self._answer_next(data, position)
-                if stop == position:
-                    break
-                position = stop
-                if position < len(data) and perf_counter() > slice_end:
+                elif perf_counter() > slice_end:
                     self._wait_turn()
+        except InvalidFrameSize as error:
+            self._refuse(InvalidRequest(str(error), CloseReason.INVALID_FRAME))
         except InvalidRequest as error:
-            self._responses.flush()
             self._refuse(error)
-            return len(data)
         except Exception as error:  # noqa: BLE001  # a fault in one response must not affect other connections
-            self._responses.flush()
+            self._flush()
             self._fail(error)
-            return len(data)
-        self._responses.flush()
-        return position
+        if protocol.unsent_bytes:
+            self._flush()
+        rest = protocol.received_bytes
+        # The timeout of an incomplete frame starts with its first byte; further bytes do not extend it.
+        if not rest or self._paused:
+            self._incomplete_since = None
+        elif self._incomplete_since is None:
+            self._incomplete_since = self._received_at
+        return rest
 
-    def _answer_next(self, data: bytes, position: int) -> int:
-        """Answer the request at `position`, and with it further ones that are cached.
-
-        Returns:
-            The offset behind the answered requests; `position` if the frame is not complete.
-        """
-        if len(data) - position < 4:
-            return position
-        cached = self._handlers.cached_responses(data, position, self._responses.room, self.client)
-        if cached is not None:
-            responses, stop, _ = cached
-            self._responses.add(responses)
-            return stop
-        size: int = size_at(data, position)[0]
-        limit = self._frame_limit(data, position, size)
-        if limit is None:
-            return position
-        if not 0 <= size <= limit:
-            protocol = other_protocol(size)
-            hint = f", looks like {protocol}" if protocol else ""
-            detail = f"frame of {size} bytes{hint}: expected 0 to {limit}"
-            raise InvalidRequest(detail, CloseReason.INVALID_FRAME)
-        stop = position + 4 + size
-        if stop > len(data):
-            return position
-        response = self._handlers.dispatch(data[position + 4 : stop], self.client)
+    def _answer_next(self) -> bool:
+        """Answer the next request, and with it further ones that are cached. Return False if it is not complete."""
+        protocol = self._protocol
+        if protocol.answer_run(self._find_cached):
+            if protocol.unsent_bytes > MAX_BATCH:
+                self._flush()  # this pauses reading, if the client does not read
+            return True
+        request = protocol.next_request()
+        if request is None:
+            return False
+        size = len(request.payload)
+        response = self._handlers.dispatch(request.payload, self.client)
         if isinstance(response, bytes | tuple):
-            self._responses.add(response)
+            self._respond(request, response)
         else:
-            self._start(response, size)
+            self._start(request, response, size)
         if self._has_too_many_pending():
             self._pause_reading()
-        return stop
+        return True
 
-    def _start(self, response: Awaitable[Frame], size: int) -> None:
+    def _start(self, request: PendingRequest, response: Awaitable[Frame], size: int) -> None:
         """Complete the response to a request of `size` bytes in a task."""
         occupied = size * DECODED_FACTOR + self.client.items * ITEM_BYTES
-        pending = PendingResponse(min(occupied, self._limits.memory // 2 + 1))  # one request of the maximum size fits
-        self._responses.add_pending(pending)
+        occupied = min(occupied, self._limits.memory // 2 + 1)  # one request of the maximum size fits
+        self._in_progress_bytes += occupied
+        self._connections.add_buffered_bytes(occupied)
         self.account.charge(TASK_SECONDS)
-        pending.task = self._loop.create_task(self.account.process(self._complete(pending, response)))
+        task = self._loop.create_task(self.account.process(self._complete(request, response, occupied)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _complete(self, pending: PendingResponse, response: Awaitable[Frame]) -> None:
+    async def _complete(self, request: PendingRequest, response: Awaitable[Frame], occupied: int) -> None:
         """Wait for a response, and send the responses up to the first that is still pending."""
+        frame: Frame | None = None
+        error: BaseException | None = None
         try:
-            pending.frame = await response
-        except BaseException as error:  # noqa: BLE001  # `_send_complete` closes the connection for it
-            pending.error = error
-        if self._transport is not None:
-            self._send_complete()
-
-    def _send_complete(self) -> None:
-        try:
-            self._responses.take_complete()
-        except InvalidRequest as error:
-            self.close(error.reason, error.detail)
-        except asyncio.CancelledError:
-            self.close(CloseReason.REQUEST_FAILED, "request canceled")
-        except Exception as error:  # noqa: BLE001  # a fault in one response must not affect other connections
-            self._fail(error)
-        else:
-            self._responses.flush()
-            self._use_account_of_user()
-            self._resume_reading()
-            self._close_when_finished()
-
-    def _write(self, data: bytes | memoryview) -> None:
-        if self._transport is None:
+            frame = await response
+        except InvalidRequest as invalid:
+            frame, error = invalid.response, invalid
+        except BaseException as fault:  # noqa: BLE001  # the connection closes for it
+            error = fault
+        self._in_progress_bytes -= occupied
+        if self._transport is None or self._transport.is_closing():
             return
-        self._transport.write(data)
-        if self._transport.get_write_buffer_size():
-            self._connections.add_buffered_bytes(len(data))
+        self._respond(request, frame, error)
+        self._flush()
+        match self._protocol.error:
+            case None:
+                self._use_limits_of_user()
+                self._resume_reading()
+                self._close_when_finished()
+            case InvalidRequest() as error:
+                self.close(error.reason, error.detail)
+            case asyncio.CancelledError():
+                self.close(CloseReason.REQUEST_FAILED, "request canceled")
+            case error:
+                self._fail(error)
+
+    def _respond(self, request: PendingRequest, response: Frame | None, error: BaseException | None = None) -> None:
+        protocol = self._protocol
+        waiting_bytes = protocol.waiting_bytes
+        protocol.respond(request, response, error=error)
+        if protocol.waiting_bytes > waiting_bytes:
+            self._connections.add_buffered_bytes(protocol.waiting_bytes - waiting_bytes)
+        if protocol.unsent_bytes > MAX_BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the responses whose turn has come."""
+        for chunk in self._protocol.data_to_send():
+            if self._transport is None:
+                return
+            self._transport.write(chunk)
+            if self._transport.get_write_buffer_size():
+                self._connections.add_buffered_bytes(len(chunk))
 
     # Limits
 
@@ -316,15 +264,25 @@ class ServerConnection(asyncio.Protocol):
     def occupied(self) -> int:
         """The number of bytes that are received but not answered, or not sent yet."""
         unsent = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        return len(self._rest) + self._responses.pending_bytes + unsent
+        return self._protocol.received_bytes + self._pending_bytes + unsent
+
+    @property
+    def _pending_bytes(self) -> int:
+        return self._in_progress_bytes + self._protocol.waiting_bytes
 
     def _has_too_many_pending(self) -> bool:
-        limits, pending_bytes = self._limits, self._responses.pending_bytes
-        return len(self._responses) >= limits.in_flight or pending_bytes > min(limits.unsent, limits.memory // 16)
+        limits = self._limits
+        if self._protocol.in_flight >= limits.in_flight:
+            return True
+        return self._pending_bytes > min(limits.unsent, limits.memory // 16)
 
-    def _use_account_of_user(self) -> None:
-        """Charge the account of the user once it is known."""
-        subject = self.client.subject
+    def _use_limits_of_user(self) -> None:
+        """Accept larger frames, and charge the account of the user, once it is known."""
+        limits, subject = self._limits, self.client.subject
+        if subject is None and self.client.authentication is not None:
+            self._protocol.limit(min(limits.frame, limits.unauthenticated_frame))
+        else:
+            self._protocol.limit(limits.frame, {UpdateMetadataRequest.api_key: limits.broker_frame})
         if subject is not None and subject.principal != ANONYMOUS:
             self.account = self._connections.quotas.account(self.ip_address, subject.principal)
 
@@ -354,16 +312,9 @@ class ServerConnection(asyncio.Protocol):
         if self._has_too_many_pending():
             return
         self._paused = False
-        self._process_rest()
+        self._answer()
         if not self._paused and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
-
-    def _update_incomplete_since(self) -> None:
-        """Note when the first byte of an incomplete frame arrived; further bytes do not extend its timeout."""
-        if not self._rest or self._paused:
-            self._incomplete_since = None
-        elif self._incomplete_since is None:
-            self._incomplete_since = self._received_at
 
     def check_timeouts(self, now: float) -> None:
         """Close the connection if one of its timeouts has passed."""
@@ -374,9 +325,11 @@ class ServerConnection(asyncio.Protocol):
         elif self._unread_since is not None and now - self._unread_since > limits.unread_responses:
             self.close(CloseReason.UNREAD_RESPONSES, f"responses not read for {limits.unread_responses:g} s")
         elif self._incomplete_since is not None and now - self._incomplete_since > limits.incomplete_frame:
-            detail = f"frame not completed within {limits.incomplete_frame:g} s, after {len(self._rest)} bytes"
+            detail = (
+                f"frame not completed within {limits.incomplete_frame:g} s, after {self._protocol.received_bytes} bytes"
+            )
             self.close(CloseReason.INCOMPLETE_FRAME, detail)
-        elif not self._responses and self._unread_since is None:
+        elif not self._protocol.in_flight and self._unread_since is None:
             # A reserved connection must not keep others from administration.
             idle = min(limits.idle, limits.incomplete_frame) if self.client.is_reserved else limits.idle
             if now - self._received_at > idle:
@@ -390,11 +343,12 @@ class ServerConnection(asyncio.Protocol):
         self._close_when_finished()
 
     def _close_when_finished(self) -> None:
-        if self._finishing and not self._responses:
+        if self._finishing and not self._protocol.in_flight:
             self.close()
 
     def _refuse(self, error: InvalidRequest) -> None:
         """Read nothing more, and close the connection once the client is within its quota."""
+        self._flush()
         self._refused = True
         self._pause_reading()
         self.account.charge(REFUSAL_SECONDS)
@@ -419,7 +373,7 @@ class ServerConnection(asyncio.Protocol):
         """Free the memory at once."""
         detail = f"occupies {occupied} bytes, more than others, of {self._limits.memory} for all connections"
         self.close(CloseReason.MEMORY, detail)
-        self._rest.clear()
+        self._protocol.close()
         self.abort()
 
     def abort(self) -> None:
