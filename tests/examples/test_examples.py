@@ -79,6 +79,28 @@ async def test_watcher_without_an_address_watches_a_fake_cluster() -> None:
     assert b"leader moved from" in line
 
 
+OWN_CLIENTS = [f"examples/own_client_{flavor}.py" for flavor in ("blocking", "asyncio", "trio")]
+
+
+async def test_own_clients_print_brokers_and_topics() -> None:
+    with FakeCluster(brokers=2, topics=["orders"]) as cluster:
+        outputs = await asyncio.gather(*(run(program, cluster.endpoint(1)) for program in OWN_CLIENTS))
+        assert outputs == [f"{cluster.endpoint(1)} {cluster.endpoint(2)} 1 topics\n"] * 3
+
+
+@pytest.mark.parametrize(
+    ("misbehavior", "expected"),
+    [("truncated frame", "ConnectionClosed"), ("oversized frame", "frame of 2147483647 bytes")],
+)
+async def test_own_clients_end_with_an_error(misbehavior: str, expected: str) -> None:
+    with FakeCluster(brokers=1) as cluster:
+        cluster.misbehave(1, misbehavior, times=None)
+        processes = [await start(program, cluster.endpoint(1)) for program in OWN_CLIENTS]
+        async with asyncio.timeout(120):
+            errors = [(await process.communicate())[1].decode() for process in processes]
+        assert [expected in error.splitlines()[-1] for error in errors] == [True] * 3, errors
+
+
 LIST_TOPICS = {
     "confluent-kafka": """
 import sys

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.declare.introspect import describe
+from kwire.messages import FAMILIES, every
+from kwire.protocol.client_connection import response_class
 from tests.cli.running import kwire
 from tests.docs.pages import DOCS, README, ROOT, as_module, blocks
 
@@ -33,7 +36,7 @@ Findings = dict[Path, dict[int, set[str]]]
 @cache
 def mypy() -> Findings:
     findings: Findings = {USES: {}, MISTAKES: {}}
-    for line in check("mypy", "--output=json").splitlines():
+    for line in check("mypy", "--output=json", USES, MISTAKES).splitlines():
         finding = json.loads(line)
         file = ROOT / finding["file"]
         if finding["severity"] == "error" and file in findings:
@@ -44,15 +47,15 @@ def mypy() -> Findings:
 @cache
 def pyright() -> Findings:
     findings: Findings = {USES: {}, MISTAKES: {}}
-    for finding in json.loads(check("pyright", "--outputjson"))["generalDiagnostics"]:
+    for finding in json.loads(check("pyright", "--outputjson", USES, MISTAKES))["generalDiagnostics"]:
         line = finding["range"]["start"]["line"] + 1
         findings[Path(finding["file"])].setdefault(line, set()).add(finding["rule"])
     return findings
 
 
-def check(checker: str, option: str) -> str:
-    """Return what a checker reports about both files."""
-    command = [sys.executable, "-m", checker, option, str(USES), str(MISTAKES)]
+def check(checker: str, option: str, *files: Path) -> str:
+    """Return what a checker reports about files."""
+    command = [sys.executable, "-m", checker, option, *map(str, files)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stderr
     return run.stdout
@@ -75,6 +78,26 @@ def test_correct_uses_pass(checker: Callable[[], Findings]) -> None:
 @pytest.mark.parametrize(("name", "checker"), [("mypy", mypy), ("pyright", pyright)])
 def test_exactly_the_expected_mistakes_are_found(name: str, checker: Callable[[], Findings]) -> None:
     assert checker()[MISTAKES] == expected(name)
+
+
+@pytest.mark.parametrize(("checker", "option"), [("mypy", "--strict"), ("pyright", "--warnings")])
+def test_response_is_inferred_from_every_request(checker: str, option: str, tmp_path: Path) -> None:
+    requests = {cls for family in FAMILIES for cls in every(family) if describe(cls).kind == "request"}
+    lines = ["# pyright: strict", "from typing import assert_type"]
+    lines += ["import kwire.client, kwire.protocol", *sorted({f"import {cls.__module__}" for cls in requests})]
+    for number, cls in enumerate(sorted(requests, key=lambda cls: (cls.__module__, cls.__name__))):
+        request, response = (f"{name.__module__}.{name.__name__}" for name in (cls, response_class(cls)))
+        lines += [
+            f"async def send_{number}(connection: kwire.client.Connection, blocking: kwire.client.BlockingConnection,",
+            f"    protocol: kwire.protocol.ClientConnection, request: {request}) -> None:",
+            f"    assert_type(await connection.send(request), {response})",
+            f"    assert_type(blocking.send(request, version=0), {response})",
+            f"    assert_type(protocol.receive(b'', protocol.request(request)).decode(), {response})",
+        ]
+    module = tmp_path / "sends.py"
+    module.write_text("\n".join(lines), encoding="utf-8")
+    assert "error" not in check(checker, option, module).replace("0 errors", "")
+    assert len(requests) > 100
 
 
 def test_every_marked_line_expects_a_finding() -> None:

@@ -1,9 +1,9 @@
 """Clients of Kafka brokers on asyncio: connections, a metadata poller, and an admin client.
 
-`Connection` sends requests to one broker. `Poller` polls the metadata of a cluster and reports its changes
-(`kwire.metadata.events`); `BlockingPoller` does so without asyncio. `AdminClient` and `BlockingAdminClient` administer
-clusters that implement the drafts of KIP-4 (`kwire.client.admin`). All of them take a `ConnectionConfig` with TLS and
-SASL (`kwire.client.security`).
+`Connection` sends requests to one broker; `BlockingConnection` does so without asyncio. `Poller` polls the metadata of
+a cluster and reports its changes (`kwire.metadata.events`); `BlockingPoller` does so without asyncio. `AdminClient` and
+`BlockingAdminClient` administer clusters of Kafka and of the drafts of KIP-4 (`kwire.client.admin`). All of them take a
+`ConnectionConfig` with TLS and SASL (`kwire.client.security`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from kwire._util.late_names import late_names
 
 _MODULES = {
     "kwire.client.admin": ("AdminClient", "BlockingAdminClient"),
+    "kwire.client.blocking_connection": ("BlockingConnection",),
     "kwire.client.blocking_poller": ("BlockingPoller",),
     "kwire.client.connection": ("Connection", "TimedResponse"),
     "kwire.client.connection_config": ("ConnectionConfig",),

@@ -2,6 +2,7 @@
 
 from kwire.client.admin import AdminClient as AdminClient
 from kwire.client.admin import BlockingAdminClient as BlockingAdminClient
+from kwire.client.blocking_connection import BlockingConnection as BlockingConnection
 from kwire.client.blocking_poller import BlockingPoller as BlockingPoller
 from kwire.client.connection import Connection as Connection
 from kwire.client.connection import TimedResponse as TimedResponse

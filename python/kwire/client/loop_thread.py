@@ -1,4 +1,4 @@
-"""An event loop in a thread, for programs and classes without asyncio.
+"""An event loop in a thread, for programs and classes without asyncio, and clients that run in one.
 
     thread = LoopThread("kwire-admin")
     client = thread.run(AdminClient.open("127.0.0.1:9092"))
@@ -23,14 +23,27 @@ import os
 import threading
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
+    from types import TracebackType
 
-__all__ = ["LoopThread", "LoopThreadClosed"]
+__all__ = ["BlockingClient", "LoopThread", "LoopThreadClosed", "blocking"]
 
+
+class Closable(Protocol):
+    """A client on asyncio."""
+
+    async def close(self) -> None:
+        """Release what the client has."""
+
+
+C = TypeVar("C", bound=Closable)
+S = TypeVar("S")
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -193,3 +206,51 @@ class LoopThread:
 
 async def _nothing() -> None:
     """Do nothing before the loop ends."""
+
+
+class BlockingClient(Generic[C]):
+    """A client on asyncio in a thread of its own, from its creation to `close`.
+
+    Args:
+        name: the name of the thread.
+        opening: creates the client.
+    """
+
+    def __init__(self, name: str, opening: Coroutine[Any, Any, C]) -> None:
+        try:
+            self.thread = LoopThread(name)
+        except BaseException:
+            opening.close()
+            raise
+        try:
+            self.client = self.thread.run(opening)
+        except BaseException:
+            self.thread.close()
+            raise
+
+    def close(self) -> None:
+        """Close the client and end the thread. A second call does nothing.
+
+        An operation that runs in another thread raises LoopThreadClosed, and a command may have been executed.
+        """
+        self.thread.close(self.client.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def blocking(
+    operation: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingClient[Any], P], R]:
+    """Return a method of a `BlockingClient` that runs an operation of its client and waits for it."""
+
+    @wraps(operation)
+    def run(blocking_client: BlockingClient[Any], /, *arguments: P.args, **options: P.kwargs) -> R:
+        return blocking_client.thread.run(operation(blocking_client.client, *arguments, **options))
+
+    return run

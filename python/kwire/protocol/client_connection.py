@@ -6,12 +6,17 @@ that version responds in version 0 with error 35 (UNSUPPORTED_VERSION) and the v
 sent again.
 
     connection = ClientConnection(endpoint)
-    sent = connection.request_api_versions()                # write sent.frame
-    while (sent := connection.receive_api_versions(payload)):
-        ...                                                 # write sent.frame
-    sent = connection.request(MetadataRequest(topics=None)) # write sent.frame
-    response = connection.receive(payload)                  # response.sent is sent
-    message = response.decode()                             # a MetadataResponse
+    handshake = connection.request_api_versions()               # write handshake.frame, read a payload
+    while (again := connection.receive_api_versions(payload)) is not None:
+        ...                                                     # write again.frame, read a payload
+    sent = connection.request(MetadataRequest(topics=None))     # write sent.frame, read a payload
+    message = connection.receive(payload, sent).decode()        # a MetadataResponse
+
+| a request is | from                   | until                                                                   |
+|--------------|------------------------|-------------------------------------------------------------------------|
+| encoded      | `encode`, or `request` | `expect`; `request` calls it                                            |
+| in flight    | `expect`               | `receive` returns its response, the oldest request first                |
+| answered     | `receive`              | the caller decodes the response, which `receive` does not               |
 
 A request without a response (Produce with `acks` 0) is only sent: it is never in flight.
 """
@@ -21,7 +26,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from struct import unpack_from
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from kwire import frame
 from kwire.codec import decode, validate
@@ -234,14 +239,27 @@ class ClientConnection:
         if sent.has_response:
             self._in_flight.append(sent)
 
-    def receive(self, payload: bytes) -> ReceivedResponse[Any]:
+    @overload
+    def receive(self, payload: bytes) -> ReceivedResponse[Any]: ...
+
+    @overload
+    def receive(self, payload: bytes, expected: SentRequest[R]) -> ReceivedResponse[R]: ...
+
+    def receive(self, payload: bytes, expected: SentRequest[Any] | None = None) -> ReceivedResponse[Any]:
         """Match a payload to the oldest request in flight. The body is not decoded.
 
+        Args:
+            payload: a frame without its size prefix.
+            expected: the oldest request in flight, from which type checkers infer the response.
+
         Raises:
+            ValueError: `expected` is not the oldest request in flight.
             WrongCorrelation: the correlation id differs from the oldest request's.
             InvalidResponse: the response header is malformed.
         """
         sent = self._in_flight[0] if self._in_flight else None
+        if expected is not None and expected is not sent:
+            raise ValueError(f"{expected!r} is not the oldest request in flight, {sent!r}")
         if len(payload) < 4:
             missing = DecodeError("truncated", 0, ("correlation_id",), 4, len(payload))
             raise _invalid_response(self.endpoint, sent, missing, payload)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from inspect import iscoroutinefunction
 
 from kwire.client.admin.admin_client import AdminClient
-from kwire.client.admin.blocking import BlockingSession, blocking
+from kwire.client.admin.blocking import BlockingSession
+from kwire.client.loop_thread import blocking
 
 __all__ = ["BlockingAdminClient"]
 

@@ -1,7 +1,8 @@
 # Written by `python -m kwire.messages.stubs`.
 
 from kwire.client.admin.admin_client import AdminClient
-from kwire.client.admin.blocking import BlockingSession, blocking
+from kwire.client.admin.blocking import BlockingSession
+from kwire.client.loop_thread import blocking
 
 OPERATIONS: tuple[str, ...]
 
