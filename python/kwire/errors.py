@@ -47,6 +47,18 @@ if TYPE_CHECKING:
         "tag_clash",
     ]
 
+__all__ = [
+    "DECODE_KINDS",
+    "ENCODE_KINDS",
+    "RECORDS_DECODE_KINDS",
+    "DeclarationError",
+    "DecodeError",
+    "EncodeError",
+    "KwireError",
+    "RecordsDecodeError",
+    "UnsupportedVersion",
+]
+
 DECODE_KINDS: tuple[DecodeKind, ...] = (
     "truncated",
     "count_exceeds_input",

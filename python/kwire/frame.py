@@ -31,6 +31,21 @@ if TYPE_CHECKING:
 
     BytesLike: TypeAlias = bytes | bytearray | memoryview
 
+__all__ = [
+    "MAX_SIZE",
+    "InvalidFrameSize",
+    "Request",
+    "Response",
+    "Splitter",
+    "UnsupportedRequest",
+    "decode_request",
+    "decode_request_header",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "other_protocol",
+]
+
 M = TypeVar("M", bound="Message")
 
 API_VERSIONS = 18

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Kind: TypeAlias = Literal["request", "response", "header", "data"]
     Index: TypeAlias = dict[tuple[str, int, str], list[type[Message]]]
 
+__all__ = ["UnknownMessage", "api_name", "every", "find"]
+
 FAMILIES = ("kafka", "kip4", "kip584")
 """The packages that hold declarations."""
 

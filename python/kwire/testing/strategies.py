@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Message)
 
+__all__ = ["messages"]
+
 ARRAY_SIZE = 3
 """The largest number of elements of an array. Arrays nest, and three elements are enough to find defects."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from kwire.messages.coded_error import CodedError
 
+__all__ = ["ErrorCode"]
+
 
 class ErrorCode(CodedError):
     """An error code of Kafka.

@@ -6,7 +6,7 @@ SaslAuthenticate.
 
 from __future__ import annotations
 
-from kwire.protocol.sasl.exchange import SaslExchange
+from kwire.protocol.sasl.exchange import HANDSHAKE_VERSION, SaslExchange
 from kwire.protocol.sasl.gssapi import GssapiMechanism, SecurityContext
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 from kwire.protocol.sasl.oauthbearer import OAuthBearerMechanism
@@ -14,6 +14,7 @@ from kwire.protocol.sasl.plain import PlainMechanism
 from kwire.protocol.sasl.scram import ScramMechanism
 
 __all__ = [
+    "HANDSHAKE_VERSION",
     "GssapiMechanism",
     "OAuthBearerMechanism",
     "PlainMechanism",
