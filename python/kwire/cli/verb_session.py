@@ -7,6 +7,7 @@ import gc
 import sys
 from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire._util.readable import printable
@@ -29,9 +30,6 @@ __all__ = ["VerbSession", "current_session"]
 KEY = "kwire.verb_session"
 COLLECTED_AT = 50_000
 """New objects after which the garbage collector runs. A result of thousands of rows has few cycles, or none."""
-SLOW = 3.0
-"""Seconds without a response after which the command says on a terminal what it waits for."""
-
 T = TypeVar("T")
 
 
@@ -114,20 +112,19 @@ def _remember(verb: Operation, rows: Sequence[Any], choice: str | None, *, compl
 
 
 async def open_admin(cluster: ClusterChoice) -> AdminClient:
-    """Connect to a cluster. On a terminal, say what that waits for if it takes long. See `AdminClient.open`."""
+    """Connect to a cluster. On a terminal, each wait of more than a second is reported. See `AdminClient.open`."""
     from kwire.client.admin import AdminClient
 
     gc.freeze()
     gc.set_threshold(COLLECTED_AT)
     gc.enable()
-    opening = AdminClient.open(
-        cluster.bootstrap, client_id=cluster.client_id, timeout=cluster.timeout, config=cluster.config
+    return await AdminClient.open(
+        cluster.bootstrap,
+        client_id=cluster.client_id,
+        timeout=cluster.timeout,
+        config=cluster.config,
+        on_wait=partial(_say_slow, cluster.timeout) if sys.stderr.isatty() else None,
     )
-    notice = asyncio.get_running_loop().call_later(SLOW, _say_slow, cluster.bootstrap, cluster.timeout)
-    try:
-        return await opening
-    finally:
-        notice.cancel()
 
 
 def current_session(context: click.Context) -> VerbSession:
@@ -136,7 +133,7 @@ def current_session(context: click.Context) -> VerbSession:
     return session
 
 
-def _say_slow(bootstrap: str, timeout: float) -> None:
+def _say_slow(timeout: float, waiting_for: str) -> None:
     """Say on a terminal what the command waits for."""
-    if sys.stderr.isatty():
-        print(f"No broker of {bootstrap} has answered yet; waiting up to {timeout:g} s.", file=sys.stderr)
+    sentence = waiting_for[0].upper() + waiting_for[1:]
+    print(f"{printable(sentence)}; waiting up to {timeout:g} s.", file=sys.stderr, flush=True)

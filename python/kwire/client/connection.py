@@ -458,7 +458,8 @@ class Connection:
         if isinstance(error, ssl.SSLError) and not self._serves_requests:
             return self._tls_failed(error)  # with TLS 1.3 a broker rejects the client's certificate after the handshake
         hint = None
-        if error is None and self._receiver.partial_bytes == 0:
+        # A peer that closes with our request unread resets the connection.
+        if isinstance(error, ConnectionResetError | None) and self._receiver.partial_bytes == 0:
             if not self._negotiated.done():
                 hint = EXPECTS_TLS if self._config.tls is None else None
             elif not self._serves_requests:

@@ -170,3 +170,19 @@ def test_timeout_reports_the_last_fault_or_better_the_last_refusal() -> None:
     retried.sending()
     retried.failed(LOST)
     assert retried.timed_out(SECONDS, not_found).attempts == 2
+
+
+def test_attempt_says_what_it_waits_for() -> None:
+    assert [attempt(state).waiting_for() for state in AttemptState] == [
+        "looking for the broker for CreateTopicsRequest",
+        "connecting to broker-1:9092 for CreateTopicsRequest",
+        "waiting for broker-1:9092 to answer CreateTopicsRequest",
+        "trying CreateTopicsRequest again",
+    ]
+    failed = attempt(AttemptState.CONNECTING)
+    failed.failed(LOST)
+    assert failed.waiting_for() == f"trying CreateTopicsRequest again ({LOST})"
+    refused = attempt(AttemptState.IN_FLIGHT)
+    assert refused.responded(RESPONSE, ErrorCode.NOT_CONTROLLER, "kafka") is None
+    refused.paused()
+    assert refused.waiting_for() == "looking for the broker for CreateTopicsRequest (broker-1:9092 is not ready for it)"

@@ -71,24 +71,31 @@ class AdminClient(AdminSession):
         client_id: str | None = "kwire-admin",
         timeout: float = 30.0,
         config: ConnectionConfig | None = None,
+        on_wait: Callable[[str], None] | None = None,
     ) -> Self:
         """Connect to a cluster.
+
+        Bootstrap servers that refuse the connection, have an unknown name, or speak another protocol are not waited
+        for: if all of them fail so, this raises at once. From the first answer on, brokers that restart are waited for.
 
         Args:
             bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.
             client_id: the client id of all requests.
             timeout: seconds for a request with all its attempts.
             config: TLS and SASL of all connections; None for plaintext.
+            on_wait: called with a sentence about each request that has no answer after a second.
 
         Raises:
-            ConnectionFault: no broker responds.
+            ConnectionFault: no broker responds; the most telling error of the bootstrap servers.
             ValueError: an address is invalid.
         """
         bootstrap = bootstrap if isinstance(bootstrap, str) else tuple(bootstrap)
         pool = ConnectionPool(client_id=client_id, timeout=timeout, config=config)
-        router = ClusterRouter(Endpoint.parse_all(bootstrap), pool, timeout)
+        router = ClusterRouter(Endpoint.parse_all(bootstrap), pool, timeout, on_wait)
         try:
-            open_another = partial(cls.open, bootstrap, client_id=client_id, timeout=timeout, config=config)
+            open_another = partial(
+                cls.open, bootstrap, client_id=client_id, timeout=timeout, config=config, on_wait=on_wait
+            )
             return cls(router, await router.dialect(), open_another)
         except BaseException:
             await router.close()

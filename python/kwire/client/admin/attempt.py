@@ -146,6 +146,24 @@ class Attempt(Generic[R]):
         """Begin the next try."""
         self.state = AttemptState.LOCATING
 
+    def waiting_for(self) -> str:
+        """Return what the attempt waits for, in a few words."""
+        because = self._because()
+        match self.state:
+            case AttemptState.LOCATING:
+                return f"looking for the broker for {self._request}{because}"
+            case AttemptState.CONNECTING:
+                return f"connecting to {self.endpoint} for {self._request}{because}"
+            case AttemptState.IN_FLIGHT:
+                return f"waiting for {self.endpoint} to answer {self._request}{because}"
+        return f"trying {self._request} again{because}"
+
+    def _because(self) -> str:
+        """Return the reason of the tries so far; empty during the first one."""
+        if self._refusal is not None:
+            return f" ({self._refusal.endpoint} is not ready for it)"
+        return "" if self._fault is None else f" ({self._fault})"
+
     def timed_out(self, seconds: float, not_found: Callable[[], Exception]) -> Answer[R]:
         """Return the last refusal if there is one. It says more than the timeout or an earlier fault.
 

@@ -5,21 +5,26 @@ router finds that broker, obeys throttle times, and retries with exponential bac
 
 A request that only reads is repeated after any failure, and a command only where that is harmless: see the states in
 `kwire.client.admin.attempt`.
+
+The first contact is different. A broker of a cluster that has answered before may be restarting, so the router waits
+for it. Bootstrap servers of which none has ever answered are probably wrong: if all of them fail without a timeout
+(refused connection, unknown host, TLS, SASL, or a peer that does not speak Kafka's protocol), there is no second round.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.client.admin.attempt import Attempt
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
 from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS, ClientMetadata
 from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.errors import ConnectionFault, NoCommonVersion, Timeout
+from kwire.protocol.errors import ConnectFailed, ConnectionFault, NoCommonVersion, Timeout
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.values import BrokerAddress, ClusterDescription
@@ -33,6 +38,12 @@ T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between two tries: exponential backoff with jitter. Kafka's clients wait for 0.1 to 1.0 (KIP-580)."""
+
+SILENT_SHARE = 1 / 3
+"""Part of the timeout that one of several brokers may take to describe the cluster. A silent broker, which neither
+refuses nor answers, leaves time for others. Chosen, not measured."""
+NOTICE_AFTER_S = 1.0
+"""Seconds after which a wait is reported. A second is the limit up to which people take a delay for normal."""
 
 
 class SentCommand:
@@ -142,12 +153,20 @@ class ClusterRouter:
         bootstrap: addresses of some brokers.
         pool: the connections. The router closes it.
         timeout: seconds for a request with all its attempts.
+        on_wait: called with a sentence about a request that has no answer after a second; None for nobody.
     """
 
-    def __init__(self, bootstrap: tuple[Endpoint, ...], pool: ConnectionPool, timeout: float) -> None:
+    def __init__(
+        self,
+        bootstrap: tuple[Endpoint, ...],
+        pool: ConnectionPool,
+        timeout: float,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> None:
         self._bootstrap = bootstrap
         self._connections = pool
         self.timeout = timeout
+        self._on_wait = on_wait
         self.metadata = ClientMetadata()
         """Metadata of the cluster from all responses so far."""
         self.commands: list[SentCommand] = []
@@ -155,6 +174,8 @@ class ClusterRouter:
         self._failed: dict[Endpoint, int] = {}
         """Brokers by when they failed last, as a running number."""
         self._failures = 0
+        self._has_reached_node = False
+        """True once a node of the drafts has negotiated versions. It closes connections until it has all metadata."""
         self._not_before: dict[Endpoint, float] = {}
         """Until when a broker throttles this client, in seconds of the event loop's clock."""
 
@@ -229,23 +250,55 @@ class ClusterRouter:
         return self.metadata.cluster() or await self.describe_cluster()
 
     async def describe_cluster(self) -> ClusterDescription:
-        """Return what a broker reports about the cluster at this time."""
+        """Return what a broker reports about the cluster at this time.
+
+        Raises:
+            ConnectionFault: no broker responds in time; at once if no bootstrap server can be used.
+        """
         fault: ConnectionFault | None = None
         pause = FIRST_PAUSE
+
+        def waiting_for() -> str:
+            brokers = ", ".join(map(str, self.known_brokers()))
+            because = "" if fault is None else f" ({fault})"
+            answered = "answers at the moment" if self.metadata.listed_ids else "has answered yet"
+            return f"no broker of {brokers} {answered}{because}"
+
         try:
-            async with asyncio.timeout(self.timeout):
-                while True:
-                    for endpoint in self.known_brokers():
-                        try:
-                            return await self._describe_cluster(endpoint)
-                        except ConnectionFault as error:
-                            if not error.retriable:
-                                raise
-                            fault = error
-                            self.put_last(endpoint)
-                    pause = await back_off(pause)
+            with self._reporting(waiting_for):
+                async with asyncio.timeout(self.timeout):
+                    while True:
+                        faults: list[ConnectionFault] = []
+                        for endpoint in self.known_brokers():
+                            try:
+                                return await self._describe_cluster_in_time(endpoint)
+                            except ConnectionFault as error:
+                                if not error.retriable:
+                                    raise
+                                fault = error
+                                faults.append(error)
+                                self.put_last(endpoint)
+                        if self._is_hopeless(faults):
+                            raise _most_telling(faults)
+                        pause = await back_off(pause)
         except TimeoutError as error:
             raise fault or _timeout(error, self.known_brokers()[0], "the metadata request", self.timeout) from None
+
+    def _is_hopeless(self, faults: Sequence[ConnectionFault]) -> bool:
+        """Return whether another round is in vain after these faults of all known brokers: see the module."""
+        may_start = self._has_reached_node or any(isinstance(fault, Timeout) for fault in faults)
+        return not self.metadata.listed_ids and not may_start
+
+    async def _describe_cluster_in_time(self, endpoint: Endpoint) -> ClusterDescription:
+        """Ask one broker for the cluster, within a part of the timeout if there are others. Raises ConnectionFault."""
+        seconds = self.timeout if len(self.known_brokers()) == 1 else self.timeout * SILENT_SHARE
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._describe_cluster(endpoint)
+        except ConnectionFault:
+            raise
+        except TimeoutError:
+            raise Timeout(endpoint, "the metadata request", seconds) from None
 
     async def dialect(self) -> Dialect:
         """Return the dialect that the brokers speak."""
@@ -288,6 +341,7 @@ class ClusterRouter:
 
     async def _describe_cluster(self, endpoint: Endpoint) -> ClusterDescription:
         connection = await self._connections.get(endpoint)
+        self._has_reached_node |= connection.negotiated.dialect == "kip4"
         request, description = CLUSTER_REQUESTS[connection.negotiated.dialect]
         return description(await self._request(connection, request))
 
@@ -308,23 +362,37 @@ class ClusterRouter:
         failures: dict[str, str] = {}
         pause = FIRST_PAUSE
         try:
-            async with asyncio.timeout(self.timeout):
-                while True:
-                    endpoint = await target.locate(self, failures)
-                    attempt.located(endpoint)
-                    if endpoint is not None:
-                        answer = await self._try(attempt, endpoint, request, error_code, adapt, highest)
-                        if answer is not None:
-                            return answer
-                        target.forget(self, endpoint)
-                    pause = await back_off(pause)
-                    attempt.paused()
+            with self._reporting(attempt.waiting_for):
+                async with asyncio.timeout(self.timeout):
+                    while True:
+                        endpoint = await target.locate(self, failures)
+                        attempt.located(endpoint)
+                        if endpoint is not None:
+                            answer = await self._try(attempt, endpoint, request, error_code, adapt, highest)
+                            if answer is not None:
+                                return answer
+                            target.forget(self, endpoint)
+                        pause = await back_off(pause)
+                        attempt.paused()
         except ConnectionFault as fault:
             if attempt.endpoint is not None and not isinstance(fault, NoCommonVersion):
                 target.forget(self, attempt.endpoint)  # the next request finds out where the target is now
             raise
         except TimeoutError:
             return attempt.timed_out(self.timeout, lambda: target.not_found(self.timeout, failures))
+
+    @contextmanager
+    def _reporting(self, waiting_for: Callable[[], str]) -> Iterator[None]:
+        """Report what a block waits for unless it ends within NOTICE_AFTER_S."""
+        on_wait = self._on_wait
+        if on_wait is None:
+            yield
+            return
+        timer = asyncio.get_running_loop().call_later(NOTICE_AFTER_S, lambda: on_wait(waiting_for()))
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def _try(
         self,
@@ -373,6 +441,11 @@ class ClusterRouter:
         if throttle_ms > 0:
             self._not_before[connection.endpoint] = asyncio.get_running_loop().time() + throttle_ms / 1000
         return response
+
+
+def _most_telling(faults: Sequence[ConnectionFault]) -> ConnectionFault:
+    """Return the fault of a peer that was reached if there is one: it says more than a refused connection."""
+    return next((fault for fault in faults if not isinstance(fault, ConnectFailed)), faults[0])
 
 
 def _timeout(error: TimeoutError, endpoint: Endpoint, request: str, seconds: float) -> ConnectionFault:
