@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire import compat
-from kwire.client.admin import TopicPartition
 from kwire.compat import SCRIPTS, install, run_script
 from kwire.compat.registry import MODULES, find_script
-from kwire.compat.scripts.consumer_groups import read_targets
 from kwire.operations import find_tools
 from kwire.testing import FakeCluster
 from tests.cli.running import environment, kwire
@@ -136,13 +134,3 @@ def test_no_class_belongs_to_two_scripts() -> None:
     classes = [each for name in MODULES for each in find_script(name).classes]
     assert len(classes) == len(set(classes))
     assert any("kafka.tools.ConsumerOffsetChecker" in tool.replaces for tool in find_tools().tools.values())
-
-
-def test_exported_offsets_are_read_for_their_group(tmp_path: Path) -> None:
-    file = tmp_path / "offsets.csv"
-    file.write_text("billing,orders,0,5\naudit,orders,0,9\naudit,orders,1,3\n", encoding="utf-8")
-    assert read_targets(str(file), "billing") == {TopicPartition("orders", 0): 5}
-    assert read_targets(str(file), "audit") == {TopicPartition("orders", 0): 9, TopicPartition("orders", 1): 3}
-
-    file.write_text("orders,0,7\n", encoding="utf-8")  # an export of one group
-    assert read_targets(str(file), "billing") == {TopicPartition("orders", 0): 7}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, GroupDescription, GroupMember, TopicPartition
     from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
+    from kwire.operations.offset_resets import ResetTarget
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 SCOPES = ("to-offset", "to-earliest", "to-latest", "to-current", "to-datetime", "by-duration", "shift-by", "from-file")
@@ -248,6 +249,8 @@ async def _partitions(admin: AdminClient, values: OptionValues, group: str) -> l
 async def _reset(run: ScriptRun, admin: AdminClient) -> None:
     import sys
 
+    from kwire.client.admin import AdminError
+
     values = run.values
     if sum(scope in values for scope in SCOPES) != 1:
         raise ScriptUsageError(
@@ -259,9 +262,18 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
     if "execute" not in values and "dry-run" not in values:
         print(NO_EXECUTE, file=sys.stderr)
     rows = []
-    for group in await _groups(admin, values):
+    groups = await _groups(admin, values)
+    described = await admin.describe_groups(groups)
+    for group in groups:
+        description = described[group]
+        if not isinstance(description, AdminError) and description.state not in ("Empty", "Dead"):
+            run.print(
+                f"\nError: Assignments can only be reset if the group '{group}' is inactive, but the current state is "
+                f"{description.state}."
+            )
+            continue
         targets = await _targets(run, admin, group)
-        if "execute" in values:
+        if "execute" in values and targets:
             (await admin.alter_group_offsets(group, targets)).raise_first()
         rows += [(group, each.topic, each.partition, offset) for each, offset in targets.items()]
     if "export" in values:
@@ -277,105 +289,69 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
 
 
 async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[TopicPartition, int]:
-    """Return the new offset of each partition."""
+    """Return the new offset of each partition. An offset outside of the log becomes the nearer end, as in Kafka."""
     from kwire.client.admin import AdminError
+    from kwire.operations.offset_resets import NoCommittedOffset, plan_offsets
 
-    values = run.values
-    file = values.get("from-file")
-    if file is not None:
-        return read_targets(file, group)
-    partitions = await _partitions(admin, values, group)
-    low, high = await _edges(admin, partitions)
-    if "to-earliest" in values:
-        return low
-    if "to-latest" in values:
-        return high
-    # An offset outside of the log becomes the nearer end of it, as in Kafka.
-    to = values.number("to-offset")
-    if to is not None:
-        return {each: min(max(to, low[each]), high[each]) for each in partitions}
+    target = _reset_target(run.values, group)
+    if target == {}:
+        run.print(f"\nError: No reset plan for group {group} found")
+        return {}
+    partitions = [*target] if isinstance(target, dict) else await _partitions(admin, run.values, group)
     committed = (await admin.list_group_offsets([group]))[group]
     if isinstance(committed, AdminError):
         raise committed
-    shift = values.number("shift-by")
-    if shift is not None or "to-current" in values:
-        by = shift or 0
-        missing = [each for each in partitions if each not in committed]
-        if shift is not None and missing:
-            [first, *_] = missing
-            raise ScriptUsageError(
-                f"Cannot shift offset for partition {first} since there is no current committed offset"
-            )
-        if shift is None:  # as Kafka, which keeps a committed offset that is below the start of the log
-            return {each: committed[each].offset if each in committed else high[each] for each in partitions}
-        return {each: min(max(committed[each].offset + by, low[each]), high[each]) for each in partitions}
-    from kwire.client.admin import OffsetSpec
-
-    # A timestamp after the last record has no offset; Kafka takes the end of the log then.
-    offsets = await admin.list_offsets(dict.fromkeys(partitions, OffsetSpec(_timestamp(values))))
-    targets = {}
-    for partition in partitions:
-        offset = offsets[partition]
-        if isinstance(offset, AdminError):
-            raise offset
-        targets[partition] = high[partition] if offset.offset is None else offset.offset
+    targets: dict[TopicPartition, int] = {}
+    try:
+        plan = await plan_offsets(admin, committed, partitions, target)
+    except NoCommittedOffset as error:
+        raise ScriptUsageError(
+            f"Cannot shift offset for partition {error.partition} since there is no current committed offset"
+        ) from None
+    for partition, planned in plan.items():
+        if isinstance(planned, AdminError):
+            raise planned
+        targets[partition] = planned.after
     return targets
 
 
-def read_targets(file: str, group: str) -> dict[TopicPartition, int]:
-    """Return the offsets of a group in a CSV file, as `--export` prints them.
+def _reset_target(values: OptionValues, group: str) -> ResetTarget:
+    """Return the target that the options name.
 
     Raises:
-        ScriptFailed: a line is invalid.
+        ScriptFailed: a file, a time, or a duration is invalid.
     """
-    import csv
     from pathlib import Path
 
-    from kwire.client.admin import TopicPartition
+    from kwire.client.admin import EARLIEST, LATEST, OffsetSpec
+    from kwire.operations.offset_resets import CommittedTarget, OffsetShift, parse_duration, read_offsets, time_before
+    from kwire.operations.parameters import InvalidArgument
 
-    # Lines of an export of several groups begin with the group.
-    rows = csv.reader(Path(file).read_text(encoding="utf-8").splitlines())
-    lines = [row[-3:] for row in rows if row and (len(row) != 4 or row[0] == group)]
-    try:
-        return {TopicPartition(topic, int(index)): int(offset) for topic, index, offset in lines}
-    except ValueError:
-        raise ScriptFailed(f"{FAILURE}Invalid line in {file}: expected topic,partition,offset") from None
-
-
-async def _edges(
-    admin: AdminClient, partitions: list[TopicPartition]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    from kwire.client.admin import EARLIEST, LATEST, AdminError
-
-    edges: list[dict[TopicPartition, int]] = []
-    for spec in (EARLIEST, LATEST):
-        edge_offsets = {}
-        for partition, offset in (await admin.list_offsets(dict.fromkeys(partitions, spec))).items():
-            if isinstance(offset, AdminError):
-                raise offset
-            edge_offsets[partition] = offset.offset or 0
-        edges.append(edge_offsets)
-    return edges[0], edges[1]
-
-
-def _timestamp(values: OptionValues) -> int:
-    import re
-    from datetime import timedelta
-
-    text = values.get("to-datetime")
-    if text is not None:
+    if "to-earliest" in values:
+        return EARLIEST
+    if "to-latest" in values:
+        return LATEST
+    if "to-current" in values:
+        return CommittedTarget.CURRENT
+    offset, shift, date = values.number("to-offset"), values.number("shift-by"), values.get("to-datetime")
+    if offset is not None:
+        return offset
+    if shift is not None:
+        return OffsetShift(shift)
+    if date is not None:
         try:
-            moment = datetime.fromisoformat(text)
+            moment = datetime.fromisoformat(date)
         except ValueError:
-            raise ScriptFailed(f"{FAILURE}Unparseable date: {text}") from None
-        return int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-    duration = values.get("by-duration") or ""
-    parts = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", duration)
-    if parts is None:
-        raise ScriptFailed(f"{FAILURE}Text cannot be parsed to a Duration: {duration}")
-    days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
-    ago = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-    return int((datetime.now(UTC) - ago).timestamp() * 1000)
+            raise ScriptFailed(f"{FAILURE}Unparseable date: {date}") from None
+        return OffsetSpec(int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000))
+    duration = values.get("by-duration")
+    try:
+        if duration is None:
+            return read_offsets(Path(values.get("from-file") or ""), group)
+        return time_before(parse_duration(duration))
+    except InvalidArgument as error:
+        reason = error if duration is None else f"Text cannot be parsed to a Duration: {duration}"
+        raise ScriptFailed(f"{FAILURE}{reason}") from None
 
 
 async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:

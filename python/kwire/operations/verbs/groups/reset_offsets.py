@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.offset_resets import (
+    CommittedTarget,
+    OffsetShift,
+    PlannedOffset,
+    ResetTarget,
+    format_offsets,
+    parse_duration,
+    plan_offsets,
+    read_offsets,
+    time_before,
+)
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.group_offsets import alter_offsets, error_if_active, list_offsets
-from kwire.operations.verbs.positions import offsets_at, parse_position
+from kwire.operations.verbs.positions import parse_position
 from kwire.operations.verbs.topic_partitions import partitions_of
 
 
@@ -25,7 +37,9 @@ class OffsetChange:
         partition: the partition.
         before: the committed offset before; None if there was none.
         after: the committed offset afterwards.
-        status: `reset`, or `would be reset` in a dry run.
+        difference: after minus before; None without an offset before. A negative number of messages is read again, a
+            positive one is skipped.
+        status: `reset`, or `would be reset` in a dry run; `unchanged` if the offset is committed already.
     """
 
     name: str
@@ -33,6 +47,7 @@ class OffsetChange:
     partition: int
     before: int | None
     after: int
+    difference: int | None
     status: str
 
 
@@ -43,21 +58,49 @@ class OffsetChange:
         "groups reset-offsets billing --to earliest --topic orders --dry-run",
         "groups reset-offsets billing --to 2026-11-22T08:00:00+00:00 --yes",
         "groups reset-offsets billing --to 1200 --topic orders:0 --yes",
+        "groups reset-offsets billing --shift-by -100 --yes",
+        "groups reset-offsets billing --by-duration PT2H --dry-run",
+        "groups reset-offsets billing --to current --export before.csv --dry-run",
+        "groups reset-offsets billing --from-file before.csv --yes",
     ),
 )
 async def reset_offsets(
     run: Run,
     group: Annotated[str, Argument("Id of the group, which must not have active members.", "GROUP", "groups")],
     to: Annotated[
-        str, Option("earliest, latest, an offset, or a time with its zone, such as 2026-11-22T08:00Z.", "WHERE")
-    ],
+        str | None,
+        Option(
+            "earliest, latest, current, an offset, or a time with its zone, such as 2026-11-22T08:00Z.",
+            "WHERE",
+        ),
+    ] = None,
+    shift_by: Annotated[
+        int | None, Option("This number of messages from the committed offset on; negative to go back.", "N")
+    ] = None,
+    by_duration: Annotated[
+        str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION")
+    ] = None,
+    from_file: Annotated[
+        Path | None, Option("To the offsets of a file that --export has written.", "FILE", document=True)
+    ] = None,
     topic: Annotated[
         list[str],
         Option("Only this topic, or one partition as TOPIC:N [default: all with offsets].", "TOPIC", "topics"),
     ] = [],
+    export: Annotated[
+        Path | None, Option("Write the new offsets to this CSV file, in a dry run as well.", "FILE")
+    ] = None,
 ) -> Rows[OffsetChange]:
-    """Reset the committed offsets of a group, or the start offsets of a share group."""
-    spec = parse_position(to)
+    """Reset the committed offsets of a group, or the start offsets of a share group.
+
+    A shift stops at the ends of the log. An offset outside of the log is an error.
+    """
+    target = _target(group, to, shift_by, by_duration, from_file)
+    if isinstance(target, dict):
+        if topic:
+            raise InvalidArgument("the file names the partitions: leave out --topic")
+        if not target:
+            raise InvalidArgument(f"{from_file} has no offsets of {group}")
     before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
@@ -65,27 +108,70 @@ async def reset_offsets(
     is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
     if not is_new and (error := error_if_active(described)) is not None:
         return [Failure(group, error)]
-    partitions = await _partitions(run, before, topic)
+    partitions = [*target] if isinstance(target, dict) else await _partitions(run, before, topic)
     if not partitions:
         raise InvalidArgument(f"group {group} has no committed offsets: name the topics with --topic")
     rows: Rows[OffsetChange] = []
-    after: dict[TopicPartition, int] = {}
-    for each, target in (await offsets_at(run.admin, partitions, spec)).items():
-        if isinstance(target, AdminError):
-            rows.append(Failure(str(each), target))
-        else:
-            after[each] = target
-    if not run.dry_run and after:
-        run.confirm(f"Reset {len(after)} offsets of {group}?")
-        outcomes = await alter_offsets(run.admin, group, after)
-        rows += [Failure(item, error) for item, error in outcomes.errors.items()]
-        after = {each: offset for each, offset in after.items() if outcomes[str(each)] is None}
-    status = "would be reset" if run.dry_run else "reset"
-    rows += [
-        OffsetChange(group, each.topic, each.partition, before[each].offset if each in before else None, offset, status)
-        for each, offset in after.items()
-    ]
+    plan: dict[TopicPartition, PlannedOffset] = {}
+    for partition, planned in (await plan_offsets(run.admin, before, partitions, target)).items():
+        if isinstance(planned, AdminError):
+            rows.append(Failure(str(partition), planned))
+            continue
+        if not isinstance(target, OffsetShift):
+            _check_within_log(partition, planned)
+        plan[partition] = planned
+    if export is not None:
+        run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
+    changed = {partition: planned.after for partition, planned in plan.items() if planned.after != planned.before}
+    errors: dict[str, AdminError] = {}
+    if changed and not run.dry_run:
+        run.confirm(f"Reset {len(changed)} offsets of {group}?")
+        errors = (await alter_offsets(run.admin, group, changed)).errors
+    rows += [Failure(item, error) for item, error in errors.items()]
+    for partition, planned in plan.items():
+        if str(partition) not in errors:
+            done = "would be reset" if run.dry_run else "reset"
+            rows.append(_change(group, partition, planned, done if partition in changed else "unchanged"))
     return rows
+
+
+def _target(
+    group: str, to: str | None, shift_by: int | None, by_duration: str | None, from_file: Path | None
+) -> ResetTarget:
+    """Return the target that exactly one of the options names.
+
+    Raises:
+        InvalidArgument: none or several of them are given, or the value of one is invalid.
+    """
+    if sum(option is not None for option in (to, shift_by, by_duration, from_file)) != 1:
+        raise InvalidArgument("give one of --to, --shift-by, --by-duration, and --from-file")
+    if shift_by is not None:
+        return OffsetShift(shift_by)
+    if by_duration is not None:
+        return time_before(parse_duration(by_duration))
+    if from_file is not None:
+        return read_offsets(from_file, group)
+    return CommittedTarget.CURRENT if to == CommittedTarget.CURRENT.value else parse_position(to or "")
+
+
+def _check_within_log(partition: TopicPartition, planned: PlannedOffset) -> None:
+    """Check that the offset is the requested one. A consumer beyond its log starts at an end of its own choice.
+
+    Raises:
+        InvalidArgument: the requested offset is outside of the log.
+    """
+    if planned.requested > planned.after:
+        raise InvalidArgument(f"offset {planned.requested} of {partition} is after the end of the log at {planned.end}")
+    if planned.requested < planned.after:
+        raise InvalidArgument(
+            f"offset {planned.requested} of {partition} is before the start of the log at {planned.start}"
+        )
+
+
+def _change(group: str, partition: TopicPartition, planned: PlannedOffset, status: str) -> OffsetChange:
+    before, after = planned.before, planned.after
+    difference = None if before is None else after - before
+    return OffsetChange(group, partition.topic, partition.partition, before, after, difference, status)
 
 
 async def _partitions(
