@@ -101,6 +101,8 @@ STEPS = (
     Step("cluster describe", '"controller": 1'),
     Step("cluster health"),
     Step("brokers list", '"broker": 1'),
+    Step("brokers api-versions 1", '"api": "Metadata"', only=KAFKA),
+    Step("brokers api-versions", '"api": "ClusterMetadata"', only=("nodes",)),
     Step("brokers unregister 9 --yes", errors=NO_BROKER_9, succeeds_in="tests/kafka/test_quorum.py"),
     Step("features describe"),
     Step("features downgrade {feature}={level} --yes", "downgraded", NO_FEATURES),

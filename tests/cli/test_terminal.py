@@ -81,13 +81,13 @@ def test_values_are_never_cut_off() -> None:
     [(("topics", "list"), "No topics."), (("cluster", "health"), "The cluster has no problems.")],
     ids=["list", "check"],
 )
-def test_list_without_rows_is_a_sentence_on_a_terminal(command: tuple[str, ...], sentence: str) -> None:
+def test_table_without_rows_is_a_sentence_on_stderr(command: tuple[str, ...], sentence: str) -> None:
     with FakeCluster(1, topics=[]) as cluster:
         on_terminal = run_on_terminal("-b", cluster.bootstrap, *command)
         to_pipe = run("-b", cluster.bootstrap, *command)
         as_json = run_on_terminal("-b", cluster.bootstrap, *command, "--output", "json")
     assert on_terminal.out.splitlines() == [sentence]
-    assert (to_pipe.out, to_pipe.err) == ("", "")
+    assert (to_pipe.out, to_pipe.err) == ("", f"{sentence}\n")
     assert as_json.out.splitlines() == ["[]"]
 
 

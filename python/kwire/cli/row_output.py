@@ -7,6 +7,7 @@ Only what is printed is imported: rich for a table on a terminal, yaml for YAML.
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,7 +15,7 @@ from uuid import UUID
 import click
 
 from kwire._util import uuid_text
-from kwire._util.readable import printable_lines, size_text
+from kwire._util.readable import duration_text, printable_lines, size_text
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
 from kwire.operations.declaration import Failure
@@ -61,13 +62,13 @@ def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     if not lines:
         return
     readable = sys.stdout.isatty()
-    cells_of_columns = [
-        _column_texts(values, column.unit if readable else None)
-        for column, values in zip(shown, zip(*lines, strict=True), strict=True)
-    ]
-    print_table(
-        [TableColumn(column.title, column.number) for column in shown], list(zip(*cells_of_columns, strict=True)), paint
-    )
+    titles: list[TableColumn] = []
+    texts_of_columns: list[list[str]] = []
+    for column, values in zip(shown, zip(*lines, strict=True), strict=True):
+        if not column.if_known or any(value is not None for value in values):
+            titles.append(TableColumn(column.title, column.number))
+            texts_of_columns.append(_column_texts(values, column.unit if readable else None))
+    print_table(titles, list(zip(*texts_of_columns, strict=True)), paint)
 
 
 def print_output(text: str) -> None:
@@ -124,6 +125,24 @@ FORMATS: dict[str, Callable[[Any, Sequence[Any], Paint], None]] = {
 """The functions by the value of `--output`."""
 
 
+def _time_text(timestamp_ms: int) -> str:
+    """Return a time in UTC, such as `2026-11-22 08:00:00.000Z`; the number if it is not a time."""
+    try:
+        time = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):  # producers choose the timestamps of messages
+        return str(timestamp_ms)
+    return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03}Z"
+
+
+READABLE: dict[str | None, Callable[[Any], str]] = {
+    "bytes": size_text,
+    "ms": lambda duration: f"{duration} ms" if duration < 1000 else duration_text(duration / 1000),
+    "s": duration_text,
+    "time": _time_text,
+}
+"""Functions for the text of a number on a terminal, by the unit of its column."""
+
+
 def _column_texts(values: Sequence[Any], unit: str | None) -> list[str]:
     """Return the cells of a column, those of unknown values as `-`. Numbers and names are frequent."""
     types = set(map(type, values))
@@ -138,8 +157,8 @@ def _text(value: Any, unit: str | None) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if unit == "bytes":
-        return size_text(value)
+    if unit in READABLE:
+        return READABLE[unit](value)
     if isinstance(value, dict):
         return ",".join(f"{key}={each}" for key, each in sorted(value.items()))
     if isinstance(value, (list, tuple)):

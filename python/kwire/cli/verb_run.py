@@ -102,7 +102,7 @@ def run_command(verb: Operation, values: dict[str, Any]) -> int:
         return INTERRUPTED
     session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
     print_rows(output, verb.result, rows, paint)
-    if not rows and output == "table" and verb.nothing is not None and sys.stderr.isatty():
+    if not rows and output == "table" and verb.nothing is not None:
         print(verb.nothing, file=sys.stderr)
     failures = [row for row in rows if isinstance(row, Failure)]
     sys.stdout.flush()

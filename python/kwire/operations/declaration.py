@@ -195,7 +195,7 @@ class Operation:
         lists: the kind of names in the first column, such as `topics`, if a run without arguments lists all of them.
         waits: True if it waits `run.wait` seconds until every broker reports its change.
         ends_options: True if everything after the first argument belongs to that argument, options as well.
-        nothing: the sentence that a terminal shows if there are no rows; None for nothing.
+        nothing: the sentence on stderr in place of a table without rows; None for nothing.
         needs: the resources that it opens through its run.
         time_limit: time limit in seconds; None for no limit.
         replaces: the classes of Kafka that do the same.

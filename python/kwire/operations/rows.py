@@ -39,18 +39,25 @@ class RowColumn(NamedTuple):
         name: the name of the field.
         title: the heading.
         number: true if it is aligned to the right.
-        unit: `bytes` or `ms` for a value that is shown in a readable unit on a terminal; `text` for the only value that
-            a table shows, as it is.
+        unit: the unit of a number that a terminal shows readable: `bytes`; `ms` or `s` for a duration in milliseconds
+            or seconds; `time` for milliseconds since 1970. `text` for the only value that a table shows, as it is.
+        if_known: true if a table leaves out the column unless a row has a value.
     """
 
     name: str
     title: str
     number: bool
     unit: str | None
+    if_known: bool
 
 
 def column(
-    *, title: str | None = None, unit: str | None = None, rows: bool = False, table: bool = True
+    *,
+    title: str | None = None,
+    unit: str | None = None,
+    rows: bool = False,
+    table: bool = True,
+    if_known: bool = False,
 ) -> Mapping[str, Any]:
     """Return metadata for a dataclass field.
 
@@ -59,8 +66,9 @@ def column(
         unit: see RowColumn.
         rows: the value is a tuple of rows, and a table shows a line for each of them.
         table: true if tables show the field. JSON always does.
+        if_known: see RowColumn.
     """
-    return {"title": title, "unit": unit, "rows": rows, "table": table}
+    return {"title": title, "unit": unit, "rows": rows, "table": table, "if_known": if_known}
 
 
 def rows_of(found: Mapping[str, T | AdminError], row: Callable[[str, T], R]) -> Rows[R]:
@@ -77,7 +85,8 @@ def columns(row_class: Any) -> tuple[RowColumn, ...]:
             nested += columns(_element(row_class, field.name))
         elif field.metadata.get("table", True):
             title = field.metadata.get("title") or field.name.replace("_", " ").upper()
-            own.append(RowColumn(field.name, title, str(field.type) in NUMBERS, field.metadata.get("unit")))
+            unit, if_known = field.metadata.get("unit"), field.metadata.get("if_known", False)
+            own.append(RowColumn(field.name, title, str(field.type) in NUMBERS, unit, if_known))
     return (*own, *nested)
 
 

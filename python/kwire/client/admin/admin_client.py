@@ -193,6 +193,7 @@ class AdminClient(AdminSession):
     describe_log_dirs = log_dirs.describe_log_dirs
     alter_replica_log_dirs = log_dirs.alter_replica_log_dirs
     wait_for_log_dirs = log_dirs.wait_for_log_dirs
+    describe_api_versions = features.describe_api_versions
     describe_features = features.describe_features
     update_features = features.update_features
     wait_until_features = features.wait_until_features

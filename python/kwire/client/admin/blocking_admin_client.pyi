@@ -62,6 +62,7 @@ class BlockingAdminClient(BlockingSession):
     describe_log_dirs = blocking(AdminClient.describe_log_dirs)
     alter_replica_log_dirs = blocking(AdminClient.alter_replica_log_dirs)
     wait_for_log_dirs = blocking(AdminClient.wait_for_log_dirs)
+    describe_api_versions = blocking(AdminClient.describe_api_versions)
     describe_features = blocking(AdminClient.describe_features)
     update_features = blocking(AdminClient.update_features)
     wait_until_features = blocking(AdminClient.wait_until_features)

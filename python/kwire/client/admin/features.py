@@ -1,4 +1,4 @@
-"""Features of a cluster: what brokers support, and the levels that are finalized (KIP-584)."""
+"""Features of a cluster, supported and finalized (KIP-584), and the versions of APIs that brokers serve (KIP-35)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.every_broker import at_every_broker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import AdminSession
@@ -136,3 +137,21 @@ async def _describe_features(admin: AdminSession, target: Target) -> FeatureMeta
         endpoint.host,
         endpoint.port,
     )
+
+
+async def describe_api_versions(
+    admin: AdminSession, brokers: Sequence[int] = ()
+) -> dict[int, dict[int, tuple[int, int]]]:
+    """Return the lowest and highest version of each API key that brokers serve, by broker.
+
+    Args:
+        brokers: the ids of the brokers; all live brokers if there are none.
+
+    Raises:
+        BrokerNotFound: no live broker has one of the ids.
+    """
+    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers)
+    return {
+        broker: {api.api_key: (api.min_version, api.max_version) for api in answer.accepted().api_keys}
+        for broker, answer in answers.items()
+    }

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from kwire.compat.script import ScriptRun
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
-FILTERS = (
-    "under-replicated-partitions",
-    "unavailable-partitions",
-    "under-min-isr-partitions",
-    "at-min-isr-partitions",
-    "topics-with-overrides",
-)
+STATES = {
+    "under-replicated-partitions": "under-replicated",
+    "unavailable-partitions": "offline",
+    "under-min-isr-partitions": "under-min-isr",
+    "at-min-isr-partitions": "at-min-isr",
+}
+"""Values of PartitionState by the option of Kafka's script."""
+FILTERS = (*STATES, "topics-with-overrides")
 COLLISION = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
     "To avoid issues it is best to use either, but not both."
@@ -170,6 +171,7 @@ def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
 
 async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
+    from kwire.operations.partition_states import PartitionState, min_isr
 
     if not names:
         return
@@ -202,23 +204,12 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
                 f"\tConfigs: {','.join(overridden)}"
             )
         if only != "topics-with-overrides":
-            least = (
-                int(topic_configs["min.insync.replicas"].value or 1) if "min.insync.replicas" in topic_configs else 1
-            )
+            state = None if only is None else PartitionState(STATES[only])
+            least = min_isr(topic_configs)
             for partition in topic.partitions:
-                if only is None or _matches(only, partition, least):
+                if state is None or state.matches(partition, least):
                     leaders = eligible.get(name, {}).get(partition.partition)
                     run.print(_partition_line(topic, partition, leaders, moving if only is None else {}))
-
-
-def _matches(only: str, partition: PartitionDescription, least: int) -> bool:
-    in_sync = len(partition.isr)
-    return {
-        "under-replicated-partitions": in_sync < len(partition.replicas),
-        "unavailable-partitions": partition.leader is None,
-        "under-min-isr-partitions": in_sync < least,
-        "at-min-isr-partitions": in_sync == least,
-    }[only]
 
 
 def _partition_line(

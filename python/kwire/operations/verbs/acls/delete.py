@@ -15,6 +15,7 @@ from kwire.operations.verbs.acl_resources import AclChange, acl_change, parse_fi
 @operation(
     Danger.DESTROYS,
     waits=True,
+    nothing="No ACLs match.",
     examples=(
         "acls delete --principal User:alice --dry-run",
         "acls delete topic:orders --principal User:alice --operation READ --yes",

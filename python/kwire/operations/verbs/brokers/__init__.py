@@ -1,1 +1,1 @@
-"""Brokers: list them, and unregister dead ones."""
+"""Brokers: list them, show their API versions, and unregister dead ones."""

@@ -36,6 +36,7 @@ class AppliedConfig:
 @operation(
     Danger.DESTROYS,
     dialects=("kip4",),
+    nothing="No configs differ.",
     examples=("configs apply configs.json --dry-run", "configs apply configs.json --yes"),
 )
 async def apply(

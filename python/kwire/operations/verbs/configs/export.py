@@ -24,7 +24,9 @@ class StoredConfig:
     value: str
 
 
-@operation(dialects=("kip4",), examples=("configs export --output json > configs.json",))
+@operation(
+    nothing="No configs are stored.", dialects=("kip4",), examples=("configs export --output json > configs.json",)
+)
 async def export(run: Run) -> Rows[StoredConfig]:
     """Export what is stored for all brokers and topics, for `configs apply`."""
     stored = await run.admin.export_configs()

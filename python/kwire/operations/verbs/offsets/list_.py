@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from kwire.client.admin import MAX_TIMESTAMP, AdminError
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, InvalidArgument, Option
+from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.positions import parse_position
 from kwire.operations.verbs.topic_partitions import partitions_of
@@ -20,7 +21,7 @@ class Offset:
     topic: str
     partition: int
     offset: int | None
-    timestamp_ms: int | None
+    timestamp_ms: int | None = field(metadata=column(unit="time"))
     leader_epoch: int | None
 
 

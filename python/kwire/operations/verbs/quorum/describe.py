@@ -30,7 +30,7 @@ class Replica:
     role: str
     log_end: int
     lag: int
-    caught_up_ms: int | None
+    caught_up_ms: int | None = field(metadata=column(unit="time"))
     directory: UUID | None
     leader_epoch: int
     listeners: Mapping[str, str] | None = field(metadata=column(table=False))

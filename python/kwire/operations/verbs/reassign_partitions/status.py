@@ -52,7 +52,7 @@ class MovingPartition:
     done: int | None = field(metadata=column(unit="bytes"))
     total: int | None = field(metadata=column(unit="bytes"))
     progress: str | None
-    seconds_left: float | None
+    seconds_left: float | None = field(metadata=column(unit="s"))
 
 
 @operation(

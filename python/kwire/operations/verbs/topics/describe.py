@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from kwire.client.admin import AdminError, PartitionDescription, TopicDescription
+from kwire.client.admin import (
+    AdminError,
+    ConfigResource,
+    ConfigResourceType,
+    PartitionDescription,
+    TopicDescription,
+)
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Option
+from kwire.operations.partition_states import PartitionState, min_isr
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.visibility import explain_if_hidden
-
-
-class PartitionFilter(StrEnum):
-    """The partitions that a description shows."""
-
-    UNDER_REPLICATED = "under-replicated"
-    OFFLINE = "offline"
-    NOT_PREFERRED = "not-preferred"
-
-    def matches(self, partition: PartitionDescription) -> bool:
-        """Return whether the description shows a partition."""
-        match self:
-            case PartitionFilter.UNDER_REPLICATED:
-                return len(partition.isr) < len(partition.replicas)
-            case PartitionFilter.OFFLINE:
-                return partition.leader is None
-        return bool(partition.replicas) and partition.leader != partition.replicas[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +48,50 @@ class TopicDetails:
 
 
 @operation(
-    nothing="No topics.",
-    examples=("topics describe orders", "topics describe --only under-replicated", "topics describe orders -o json"),
+    nothing="No topics match.",
+    examples=(
+        "topics describe orders",
+        "topics describe --only under-replicated",
+        "topics describe --only under-min-isr --only offline",
+        "topics describe orders -o json",
+    ),
 )
 async def describe(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics [default: all].", "NAME", "topics")],
-    only: Annotated[list[PartitionFilter], Option("Only these partitions, and topics that have some.")] = [],
+    only: Annotated[list[PartitionState], Option("Only these partitions, and topics that have some.")] = [],
 ) -> Rows[TopicDetails]:
     """Describe topics with their partitions and configs."""
     rows: Rows[TopicDetails] = []
     topics = await run.admin.describe_topics(names, configs=True)
     if only and not names and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
         run.warn(f"{reason}.")
+    least: dict[str, int | AdminError] = {}
+    if any(state.needs_min_isr for state in only):
+        least = await _min_isrs(run, [name for name, topic in topics.items() if not isinstance(topic, AdminError)])
     for name, topic in sorted(topics.items()):
+        required = least.get(name, 1)
         if isinstance(topic, AdminError):
             rows.append(Failure(name, topic))
-            continue
-        shown = [each for each in topic.partitions if not only or any(filter.matches(each) for filter in only)]
-        if shown or not only:
-            rows.append(_details(topic, shown))
+        elif isinstance(required, AdminError):
+            rows.append(Failure(name, required))  # without its config, nothing is proven about the topic
+        else:
+            partitions = [
+                each for each in topic.partitions if not only or any(state.matches(each, required) for state in only)
+            ]
+            if partitions or not only:
+                rows.append(_details(topic, partitions))
     return rows
+
+
+async def _min_isrs(run: Run, topics: list[str]) -> dict[str, int | AdminError]:
+    """Return min.insync.replicas of each topic, which brokers report with their default."""
+    resources = {ConfigResource(ConfigResourceType.TOPIC, name): name for name in topics}
+    configs = await run.admin.describe_configs(resources)
+    return {
+        resources[resource]: values if isinstance(values, AdminError) else min_isr(values)
+        for resource, values in configs.items()
+    }
 
 
 def _details(topic: TopicDescription, partitions: list[PartitionDescription]) -> TopicDetails:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Annotated
+from uuid import UUID
 
 from kwire.client.admin import AdminError
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Option
+from kwire.operations.rows import column
 from kwire.operations.run import Run
 
 
@@ -21,32 +24,39 @@ class TopicSummary:
         partitions: the number of partitions.
         replication_factor: the number of replicas of the first partition.
         internal: true if Kafka itself uses the topic.
+        topic_id: the id of the topic; None if the cluster has no ids.
+        configs: the configs that the topic overrides; None if they were not requested.
     """
 
     name: str
     partitions: int
     replication_factor: int | None
     internal: bool
+    topic_id: UUID | None = field(metadata=column(if_known=True))
+    configs: Mapping[str, str] | None = field(metadata=column(if_known=True))
 
 
 @operation(
     nothing="No topics.",
     lists="topics",
-    examples=("topics list", "topics list 'orders-*'", "topics list --internal --output json"),
+    examples=("topics list", "topics list 'orders-*' --configs", "topics list --internal --output json"),
 )
 async def list_(
     run: Run,
     pattern: Annotated[str | None, Argument("Only topics that match, with * and ? as wildcards.")] = None,
     internal: Annotated[bool, Option("Include internal topics, such as __consumer_offsets.")] = False,
+    configs: Annotated[bool, Option("Include the configs that each topic overrides.")] = False,
 ) -> Rows[TopicSummary]:
     """List topics."""
     rows: Rows[TopicSummary] = []
-    for name, topic in sorted((await run.admin.describe_topics()).items()):
+    for name, topic in sorted((await run.admin.describe_topics(configs=configs)).items()):
         if pattern is not None and not fnmatchcase(name, pattern):
             continue
         if isinstance(topic, AdminError):
             rows.append(Failure(name, topic))
         elif internal or not topic.is_internal:
             factor = len(topic.partitions[0].replicas) if topic.partitions else None
-            rows.append(TopicSummary(name, len(topic.partitions), factor, topic.is_internal))
+            rows.append(
+                TopicSummary(name, len(topic.partitions), factor, topic.is_internal, topic.topic_id, topic.configs)
+            )
     return rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from kwire.client.admin import TransactionDescription
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, InvalidArgument
-from kwire.operations.rows import rows_of
+from kwire.operations.rows import column, rows_of
 from kwire.operations.run import Run
 
 
@@ -20,8 +20,8 @@ class TransactionDetails:
     state: str
     producer_id: int
     producer_epoch: int
-    timeout_ms: int
-    started_ms: int | None
+    timeout_ms: int = field(metadata=column(unit="ms"))
+    started_ms: int | None = field(metadata=column(unit="time"))
     partitions: tuple[str, ...]
 
 

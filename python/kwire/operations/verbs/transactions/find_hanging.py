@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
 from kwire.client.admin import TopicDescription, TopicPartition
 from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Option
+from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.topic_partitions import partitions_of
 from kwire.operations.verbs.visibility import explain_if_hidden
@@ -42,7 +43,7 @@ class Hanging:
     producer_epoch: int
     coordinator_epoch: int | None
     transaction: str | None
-    last_timestamp_ms: int | None
+    last_timestamp_ms: int | None = field(metadata=column(unit="time"))
 
 
 @operation(

@@ -1,0 +1,63 @@
+"""`kafka brokers api-versions`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Argument, Option
+from kwire.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class ServedApi:
+    """An API of a broker.
+
+    Attributes:
+        broker: the id of the broker.
+        key: the API key.
+        api: the name of the API; None if kwire does not know it.
+        lowest: the lowest version that the broker serves.
+        highest: the highest version that the broker serves.
+        used: the version that kwire uses; None if they have none in common.
+    """
+
+    broker: int
+    key: int
+    api: str | None
+    lowest: int
+    highest: int
+    used: int | None
+
+
+@operation(
+    nothing="All brokers serve the same versions.",
+    examples=("brokers api-versions", "brokers api-versions 1", "brokers api-versions --different"),
+)
+async def api_versions(
+    run: Run,
+    brokers: Annotated[list[int], Argument("Ids of brokers [default: all live ones].", "ID", "brokers")],
+    different: Annotated[bool, Option("Only APIs that these brokers do not serve in the same versions.")] = False,
+) -> Rows[ServedApi]:
+    """Show which versions of which APIs brokers serve, and the version that kwire uses of each."""
+    from kwire.messages import every  # imports the classes of all messages
+
+    served = await run.admin.describe_api_versions(brokers)
+    names: dict[int, str] = {}
+    supported: dict[int, set[int]] = {}
+    for message in every(run.admin.dialect):
+        if message.api_key >= 0 and message.__kwire_response__ is not None:
+            names.setdefault(message.api_key, message.__name__.partition("_")[0].removesuffix("Request"))
+            versions = range(message.versions.lowest, message.versions.highest + 1)
+            supported.setdefault(message.api_key, set()).update(versions)
+    rows: Rows[ServedApi] = []
+    for key in sorted({key for ranges in served.values() for key in ranges}):
+        if different and len({ranges.get(key) for ranges in served.values()}) == 1:
+            continue
+        for broker, ranges in sorted(served.items()):
+            if key in ranges:
+                lowest, highest = ranges[key]
+                common = supported.get(key, set()).intersection(range(lowest, highest + 1))
+                rows.append(ServedApi(broker, key, names.get(key), lowest, highest, max(common, default=None)))
+    return rows

@@ -1,0 +1,56 @@
+"""`kafka topics describe --only`, and what `kafka topics list` adds to a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.client.admin import AdminClient, TopicDescription
+from kwire.operations.declaration import Failure
+from kwire.operations.partition_states import MIN_ISR, PartitionState, min_isr
+from kwire.operations.run import Run
+from kwire.operations.verbs.topics.describe import describe
+from kwire.operations.verbs.topics.list_ import list_
+from kwire.testing import FakeCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+async def partitions_in(cluster: FakeCluster, *states: PartitionState, names: Sequence[str] = ()) -> set[str]:
+    """Return the partitions that the verb shows, such as `orders-0`."""
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        rows = await describe(Run(admin), names=[*names], only=[*states])
+    assert not any(isinstance(row, Failure) for row in rows)
+    return {f"{topic.name}-{each.partition}" for topic in rows for each in topic.partitions}
+
+
+async def test_only_chooses_partitions_by_their_state() -> None:
+    with FakeCluster(3, topics=["default", "safe", "strict"], partitions=2) as cluster:
+        cluster.set_config(MIN_ISR, "2", topic="safe")
+        cluster.set_config(MIN_ISR, "4", topic="strict")
+        cluster.shrink_isr("default", 0, 2, 3)
+        cluster.shrink_isr("safe", 0, 2, 3)
+        cluster.shrink_isr("safe", 1, 1)
+        under, at = PartitionState.UNDER_MIN_ISR, PartitionState.AT_MIN_ISR
+        assert await partitions_in(cluster, under) == {"safe-0", "strict-0", "strict-1"}, "more than all replicas"
+        assert await partitions_in(cluster, at) == {"default-0", "safe-1"}
+        assert await partitions_in(cluster, at, under, names=["safe"]) == {"safe-0", "safe-1"}
+        assert await partitions_in(cluster, PartitionState.UNDER_REPLICATED) == {"default-0", "safe-0", "safe-1"}
+        assert await partitions_in(cluster, PartitionState.OFFLINE) == set()
+
+
+def test_topic_without_a_reported_config_needs_one_replica_in_sync() -> None:
+    assert min_isr({}) == 1
+
+
+async def test_list_has_ids_and_on_request_configs() -> None:
+    with FakeCluster(1, topics=["audit", "orders"]) as cluster:
+        cluster.set_config("retention.ms", "1000", topic="orders")
+        async with await AdminClient.open(cluster.bootstrap) as admin:
+            plain = await list_(Run(admin))
+            detailed = await list_(Run(admin), configs=True)
+            topic = (await admin.describe_topics())["orders"]
+    assert isinstance(topic, TopicDescription)
+    assert [row.configs for row in plain] == [None, None]
+    assert [row.configs for row in detailed] == [{}, {"retention.ms": "1000"}]
+    assert plain[1].topic_id == topic.topic_id is not None
