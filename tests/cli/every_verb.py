@@ -133,6 +133,7 @@ STEPS = (
     Step("configs audit", '"resource": "users/dora"'),
     Step("acls add topic:verbs --principal User:dora --operation read", "added", NO_AUTHORIZER),
     Step("acls list topic:verbs", "User:dora", NO_AUTHORIZER),
+    Step("acls apply {folder}/acls.json --prune --yes", '"status": "added"', NO_AUTHORIZER),
     Step("acls delete --principal User:dora --yes", "deleted", NO_AUTHORIZER),
     Step("configs audit", '"resource": "acls/Topic/literal/verbs"'),
     Step("tokens create --hmac-file {folder}/hmac", "created", NO_TOKENS, remembers={"token": "name"}),
@@ -161,6 +162,10 @@ def run_every_verb(operator: Operator, kind: Kind, folder: Path) -> None:
         folder: a folder for files.
     """
     (folder / "configs.json").write_text("[]", encoding="utf-8")
+    (folder / "acls.json").write_text(
+        '[{"resource_type": "Topic", "resource_name": "verbs", "principal": "User:dora", "operation": "WRITE"}]',
+        encoding="utf-8",
+    )
     (folder / "reassignment.json").write_text(
         '{"version": 1, "partitions": [{"topic": "verbs", "partition": 0, "replicas": [1]}]}', encoding="utf-8"
     )

@@ -246,7 +246,7 @@ def test_unexpected_error_is_a_sentence_without_debug(debug: tuple[str, ...], tr
 import sys
 from kwire.cli import main
 from kwire.client.admin import AdminClient
-async def broken(self, *arguments):
+async def broken(self, **options):
     raise LookupError("a mistake")
 AdminClient.describe_topics = broken
 main()

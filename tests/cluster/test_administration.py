@@ -13,7 +13,7 @@ from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync
-from tests.operations.verbs.dry_runs import ACCEPTED, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, LAST, REFUSED, cases_of, check_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,6 +211,7 @@ def test_invalid_setting_of_a_broker_is_one_sentence(operator: Operator) -> None
 async def test_dry_run_says_what_the_real_run_does(cluster: LocalCluster, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("correct horse", encoding="utf-8")
     (tmp_path / "configs.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "acls.json").write_text(json.dumps(ACLS), encoding="utf-8")
     invalid = [{"resource": "broker/default", "name": "nosuch", "value": "1"}]
     (tmp_path / "invalid.json").write_text(json.dumps(invalid), encoding="utf-8")
     for name, replica in (("same", 1), ("unknown", 99)):

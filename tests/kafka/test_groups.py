@@ -22,6 +22,7 @@ from kwire.client.admin import (
     PartitionOffset,
     TopicPartition,
 )
+from kwire.compat import run_script
 from kwire.messages.kafka.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kwire.messages.kafka.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -33,6 +34,7 @@ from tests.eventually import eventually, eventually_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kwire.declare import Request
     from kwire.testing.kafka import Kafka44, KafkaCluster
@@ -276,7 +278,7 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
         (await admin.delete_topics(["group-orders"])).raise_first()
 
 
-def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator) -> None:
+def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator, tmp_path: Path) -> None:
     group = f"batch-{uuid4().hex[:6]}"
     unknown = orders.run("groups", "lag", group)
     assert unknown.code == 1
@@ -305,6 +307,23 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator) -> 
     assert orders.json("groups", "lag", group, "--total")[0]["lag"] == 16, "a dry run changes nothing"
     by_time = orders.json("groups", "reset-offsets", group, "--to", "1970-01-01T00:16:40.007+00:00", "--yes")
     assert {each["after"] for each in by_time} == {7}
+
+    shifted = orders.json("groups", "reset-offsets", group, "--shift-by", "-3", "--yes")
+    assert [(each["before"], each["after"], each["difference"]) for each in shifted] == [(7, 4, -3), (7, 4, -3)]
+    far = orders.json("groups", "reset-offsets", group, "--shift-by", "1000", "--dry-run")
+    assert [(each["after"], each["difference"]) for each in far] == [(10, 6), (10, 6)]
+    file = tmp_path / "offsets.csv"
+    current = orders.json("groups", "reset-offsets", group, "--to", "current", "--export", file, "--dry-run")
+    assert {each["status"] for each in current} == {"unchanged"}
+    assert file.read_text(encoding="utf-8") == "group-orders,0,4\ngroup-orders,1,4\n"
+    long_ago = orders.json("groups", "reset-offsets", group, "--by-duration", "P1D", "--yes")
+    assert {each["after"] for each in long_ago} == {10}, "all messages are older"
+    restored = orders.json("groups", "reset-offsets", group, "--from-file", file, "--yes")
+    assert [(each["before"], each["after"], each["difference"]) for each in restored] == [(10, 4, -6), (10, 4, -6)]
+    script = ["--bootstrap-server", orders.bootstrap, "--reset-offsets", "--group", group, "--dry-run", "--from-file"]
+    assert run_script("kafka-consumer-groups", [*script, str(file)]) == 0
+    new = orders.run("groups", "reset-offsets", "no-such-group", "--shift-by", "1", "--topic", "group-orders", "--yes")
+    assert (new.code, "group-orders-0 has no committed offset to shift" in new.err) == (2, True)
 
     beyond = orders.run("groups", "reset-offsets", group, "--to", "99", "--yes")
     assert beyond.code == 2

@@ -85,7 +85,8 @@ async def test_brokers_are_drained_extended_and_rebalanced_under_load(
             refused = operator.run(
                 "reassign", "execute", drain, "--yes", *force, "--journal", operator.folder / "journals"
             )
-            assert (refused.code, refused.err) == (1, status.err.replace("run ", "Error: run ", 1))
+            reason = status.err.splitlines(keepends=True)[0]
+            assert (refused.code, refused.err) == (1, reason.replace("run ", "Error: run ", 1))
 
         # Interrupted in a later batch.
         with operator.launch("resume") as running:

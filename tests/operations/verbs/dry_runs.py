@@ -59,6 +59,9 @@ users set dry --password-file {folder}/password
 users delete dry
 acls add topic:dry --principal User:dry --operation read
 acls add topic:dry topic:other --principal User:dry --operation read
+acls apply {folder}/acls.json
+acls apply {folder}/acls.json --prune
+acls apply {folder}/acls.json --prune
 acls delete --principal User:dry
 acls delete --principal User:dry
 tokens create --hmac-file {folder}/hmac
@@ -111,6 +114,7 @@ users set dry --password-file {folder}/password --iterations 1
 users delete nosuch
 acls add topic:dry --principal User:dry --operation create_tokens
 acls add group:dry --principal User:dry --operation write
+acls apply {folder}/password
 acls delete topic:dry --principal dry
 tokens create --hmac-file {folder}/password
 tokens renew nosuch
@@ -133,6 +137,9 @@ reassign-partitions rollback --journal {folder}
 tools run nosuch
 tools run topics --nosuch
 """.strip().splitlines()
+
+ACLS = [{"resource_type": "TOPIC", "resource_name": "dry", "principal": "User:dry", "operation": "WRITE"}]
+"""The content of `{folder}/acls.json`."""
 
 LAST = ("topics delete dry compacted",)
 """Accepted changes that end a test."""

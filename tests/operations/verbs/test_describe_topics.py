@@ -43,14 +43,15 @@ def test_topic_without_a_reported_config_needs_one_replica_in_sync() -> None:
     assert min_isr({}) == 1
 
 
-async def test_list_has_ids_and_on_request_configs() -> None:
+async def test_list_has_ids_and_configs_on_request() -> None:
     with FakeCluster(1, topics=["audit", "orders"]) as cluster:
         cluster.set_config("retention.ms", "1000", topic="orders")
         async with await AdminClient.open(cluster.bootstrap) as admin:
             plain = await list_(Run(admin))
-            detailed = await list_(Run(admin), configs=True)
+            detailed = await list_(Run(admin), details=True)
             topic = (await admin.describe_topics())["orders"]
     assert isinstance(topic, TopicDescription)
     assert [row.configs for row in plain] == [None, None]
     assert [row.configs for row in detailed] == [{}, {"retention.ms": "1000"}]
-    assert plain[1].topic_id == topic.topic_id is not None
+    assert plain[1].topic_id is None
+    assert detailed[1].topic_id == topic.topic_id is not None

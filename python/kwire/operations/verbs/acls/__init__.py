@@ -1,1 +1,1 @@
-"""ACLs: list, add, and delete them."""
+"""ACLs: list, add, delete, and apply them."""

@@ -24,8 +24,8 @@ class TopicSummary:
         partitions: the number of partitions.
         replication_factor: the number of replicas of the first partition.
         internal: true if Kafka itself uses the topic.
-        topic_id: the id of the topic; None if the cluster has no ids.
-        configs: the configs that the topic overrides; None if they were not requested.
+        topic_id: the id of the topic; None without --details, or if the cluster has no ids.
+        configs: the configs that the topic overrides; None without --details.
     """
 
     name: str
@@ -39,24 +39,23 @@ class TopicSummary:
 @operation(
     nothing="No topics.",
     lists="topics",
-    examples=("topics list", "topics list 'orders-*' --configs", "topics list --internal --output json"),
+    examples=("topics list", "topics list 'orders-*' --details", "topics list --internal --output json"),
 )
 async def list_(
     run: Run,
     pattern: Annotated[str | None, Argument("Only topics that match, with * and ? as wildcards.")] = None,
     internal: Annotated[bool, Option("Include internal topics, such as __consumer_offsets.")] = False,
-    configs: Annotated[bool, Option("Include the configs that each topic overrides.")] = False,
+    details: Annotated[bool, Option("Include the id of each topic, and the configs that it overrides.")] = False,
 ) -> Rows[TopicSummary]:
     """List topics."""
     rows: Rows[TopicSummary] = []
-    for name, topic in sorted((await run.admin.describe_topics(configs=configs)).items()):
+    for name, topic in sorted((await run.admin.describe_topics(configs=details)).items()):
         if pattern is not None and not fnmatchcase(name, pattern):
             continue
         if isinstance(topic, AdminError):
             rows.append(Failure(name, topic))
         elif internal or not topic.is_internal:
+            topic_id = topic.topic_id if details else None
             factor = len(topic.partitions[0].replicas) if topic.partitions else None
-            rows.append(
-                TopicSummary(name, len(topic.partitions), factor, topic.is_internal, topic.topic_id, topic.configs)
-            )
+            rows.append(TopicSummary(name, len(topic.partitions), factor, topic.is_internal, topic_id, topic.configs))
     return rows

@@ -1,0 +1,144 @@
+"""`kafka acls apply`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, AdminError, PatternType, ResourceType
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.acl_resources import AclChange, acl_change, check_operations, parse_principals
+
+KEYS = frozenset(field.name for field in fields(AclBinding))
+"""The keys of an ACL in the document, as `acls list` prints them."""
+REQUIRED_KEYS = frozenset({"resource_type", "resource_name", "principal", "operation"})
+"""The keys without a default: the others are those of `acls add`."""
+ENUMERATIONS: dict[str, Any] = {
+    "resource_type": ResourceType,
+    "pattern_type": PatternType,
+    "operation": AclOperation,
+    "permission_type": AclPermissionType,
+}
+"""The classes of keys with a choice of values."""
+FILTERS = frozenset({"UNKNOWN", "ANY", "MATCH"})
+"""Values of these classes that no ACL has."""
+
+
+@operation(
+    Danger.CHANGES,
+    dangers={"prune": Danger.DESTROYS},
+    waits=True,
+    nothing="The document has no ACLs.",
+    examples=(
+        "acls apply acls.json --dry-run",
+        "acls apply acls.json --prune --yes",
+    ),
+)
+async def apply(
+    run: Run,
+    file: Annotated[Path, Argument("The rows of `acls list` in JSON, changed.", "FILE", document=True)],
+    prune: Annotated[
+        bool, Option("Delete other ACLs of the resources in the document. Other resources stay as they are.")
+    ] = False,
+) -> Rows[AclChange]:
+    """Add the ACLs of a document, and wait until every broker reports them.
+
+    Repeating it after an interrupt completes it. ACLs are added before others are deleted.
+    """
+    document = read_acls(file)
+    existing = frozenset(await run.admin.describe_acls())
+    new = [acl for acl in document if acl not in existing]
+    resources = {_pattern(acl) for acl in document}
+    surplus = sorted(existing.difference(document)) if prune else []
+    surplus = [acl for acl in surplus if _pattern(acl) in resources]
+    rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in document if acl in existing]
+    if run.dry_run:
+        rows += [acl_change(acl, "would be added") for acl in new]
+        return [*rows, *(acl_change(acl, "would be deleted") for acl in surplus)]
+    if surplus:
+        shown = "; ".join(map(str, surplus[:3])) + ("; ..." if len(surplus) > 3 else "")
+        run.confirm(f"Add {len(new)} ACLs, and delete {len(surplus)} that are not in {file} ({shown})?")
+    added = await _add(run, new, rows)
+    deleted: list[AclBinding] = []
+    if len(added) == len(new):  # otherwise, a deletion could leave a user without access
+        deleted = await _delete(run, surplus, rows)
+    if (added or deleted) and run.wait:
+        await run.admin.wait_until_acls(created=added, deleted=deleted, timeout=run.wait, on_progress=run.on_progress)
+    return rows
+
+
+async def _add(run: Run, acls: list[AclBinding], rows: Rows[AclChange]) -> list[AclBinding]:
+    """Add ACLs, append their rows, and return the added ones."""
+    if not acls:
+        return []
+    outcomes = await run.admin.create_acls(acls)
+    added = [acl for acl in acls if outcomes[str(acl)] is None]
+    rows += [acl_change(acl, "added") for acl in added]
+    rows += [Failure(item, error) for item, error in outcomes.errors.items()]
+    return added
+
+
+async def _delete(run: Run, acls: list[AclBinding], rows: Rows[AclChange]) -> list[AclBinding]:
+    """Delete ACLs, append their rows, and return the deleted ones."""
+    if not acls:
+        return []
+    results = await run.admin.delete_acls(acl.exact_filter() for acl in acls)
+    deleted: list[AclBinding] = []
+    for acl, result in zip(acls, results.values(), strict=True):
+        error = result if isinstance(result, AdminError) else result.get(acl)
+        rows.append(acl_change(acl, "deleted") if error is None else Failure(str(acl), error))
+        if error is None:
+            deleted.append(acl)
+    return deleted
+
+
+def _pattern(acl: AclBinding) -> tuple[ResourceType, str, PatternType]:
+    return acl.resource_type, acl.resource_name, acl.pattern_type
+
+
+def read_acls(file: Path) -> list[AclBinding]:
+    """Return the ACLs of a document, each once.
+
+    Raises:
+        InvalidArgument: the file cannot be read, or is not what `acls list` prints, or an ACL is invalid.
+    """
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{file}: {error}") from None
+    if not isinstance(rows, list):
+        raise InvalidArgument(f"{file}: expected a list of ACLs, as `acls list --output json` prints it")
+    return list(dict.fromkeys(_acl(f"{file}: ACL {number}", row) for number, row in enumerate(rows, 1)))
+
+
+def _acl(where: str, row: Any) -> AclBinding:
+    """Return the ACL of a row.
+
+    Raises:
+        InvalidArgument: the row is not a valid ACL.
+    """
+    if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
+        raise InvalidArgument(f"{where}: expected an object with strings")
+    unknown, missing = sorted(row.keys() - KEYS), sorted(REQUIRED_KEYS - row.keys())
+    if unknown or missing:
+        problem = f"unknown key {unknown[0]}" if unknown else f"no {missing[0]}"
+        raise InvalidArgument(f"{where}: {problem}; the keys are {', '.join(sorted(KEYS))}")
+    values: dict[str, Any] = dict(row)
+    for key, kind in ENUMERATIONS.items():
+        choices = [each.value for each in kind if each.value not in FILTERS]
+        if key in row and row[key].upper() not in choices:
+            raise InvalidArgument(f"{where}: {key} {row[key]!r} is not one of {', '.join(choices)}")
+        if key in row:
+            values[key] = kind(row[key].upper())
+    if not row["resource_name"]:
+        raise InvalidArgument(f"{where}: resource_name is empty")
+    try:
+        parse_principals([row["principal"]])
+        check_operations(values["resource_type"], [values["operation"]])
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{where}: {error}") from None
+    return AclBinding(**values)
