@@ -133,7 +133,7 @@ async def test_node_that_closes_connections_until_it_is_ready_is_waited_for() ->
         await admin.close()
 
 
-async def test_error_is_that_of_the_peer_that_was_reached(closed_port: int) -> None:
+async def test_error_names_the_peer_that_was_reached(closed_port: int) -> None:
     async with peer(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address:
         fault = await fault_of(f"127.0.0.1:{closed_port},{address}")
     assert str(fault.endpoint) == address

@@ -7,7 +7,7 @@ A request that only reads is repeated after any failure, and a command only wher
 `kwire.client.admin.attempt`.
 
 The first contact is different. A broker of a cluster that has answered before may be restarting, so the router waits
-for it. Bootstrap servers of which none has ever answered are probably wrong: if all of them fail without a timeout
+for it. Bootstrap servers are probably wrong if no broker has ever answered: if all of them fail without a timeout
 (refused connection, unknown host, TLS, SASL, or a peer that does not speak Kafka's protocol), there is no second round.
 """
 
@@ -153,7 +153,7 @@ class ClusterRouter:
         bootstrap: addresses of some brokers.
         pool: the connections. The router closes it.
         timeout: seconds for a request with all its attempts.
-        on_wait: called with a sentence about a request that has no answer after a second; None for nobody.
+        on_wait: called with a sentence about a request that has no answer after a second; None for silence.
     """
 
     def __init__(
