@@ -40,7 +40,7 @@ async def api_versions(
     brokers: Annotated[list[int], Argument("Ids of brokers [default: all live ones].", "ID", "brokers")],
     different: Annotated[bool, Option("Only APIs that these brokers do not serve in the same versions.")] = False,
 ) -> Rows[ServedApi]:
-    """Show which versions of which APIs brokers serve, and the version that kwire uses of each."""
+    """Show the versions of each API that brokers serve, and the version that kwire uses."""
     from kwire.messages import every  # imports the classes of all messages
 
     served = await run.admin.describe_api_versions(brokers)
