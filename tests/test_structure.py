@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "kwire"
 
-DIALECTS = re.compile(r"kwire\.messages\.kip\d+\.|kwire\.messages\.kafka\.")
+DIALECTS = re.compile(r"kwire\.messages\.\w+\.")
 """Modules of messages, whose classes have the names of Kafka's schemas in each dialect."""
 
 CONVENTION = re.compile(

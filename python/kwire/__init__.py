@@ -27,6 +27,9 @@ _MODULES = {
     "kwire.decoder": ("Decoder",),
     "kwire.errors": ("DeclarationError", "DecodeError", "EncodeError", "KwireError", "UnsupportedVersion"),
     "kwire.jsonform": ("from_json", "to_json"),
+    "kwire.partitioner": ("murmur2", "partition_for_key"),
+    "kwire.uuids": ("uuid_from_text", "uuid_to_text"),
+    "kwire.versioned": ("Versioned", "decode_versioned", "encode_versioned"),
     "kwire.views": ("View", "find", "view"),
 }
 

@@ -21,6 +21,13 @@ from kwire.errors import KwireError as KwireError
 from kwire.errors import UnsupportedVersion as UnsupportedVersion
 from kwire.jsonform import from_json as from_json
 from kwire.jsonform import to_json as to_json
+from kwire.partitioner import murmur2 as murmur2
+from kwire.partitioner import partition_for_key as partition_for_key
+from kwire.uuids import uuid_from_text as uuid_from_text
+from kwire.uuids import uuid_to_text as uuid_to_text
+from kwire.versioned import Versioned as Versioned
+from kwire.versioned import decode_versioned as decode_versioned
+from kwire.versioned import encode_versioned as encode_versioned
 from kwire.views import View as View
 from kwire.views import find as find
 from kwire.views import view as view

@@ -145,6 +145,10 @@ class DecodeError(KwireError, ValueError):
         where = path_text(self.path)
         return f"{where}: {self.kind}{self._details()}" if where else f"{self.kind}{self._details()}"
 
+    def shifted(self, distance: int) -> DecodeError:
+        """Return the same error of a body that begins `distance` bytes after the start of the input."""
+        return DecodeError(self.kind, self.offset + distance, self.path, self.wanted, self.left)
+
     def _details(self) -> str:
         text = f" at byte {self.offset}"
         if self.kind == "tag_size":

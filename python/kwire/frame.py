@@ -225,7 +225,7 @@ def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
         return Request(header, decode(cls, body, version=version), b"")
     except DecodeError as error:
         if error.kind != "trailing_bytes" or dialect != "kafka":
-            raise _in_payload(error, start) from None
+            raise error.shifted(start) from None
         end = error.offset
     return Request(header, decode(cls, body[:end], version=version), bytes(body[end:]))
 
@@ -275,12 +275,12 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
     try:
         return Response(header.correlation_id, version, decode(cls, body, version=version))
     except DecodeError as error:
-        fault = _in_payload(error, start)
+        fault = error.shifted(start)
     if cls.api_key == API_VERSIONS and version > 0 and body[:2] == pack(">h", UNSUPPORTED_VERSION):
         try:
             return Response(header.correlation_id, 0, decode(cls, body, version=0))
         except DecodeError as error:
-            fault = _in_payload(error, start)
+            fault = error.shifted(start)
     raise fault
 
 
@@ -315,11 +315,6 @@ def _read_header(cls: type[M], payload: BytesLike, version: int) -> tuple[M, int
     else:
         end = len(payload)
     return decode(cls, payload[:end], version=version), end
-
-
-def _in_payload(error: DecodeError, start: int) -> DecodeError:
-    """Return the error of a body that starts at that offset of the payload."""
-    return DecodeError(error.kind, error.offset + start, error.path, error.wanted, error.left)
 
 
 def _supported(dialect: str, api_key: int) -> str:

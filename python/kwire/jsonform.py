@@ -20,7 +20,6 @@ from math import inf, isfinite, isnan, nan
 from struct import pack
 from uuid import UUID
 
-from kwire._util import uuid_text
 from kwire._util.secret import HIDDEN
 from kwire.declare.field import MISSING
 from kwire.declare.introspect import check_version, fields
@@ -37,6 +36,7 @@ from kwire.declare.wire_types import (
     WireType,
 )
 from kwire.errors import EncodeError
+from kwire.uuids import uuid_from_text, uuid_to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _write(value: Any, wire: WireType, version: int, path: Path, hide: bool) -> 
         case Primitive(name="float64") if isinstance(value, float):
             return _write_double(value)
         case Primitive(name="uuid") if isinstance(value, UUID):
-            return uuid_text.to_text(value)
+            return uuid_to_text(value)
     raise _wrong_type(value, wire, path)
 
 
@@ -213,11 +213,11 @@ def _read_double(value: float | str, path: Path) -> float:
 
 def _read_uuid(text: str, path: Path) -> UUID:
     try:
-        uuid = uuid_text.from_text(text)
+        uuid = uuid_from_text(text)
     except ValueError:
         uuid = None
     # A value has one form here: Kafka also accepts padding and other unused bits.
-    if uuid is None or uuid_text.to_text(uuid) != text:
+    if uuid is None or uuid_to_text(uuid) != text:
         raise EncodeError("wrong_type", path, f"expected 22 characters of base64url, found {text!r}")
     return uuid
 

@@ -146,7 +146,7 @@ def test_types_without_wire_format_are_rejected(wire: Any, reason: str) -> None:
 
 
 WRONG_OPTIONS: list[tuple[str, Any, Any, str]] = [
-    ("tagged maybe", maybe[int32], field(tag=0, default=None), "a tagged field cannot be maybe"),
+    ("tagged maybe", maybe[int32], field(tag=0, default=None), "a tagged field cannot be maybe[...] with default=None"),
     ("tagged struct", Point, field(tag=0, default=Point(x=1, y=0)), "a tagged struct must have default=zero"),
     ("late null of a string", string, field(nullable_since=1), "nullable_since= is for nullable"),
 ]

@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire._util import uuid_text
 from kwire.client.admin import BlockingAdminClient, TopicDescription
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,7 +232,7 @@ def topic_id(cluster: KafkaCluster) -> str:
         described = admin.describe_topics(["orders"])["orders"]
     assert isinstance(described, TopicDescription)
     assert described.topic_id is not None
-    return uuid_text.to_text(described.topic_id)
+    return uuid_to_text(described.topic_id)
 
 
 def write_files(folder: Path, cluster: KafkaCluster) -> None:

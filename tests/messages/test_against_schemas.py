@@ -13,6 +13,7 @@ import json
 import lzma
 from base64 import urlsafe_b64encode
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
@@ -22,7 +23,16 @@ import pytest
 from kwire import messages
 from kwire.declare.field import MISSING, Field
 from kwire.declare.introspect import describe, fields, structs_in
-from kwire.declare.wire_types import ArrayType, BytesType, NullableType, Primitive, StringType, StructType, WireType
+from kwire.declare.wire_types import (
+    ArrayType,
+    BytesType,
+    MaybeType,
+    NullableType,
+    Primitive,
+    StringType,
+    StructType,
+    WireType,
+)
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
@@ -151,6 +161,7 @@ def test_class_keywords_equal_kafkas_schema(name: str) -> None:
 
     assert set(facts.versions) == {int(version) for schema in known for version in schema["versions"]}
     for schema in known:
+        assert facts.record_type == schema.get("record_type")
         if schema["api_key"] is None:
             kind = "header" if name.endswith("Header") else schema["kind"]
             assert (facts.api_key, facts.kind) == (-1, kind)
@@ -166,6 +177,17 @@ def test_every_request_names_its_response() -> None:
     for name in NAMES:
         if name.endswith("Request"):
             assert describe(declared(name)).response == f"{name.removesuffix('Request')}Response"
+
+
+@for_rows("topic", messages.TOPICS)
+def test_records_of_a_topic_have_different_types(topic: str) -> None:
+    """Kafka's schemas number the records of each topic; a key and its value share a number."""
+    package = f"kwire.messages.{topic}"
+    classes = [getattr(import_module(package), name) for name in messages.names(package)]
+    numbers = {(cls.__name__.endswith("Key"), describe(cls).record_type) for cls in classes}
+
+    assert len(numbers) == len(classes)
+    assert None not in {number for _, number in numbers}
 
 
 def test_messages_are_those_of_the_two_releases() -> None:
@@ -231,7 +253,7 @@ def _present(
 
 def _entry_and_its_parts(field: Field, version: int, flexible: bool, prefix: str, depth: int) -> Iterator[Entry]:
     compact = flexible and field.compact
-    null = field.nullable_in(version)
+    null = field.nullable_in(version) or isinstance(field.type, MaybeType)  # a tagged nullable struct
     kind = _without_null(field.type)
     entry: Entry = {
         "path": prefix + field.json_name,
@@ -296,7 +318,7 @@ def _reached(struct: type[Struct], version: int) -> Iterator[tuple[type[Struct],
 
 
 def _without_null(type: WireType) -> WireType:
-    return type.inner if isinstance(type, NullableType) else type
+    return type.inner if isinstance(type, (NullableType, MaybeType)) else type
 
 
 def _type_name(type: WireType, *, compact: bool, null: bool) -> str:

@@ -18,6 +18,6 @@ def test_every_version_has_a_plan_and_a_layout(cls: type[kwire.declare.Message])
         assert layout_of(cls, version).version == version
 
 
-def test_every_kafka_api_is_declared() -> None:
-    assert len(messages.every("kafka")) == 205
+def test_every_kafka_api_and_record_is_declared() -> None:
+    assert len(messages.every("kafka")) == 286
     assert len(MetadataResponse.versions) == 14

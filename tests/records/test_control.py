@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from kwire.errors import DecodeError, UnsupportedVersion
-from kwire.records import ControlRecordType, InvalidControlRecord, Record, control_record, decode
+from kwire.messages.kafka.fetch import AbortedTransaction
+from kwire.records import (
+    ControlRecordType,
+    InvalidControlRecord,
+    Record,
+    RecordBatch,
+    committed,
+    control_record,
+    decode,
+    encode,
+)
 from tests.records import vectors
 
 CONTROL = [line for line in vectors.good() if "control" in line]
@@ -62,3 +72,34 @@ def test_a_malformed_value_is_rejected() -> None:
         control_record(record(b"\0\0\0\0", b"\0\0\0"))
     with pytest.raises(UnsupportedVersion):
         control_record(record(b"\0\0\0\0", b"\0\x09\0\0\0\0"))
+
+
+def transactional(offset: int, producer_id: int, *, control: bytes | None = None) -> RecordBatch:
+    """Return a batch of one record in a transaction, or the marker that ends it."""
+    key = None if control is None else b"\0\0" + control
+    encoded = encode(
+        [Record(offset=offset, timestamp=0, key=key, value=b"\0\0\0\0\0\0")],
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=0,
+        is_transactional=True,
+        is_control=control is not None,
+    )
+    (batch,) = decode(encoded).batches
+    return batch
+
+
+def test_committed_leaves_out_aborted_transactions_and_markers() -> None:
+    commit, abort = b"\0\1", b"\0\0"
+    batches = [
+        transactional(0, 1),
+        transactional(1, 2),
+        transactional(2, 1, control=abort),
+        transactional(3, 1),
+        transactional(4, 2, control=commit),
+        transactional(5, 1, control=commit),
+    ]
+    aborted = [AbortedTransaction(producer_id=1, first_offset=0)]
+
+    assert [batch.base_offset for batch in committed(batches, aborted)] == [1, 3]
+    assert [batch.base_offset for batch in committed(batches, [])] == [0, 1, 3]

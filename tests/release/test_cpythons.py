@@ -16,7 +16,7 @@ import pytest
 from tests.installing import ROOT, empty_environment, install, run
 
 CODEC = (
-    "_util/test_uuid_text.py",
+    "test_uuids.py",
     "columnar/test_content.py",
     "columnar/test_document.py",
     "columnar/test_limits.py",

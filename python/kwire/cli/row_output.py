@@ -14,12 +14,12 @@ from uuid import UUID
 
 import click
 
-from kwire._util import uuid_text
 from kwire._util.readable import duration_text, printable_lines, size_text
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
 from kwire.operations.declaration import Failure
 from kwire.operations.rows import cells, columns, json_value
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,5 +166,5 @@ def _text(value: Any, unit: str | None) -> str:
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, UUID):
-        return uuid_text.to_text(value)
+        return uuid_to_text(value)
     return str(value)

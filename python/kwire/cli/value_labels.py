@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kwire._util import uuid_text
 from kwire.cli.frame_json import json_text
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from kwire.errors import PathElement
@@ -25,7 +25,7 @@ def value_text(value: Any) -> str:
         case str():
             return json_text(value)
         case UUID():
-            return uuid_text.to_text(value)
+            return uuid_to_text(value)
         case bytes():
             return f"{len(value)} byte{'' if len(value) == 1 else 's'}{': ' if value else ''}{value.hex(' ')}"
         case tuple():

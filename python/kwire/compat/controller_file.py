@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire._util import uuid_text
 from kwire._util.properties import parse_properties
 from kwire.compat.script import ScriptFailed
 from kwire.protocol.endpoint import Endpoint
+from kwire.uuids import uuid_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +68,7 @@ def _directory_id(properties: Mapping[str, str]) -> UUID:
     if text is None:
         raise ScriptFailed(f"No directory id found in {folder}")
     try:
-        return uuid_text.from_text(text)
+        return uuid_from_text(text)
     except ValueError as error:
         raise ScriptFailed(f"{file}: {error}") from None
 

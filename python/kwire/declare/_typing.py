@@ -76,6 +76,7 @@ class Message(Struct):
     __kwire_dialects__: ClassVar[tuple[str, ...]]
     __kwire_header_version__: ClassVar[int | dict[int, int] | None]
     __kwire_is_header__: ClassVar[bool]
+    __kwire_record_type__: ClassVar[int | None]
     __kwire_plans__: ClassVar[dict[int, Any]]
 
     def __init_subclass__(
@@ -87,6 +88,7 @@ class Message(Struct):
         dialect: str | tuple[str, ...] = ...,
         header_version: int | dict[int, int] = ...,
         header: bool = ...,
+        record_type: int = ...,
         key: str | tuple[str, ...] = ...,
         weakref: bool = ...,
     ) -> None: ...

@@ -90,6 +90,8 @@ def sensitivity(f: Field) -> str:
 def _message_line(cls: Any) -> str:
     facts = describe(cls)
     key = f", API key {facts.api_key}" if facts.api_key >= 0 else ""
+    if facts.record_type is not None:
+        key = f", record type {facts.record_type}"
     flexible = f", flexible {facts.flexible}" if facts.flexible is not None else ""
     return f"{facts.kind.capitalize()}{key}, versions {facts.versions}{flexible}."
 

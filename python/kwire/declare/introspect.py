@@ -39,10 +39,21 @@ class MessageFacts:
     """The class keywords of a message.
 
     `kind` is `"request"`, `"response"`, `"header"`, or `"data"` for a message without an API key that other messages or
-    records contain. `response` is the name of a request's response class, else None.
+    records contain. `response` is the name of a request's response class, else None. `record_type` is the number of a
+    kind of record in its internal topic, else None.
     """
 
-    __slots__ = ("_header_version", "api_key", "dialects", "flexible", "kind", "name", "response", "versions")
+    __slots__ = (
+        "_header_version",
+        "api_key",
+        "dialects",
+        "flexible",
+        "kind",
+        "name",
+        "record_type",
+        "response",
+        "versions",
+    )
 
     def __init__(self, cls: type[Message]) -> None:
         self.name = cls.__name__
@@ -51,6 +62,7 @@ class MessageFacts:
         self.flexible: VersionRange | None = cls.flexible
         self.dialects: tuple[str, ...] = cls.__kwire_dialects__
         self.response: str | None = cls.__kwire_response__
+        self.record_type: int | None = cls.__kwire_record_type__
         self.kind: Literal["request", "response", "header", "data"]
         if self.response is not None:
             self.kind = "request"
@@ -191,8 +203,8 @@ def _type_problem(type: WireType) -> str | None:
 
 
 def _tag_problem(type: WireType, options: Options) -> str | None:
-    if isinstance(type, MaybeType):
-        return "a tagged field cannot be maybe[...]: leaving out the tag means absent"
+    if isinstance(type, MaybeType) and options.default is None:
+        return "a tagged field cannot be maybe[...] with default=None: leaving out the tag means absent"
     if isinstance(type, StructType) and options.default is not zero:
         return "a tagged struct must have default=zero, or be nullable[...] with default=None"
     return None
@@ -223,8 +235,8 @@ def _default_problem(type: WireType, default: object) -> str | None:
             return None if default in ((), []) else "the default of an array must be empty: ()"
         case NullableType(inner=inner):
             return None if default is None else _default_problem(inner, default)
-        case MaybeType():
-            return None if default is None else "the default of maybe[...] must be None"
+        case MaybeType(inner=inner):
+            return None if default is None else _default_problem(inner, default)
         case StructType(struct=struct):
             return (
                 None

@@ -59,8 +59,8 @@ class _ClassDocumentation:
 
 
 class StructMeta(type):
-    # Class keywords of messages: api_key, versions, flexible, dialect, header_version, and header. Class keywords of
-    # every struct: `key` names the fields that identify an element of an unordered array (Kafka's mapKey),
+    # Class keywords of messages: api_key, versions, flexible, dialect, header_version, header, and record_type. Class
+    # keywords of every struct: `key` names the fields that identify an element of an unordered array (Kafka's mapKey),
     # and `weakref=True` allows weak references to instances.
 
     __kwire_fields__: tuple[Declared, ...]
@@ -80,6 +80,7 @@ class StructMeta(type):
         dialect: str | tuple[str, ...] | None = None,
         header_version: int | dict[int, int] | None = None,
         header: bool | None = None,
+        record_type: int | None = None,
         key: str | tuple[str, ...] | None = None,
         weakref: bool = False,
     ) -> StructMeta:
@@ -98,7 +99,7 @@ class StructMeta(type):
             # Every class gets its own: otherwise a derived class would run the constructor of its base.
             namespace["__init__"] = _first_construction
         self = super().__new__(cls, name, bases, namespace)
-        keywords = (api_key, versions, flexible, dialect, header_version, header)
+        keywords = (api_key, versions, flexible, dialect, header_version, header, record_type)
         if keywords != (None,) * len(keywords):
             _declare_message(self, *keywords)
         elif hasattr(self, "__kwire_plans__"):
@@ -207,6 +208,7 @@ def _declare_message(
     dialect: str | tuple[str, ...] | None,
     header_version: int | dict[int, int] | None,
     header: bool | None,
+    record_type: int | None,
 ) -> None:
     """Check the class keywords of a message and store them on the class."""
     name = cls.__name__
@@ -221,6 +223,8 @@ def _declare_message(
         raise DeclarationError(name, None, str(error)) from None
     if api_key is not None and not 0 <= api_key <= 0x7FFF:
         raise DeclarationError(name, None, f"api_key={api_key} does not fit the int16 of the header")
+    if record_type is not None and not 0 <= record_type <= 0x7FFF:
+        raise DeclarationError(name, None, f"record_type={record_type} does not fit the int16 before a key")
     if flexible_range is not None and flexible_range.lowest > supported.highest:
         raise DeclarationError(name, None, f"flexible={flexible!r} begins after versions={versions!r} ends")
     declare = super(StructMeta, cls).__setattr__
@@ -230,6 +234,7 @@ def _declare_message(
     cls.__kwire_dialects__ = (dialect,) if isinstance(dialect, str) else dialect or ("kafka",)
     cls.__kwire_header_version__ = header_version
     cls.__kwire_is_header__ = bool(header)
+    cls.__kwire_record_type__ = record_type
     cls.__kwire_plans__ = {}
 
 

@@ -1,9 +1,12 @@
 """Message declarations in `kafka/`, `kip4/`, `kip584/`, and `headers`, and functions to find them.
 
+The records of Kafka's internal topics are in packages with the names of the topics, such as `consumer_offsets`.
+
 Each API is one file, and no list of files or names exists. A message is found by convention: its name without `Request`
 or `Response`, in snake case, is its module (`DescribeTopicPartitionsResponse` is in `describe_topic_partitions`,
-`TopicMetadataRequest_V1` in `topic_metadata_v1`). A look-up by name imports one module; the first look-up by key
-imports all modules. The `.pyi` files of the packages only re-export names for type checkers; `python -m
+`TopicMetadataRequest_V1` in `topic_metadata_v1`). The key and the value of a record are in one module as well
+(`OffsetCommitKey` and `OffsetCommitValue` in `offset_commit`). A look-up by name imports one module; the first look-up
+by key imports all modules. The `.pyi` files of the packages only re-export names for type checkers; `python -m
 kwire.messages.stubs` writes them.
 """
 
@@ -23,10 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["UnknownMessage", "api_name", "every", "find"]
 
-FAMILIES = ("kafka", "kip4", "kip584")
+TOPICS = ("consumer_offsets", "transaction_state", "share_group_state", "cluster_metadata", "remote_log_metadata")
+"""The packages with the records of internal topics. Each has the name of its topic without `__`."""
+
+FAMILIES = ("kafka", "kip4", "kip584", *TOPICS)
 """The packages that hold declarations."""
 
-_FAMILIES_OF = {"kafka": ("kafka",), "kip4": ("kip4", "kip584", "kafka")}
+_FAMILIES_OF = {"kafka": ("kafka", *TOPICS), "kip4": ("kip4", "kip584", "kafka")}
 """The packages with messages of a dialect, in search order."""
 
 
@@ -123,6 +129,28 @@ def resolve(package: str, name: str) -> Any:
     raise AttributeError(text)
 
 
+def record_classes(topic: str) -> dict[tuple[int, str], type[Message]]:
+    """Return the messages of an internal topic, such as `__consumer_offsets`, by record type and part.
+
+    The part is `"Key"` or `"Value"`, and `"Record"` in topics without keys. The dictionary is kept: do not change it.
+    """
+    from kwire.declare.introspect import describe
+
+    classes = _record_classes.get(topic)
+    if classes is None:
+        classes = {}
+        for cls in _messages_of(f"{__name__}.{topic.removeprefix('__')}"):
+            record_type = describe(cls).record_type
+            part = next(part for part in ("Key", "Value", "Record") if cls.__name__.endswith(part))
+            if record_type is not None:
+                classes[record_type, part] = cls
+        _record_classes[topic] = classes
+    return classes
+
+
+_record_classes: dict[str, dict[tuple[int, str], type[Message]]] = {}
+
+
 def api_name(cls: type[Message]) -> str:
     """Return the name of a message's API: `Metadata` for MetadataRequest. Other messages have the name of their class.
 
@@ -150,8 +178,8 @@ def _similar(name: str, candidates: list[str]) -> list[str]:
 def module_name(name: str) -> str:
     """Return the module of a message class: `topic_metadata_v1` for `TopicMetadataRequest_V1`."""
     stem, underscore, suffix = name.partition("_")
-    for kind in ("Request", "Response"):
-        stem = stem.removesuffix(kind)
+    for part in ("Request", "Response", "Key", "Value"):
+        stem = stem.removesuffix(part)
     snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in stem).lstrip("_")
     return f"{snake}{underscore}{suffix.lower()}"
 

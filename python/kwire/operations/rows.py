@@ -14,9 +14,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from kwire._util import uuid_text
 from kwire.client.admin import AdminError
 from kwire.operations.declaration import Failure
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -130,7 +130,7 @@ def json_value(value: Any) -> Any:
     if isinstance(value, Enum):
         return json_value(value.value)
     if isinstance(value, UUID):
-        return uuid_text.to_text(value)
+        return uuid_to_text(value)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bytes):

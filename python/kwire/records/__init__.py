@@ -6,6 +6,7 @@ KIP-98 (magic 2), KIP-82 (headers), KIP-110 (zstd), KIP-534 (delete horizon).
     batch      records and batches
     codec      bytes to batches, and back
     control    control records
+    internal   records of internal topics
     columnar   bytes to Arrow columns
     reference  the second codec, in plain Python
 """
@@ -31,27 +32,40 @@ from kwire.records.codec import (
     encode,
 )
 from kwire.records.columnar import columns, columns_schema
-from kwire.records.control import ControlRecord, ControlRecordType, InvalidControlRecord, control_record
+from kwire.records.control import ControlRecord, ControlRecordType, InvalidControlRecord, committed, control_record
+from kwire.records.internal import (
+    INTERNAL_TOPICS,
+    InternalRecord,
+    UnknownTopic,
+    encode_internal_record,
+    internal_record,
+)
 
 __all__ = [
     "DEFAULT_MAX_RATIO",
     "DEFAULT_MAX_SIZE",
+    "INTERNAL_TOPICS",
     "Attribute",
     "BatchHeader",
     "Compression",
     "ControlRecord",
     "ControlRecordType",
     "Header",
+    "InternalRecord",
     "InvalidControlRecord",
     "MemoryRecords",
     "Record",
     "RecordBatch",
+    "UnknownTopic",
     "batch_headers",
     "batches",
     "columns",
     "columns_schema",
+    "committed",
     "control_record",
     "decode",
     "encode",
+    "encode_internal_record",
     "increment_sequence",
+    "internal_record",
 ]

@@ -14,8 +14,19 @@ from kwire.messages.kafka.control_record_type_schema import ControlRecordTypeSch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Protocol
+
     from kwire.declare import Message
-    from kwire.records.batch import Record
+    from kwire.records.batch import Record, RecordBatch
+
+    class Aborted(Protocol):
+        """An aborted transaction of a Fetch response, whatever its class."""
+
+        @property
+        def producer_id(self) -> int: ...
+        @property
+        def first_offset(self) -> int: ...
 
 
 class ControlRecordType(IntEnum):
@@ -80,6 +91,30 @@ def control_record(record: Record) -> ControlRecord:
     data = memoryview(record.value or b"")
     body = data[2:] if control_type in _VERSIONED_OUTSIDE else data
     return ControlRecord(control_type, version, decode(_value_class(control_type), body, version=version))
+
+
+def committed(batches: Iterable[RecordBatch], aborted: Iterable[Aborted]) -> Iterator[RecordBatch]:
+    """Yield the batches that a consumer with `isolation.level=read_committed` sees (KIP-98).
+
+    Batches of aborted transactions and control batches are left out. The algorithm is that of Kafka's consumer.
+
+    Args:
+        batches: the batches of a partition in a Fetch response, ascending.
+        aborted: its `aborted_transactions`: producer id and first offset of each.
+
+    Raises:
+        InvalidControlRecord, DecodeError, UnsupportedVersion: a control record is malformed.
+    """
+    waiting = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+    open_aborted: set[int] = set()
+    for batch in batches:
+        while waiting and waiting[-1].first_offset <= batch.last_offset:
+            open_aborted.add(waiting.pop().producer_id)
+        if batch.is_control:
+            if batch.records and control_record(batch.records[0]).type is ControlRecordType.ABORT:
+                open_aborted.discard(batch.producer_id)
+        elif not (batch.is_transactional and batch.producer_id in open_aborted):
+            yield batch
 
 
 _TYPES = frozenset(each.value for each in ControlRecordType if each >= 0)

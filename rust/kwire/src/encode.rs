@@ -417,6 +417,7 @@ fn is_default<'s, S: Source<'s>>(kind: &Type, source: &S, node: S::Node, default
         (Type::String(_), Literal::Text(default)) => source.string(node, |text| Ok(text == default.as_bytes()))?,
         (Type::Bytes(_), Literal::Bytes(default)) => source.bytes(node)? == &**default,
         (Type::Array(..), Literal::EmptyArray) => source.array(node)? == 0,
+        (Type::Maybe(inner), _) => is_default(inner, source, node, default)?,
         (Type::Struct(plan), Literal::Struct) => is_default_struct(plan, source, node, &[])?,
         (Type::Struct(plan), Literal::Fields(values)) => is_default_struct(plan, source, node, values)?,
         _ => false,

@@ -205,13 +205,14 @@ impl<'t> Parser<'t> {
         self.expect(":")?;
         let start = self.position;
         let kind = self.kind()?;
-        if matches!(kind, Type::Maybe(_)) {
-            self.position = start;
-            return Err(self.error("a tagged field cannot be a maybe"));
-        }
         self.expect("=")?;
-        let start = self.position;
+        let before_default = self.position;
         let default = self.literal()?;
+        if matches!((&kind, &default), (Type::Maybe(_), Literal::Null)) {
+            self.position = start;
+            return Err(self.error("a tagged field cannot be a maybe with the default null"));
+        }
+        let start = before_default;
         if !agrees(&kind, &default) {
             self.position = start;
             return Err(self.error(format!("invalid default for {kind}")));
@@ -413,6 +414,7 @@ fn agrees(kind: &Type, default: &Literal) -> bool {
         | (Type::Bytes(_), Literal::Bytes(_))
         | (Type::Array(..), Literal::EmptyArray)
         | (Type::NullableStruct(_) | Type::Maybe(_), Literal::Null) => true,
+        (Type::Maybe(inner), _) => agrees(inner, default),
         (Type::Struct(body), Literal::Struct) => body.fields.is_empty(),
         (Type::Struct(body), Literal::Fields(values)) => {
             body.fields.len() == values.len()

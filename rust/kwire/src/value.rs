@@ -188,8 +188,10 @@ fn literal<'a>(kind: &'a Type, default: &'a Literal) -> Value<'a> {
 }
 
 fn default_struct<'a>(kind: &'a Type, values: &'a [(Arc<str>, Literal)]) -> Value<'a> {
-    let Type::Struct(plan) = kind else {
-        return Value::Null; // unreachable: the parser has compared default and type
+    let plan = match kind {
+        Type::Struct(plan) => plan,
+        Type::Maybe(inner) => return default_struct(inner, values),
+        _ => return Value::Null, // unreachable: the parser has compared default and type
     };
     let untagged = plan.fields.iter().zip(values);
     let mut body: Vec<_> = untagged

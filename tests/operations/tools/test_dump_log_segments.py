@@ -133,7 +133,7 @@ async def test_names_of_files_are_checked(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("text")
     (tmp_path / "notes.log").write_text("text")
     for name, reason in (
-        ("notes.txt", "expected a file that ends with .log, .index, or .timeindex"),
+        ("notes.txt", "expected a file that ends with .log, .index, .timeindex, or .checkpoint"),
         ("notes.log", "expected a name such as 00000000000000000000.log"),
         ("00.log", "No such file"),
     ):
@@ -147,3 +147,41 @@ async def test_several_files_are_dumped_although_one_is_damaged(segment: Path, t
     result = await run("dump-log-segments", "--files", f"{tmp_path}/00000000000000000009.log,{segment}")
     assert result.exit_status == 1
     assert result.output.count("isvalid: true") == 2
+
+
+async def test_records_of_internal_topics_are_printed_as_kafka_prints_them(tmp_path: Path) -> None:
+    key = bytes.fromhex("0001 0001 67 0001 74 00000005")
+    value = bytes.fromhex("0003 000000000000002a 00000007 0000 0000018bcfe56800")
+    contents = ((key, value), (key, None), (b"\0\x63", b""), (key[:-1], value))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(
+        records.encode([Record(offset=at, timestamp=TIME, key=k, value=v) for at, (k, v) in enumerate(contents)])
+    )
+
+    lines = await output("dump-log-segments", "--files", path, "--offsets-decoder")
+    shown_key = 'key: {"type":"1","data":{"group":"g","topic":"t","partition":5}}'
+    shown_value = '{"version":"3","data":{"offset":42,"leaderEpoch":7,"metadata":"","commitTimestamp":1700000000000}}'
+    assert [line.partition("headerKeys: [] ")[2] for line in lines[3:]] == [
+        f"{shown_key} payload: {shown_value}",
+        f"{shown_key} payload: <DELETE>",
+        "payload: Unknown record type 99 at offset 2, skipping.",
+        "payload: Error at offset 3, skipping. key.partition: truncated at byte 8: 4 bytes wanted, 3 left",
+    ]
+
+
+async def test_snapshot_of_metadata_is_printed_without_secrets(tmp_path: Path) -> None:
+    value = bytes.fromhex("01 0b 00 06 616c696365 01 03 7a7a 03 7979 03 7878 00001000 00")
+    path = tmp_path / "00000000000000000042-0000000007.checkpoint"
+    path.write_bytes(records.encode([Record(offset=42, timestamp=TIME, key=None, value=value)], base_offset=42))
+
+    lines = await output("dump-log-segments", "--files", path, "--cluster-metadata-decoder")
+    assert lines[1] == "Log starting offset: 42"
+    assert lines[3].endswith(
+        'payload: {"type":"USER_SCRAM_CREDENTIAL_RECORD","version":0,"data":{"name":"alice","mechanism":1,'
+        '"salt":"[hidden]","storedKey":"[hidden]","serverKey":"[hidden]","iterations":4096}}'
+    )
+
+
+async def test_two_decoders_of_internal_topics_are_refused(segment: Path) -> None:
+    done = await run("dump-log-segments", "--files", segment, "--offsets-decoder", "--transaction-log-decoder")
+    assert "at most one decoder" in str(done.error)

@@ -12,13 +12,13 @@ from kwire.client.admin.group_values import (
     GroupType,
     PartitionLag,
 )
-from kwire.codec import decode
 from kwire.errors import DecodeError
 from kwire.messages.kafka.consumer_group_describe import ConsumerGroupDescribeRequest
 from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
 from kwire.messages.kafka.share_group_describe import ShareGroupDescribeRequest
 from kwire.messages.kafka.streams_group_describe import StreamsGroupDescribeRequest
+from kwire.versioned import decode_versioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,9 +80,8 @@ def _classic_assignment(data: bytes) -> Mapping[str, tuple[int, ...]] | None:
     """
     if not data:
         return {}
-    version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.versions.highest)
     try:
-        assignment = decode(ConsumerProtocolAssignment, data[2:], version=version)
+        _, assignment = decode_versioned(ConsumerProtocolAssignment, data, newer_as_newest=True)
     except DecodeError:
         return None
     return {each.topic: each.partitions for each in assignment.assigned_partitions}

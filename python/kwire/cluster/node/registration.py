@@ -14,12 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from kwire._util import uuid_text
 from kwire.cluster.node.logs import logger
 from kwire.cluster.zookeeper import BrokerRegistration, ClusterId, SupportedVersionRange
 from kwire.cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, ZnodeError
 from kwire.cluster.zookeeper.store import make_path
 from kwire.errors import KwireError
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from kwire.cluster.config.node_settings import NodeSettings
@@ -61,7 +61,7 @@ async def ensure_cluster_id(store: Store) -> str:
             log.error("ignoring the cluster id", path=error.path, reason=str(error))
             return ""
         except NoNode:
-            new = uuid_text.to_text(uuid4())
+            new = uuid_to_text(uuid4())
             with suppress(ConnectionLost, NodeExists):
                 await make_path(store, path.rpartition("/")[0])
                 await store.create(path, ClusterId(new).encode())

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from kwire._util import uuid_text
 from kwire.cluster.zookeeper.errors import ZnodeError
 from kwire.cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,
@@ -22,6 +21,7 @@ from kwire.cluster.zookeeper.json_object import (
     encode_json,
     freeze,
 )
+from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ class TopicRegistration:
         """Encode as version 1 (Kafka up to 2.3, partitions only), 2 (2.4 to 2.7, no topic id), or 3."""
         values: dict[str, object] = {"partitions": _partition_map(self.partitions)}
         if version >= 3 and self.topic_id is not None:
-            values["topic_id"] = uuid_text.to_text(self.topic_id)
+            values["topic_id"] = uuid_to_text(self.topic_id)
         if version >= 2:
             values["adding_replicas"] = _partition_map(self.adding_replicas)
             values["removing_replicas"] = _partition_map(self.removing_replicas)
@@ -83,7 +83,7 @@ class TopicRegistration:
         if "topic_id" in document:
             string = document.string("topic_id")
             try:
-                topic_id = uuid_text.from_text(string)
+                topic_id = uuid_from_text(string)
             except ValueError:
                 raise document.error("topic_id", f"expected 16 bytes in URL-safe base64, found {string!r}") from None
         replicas = document.object("partitions") if "partitions" in document else JsonObject({}, path)

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire._util import uuid_text
 from kwire.compat.controller_file import read_controller
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from kwire.client.admin import QuorumDescription, QuorumReplica
@@ -68,7 +68,7 @@ async def _add(run: ScriptRun) -> None:
     endpoints = ", ".join(f"{name}://{endpoint}" for name, endpoint in controller.listeners.items())
     run.print(
         f"{'DRY RUN of adding' if dry_run else 'Added'} controller {controller.id} with directory id "
-        f"{uuid_text.to_text(controller.directory_id)} and endpoints: {endpoints}"
+        f"{uuid_to_text(controller.directory_id)} and endpoints: {endpoints}"
     )
 
 
@@ -83,7 +83,7 @@ async def _remove(run: ScriptRun) -> None:
     if id < 0:
         raise ScriptFailed(f"Invalid negative --controller-id: {id}")
     try:
-        directory_id = uuid_text.from_text(directory)
+        directory_id = uuid_from_text(directory)
     except ValueError as error:
         raise ScriptFailed(f"Failed to parse --controller-directory-id: {error}") from None
     dry_run = "dry-run" in run.values
@@ -151,7 +151,7 @@ def _print_replication(run: ScriptRun, quorum: QuorumDescription, *, human: bool
 
 
 def _directory(replica: QuorumReplica) -> str | None:
-    return None if replica.directory_id is None else uuid_text.to_text(replica.directory_id)
+    return None if replica.directory_id is None else uuid_to_text(replica.directory_id)
 
 
 def _when(milliseconds: int | None, *, human: bool) -> str:

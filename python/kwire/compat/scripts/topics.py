@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kwire._util import uuid_text
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +111,7 @@ async def _find_id(admin: AdminClient, values: OptionValues, text: str) -> list[
         ScriptFailed: no topic has it, or the text is not an id.
     """
     try:
-        topic_id = uuid_text.from_text(text)
+        topic_id = uuid_from_text(text)
     except ValueError as error:
         raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
     described = await admin.describe_topics(await admin.list_topics())
@@ -199,7 +199,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
         if only is None or (only == "topics-with-overrides" and overridden):
             factor = len(topic.partitions[0].replicas) - len(moving[0].adding if 0 in moving else ())
             run.print(
-                f"Topic: {name}\tTopicId: {'-' if topic.topic_id is None else uuid_text.to_text(topic.topic_id)}"
+                f"Topic: {name}\tTopicId: {'-' if topic.topic_id is None else uuid_to_text(topic.topic_id)}"
                 f"\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
                 f"\tConfigs: {','.join(overridden)}"
             )

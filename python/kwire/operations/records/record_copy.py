@@ -18,7 +18,7 @@ from kwire.client.record_sender import RecordSender
 from kwire.errors import RecordsDecodeError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import ToolFailed
-from kwire.records import Compression, ControlRecordType, control_record
+from kwire.records import Compression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwire.client.record_fetcher import FetchedRecords
     from kwire.records import Record, RecordBatch
 
-__all__ = ["RecordCopy", "visible_batches"]
+__all__ = ["RecordCopy"]
 
 BATCH_BYTES = 500_000
 """Small batches are merged up to this size, as stored in the source. Brokers accept 1 MB (`max.message.bytes`)."""
@@ -129,9 +129,10 @@ class RecordCopy:
         if not decoded.batches:
             return None
         sizes = [header.size for header in records.batch_headers(fetched.records, check_crc=False)]
-        sized = list(zip(decoded.batches, sizes, strict=True))
+        committed = {batch.base_offset for batch in records.committed(decoded.batches, fetched.aborted)}
+        sized = [pair for pair in zip(decoded.batches, sizes, strict=True) if pair[0].base_offset in committed]
         encoded, copied, end = [], 0, decoded.batches[-1].last_offset + 1
-        for compression, values in _groups(visible_batches(sized, fetched), start):
+        for compression, values in _groups(sized, start):
             taken = values if self._limit is None else values[: self._limit]
             if self._limit is not None:
                 self._limit -= len(taken)
@@ -156,27 +157,6 @@ class RecordCopy:
         for chunk in chunks:
             self.acknowledged[chunk.source] = chunk.end
             self.copied += chunk.records
-
-
-def visible_batches(
-    batches: Iterable[tuple[RecordBatch, int]], fetched: FetchedRecords
-) -> Iterator[tuple[RecordBatch, int]]:
-    """Yield the batches that a consumer of committed records sees, as Kafka's consumer finds them (KIP-98).
-
-    Args:
-        batches: batches with their sizes in bytes.
-        fetched: the response of the broker with them.
-    """
-    waiting = deque(sorted(fetched.aborted, key=lambda each: each.first_offset))
-    aborted: set[int] = set()
-    for batch, size in batches:
-        while waiting and waiting[0].first_offset <= batch.last_offset:
-            aborted.add(waiting.popleft().producer_id)
-        if batch.is_control:
-            if batch.records and control_record(batch.records[0]).type is ControlRecordType.ABORT:
-                aborted.discard(batch.producer_id)
-        elif not (batch.is_transactional and batch.producer_id in aborted):
-            yield batch, size
 
 
 def _groups(batches: Iterable[tuple[RecordBatch, int]], start: int) -> Iterator[tuple[Compression, Sequence[Record]]]:

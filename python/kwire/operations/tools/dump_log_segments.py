@@ -18,7 +18,7 @@ from kwire.operations.records.log_segment import (
     index_entries,
     open_segment,
 )
-from kwire.operations.records.record_text import RecordDecoder, decoder
+from kwire.operations.records.record_text import RecordContents, decoder, plain_contents, topic_contents
 from kwire.operations.run import ToolRun
 from kwire.records import Record, control_record, decode
 
@@ -29,37 +29,64 @@ class SegmentFile(StrEnum):
     LOG = ".log"
     INDEX = ".index"
     TIME_INDEX = ".timeindex"
+    SNAPSHOT = ".checkpoint"
 
 
 @operation(
     runs_on=ANYWHERE,
     needs={Need.FILES},
     replaces="kafka.tools.DumpLogSegments",
-    examples=("--files 00000000000000000000.log --print-data-log", "--files 00000000000000000000.index"),
+    examples=(
+        "--files 00000000000000000000.log --print-data-log",
+        "--files __consumer_offsets-3/00000000000000000000.log --offsets-decoder",
+        "--files 00000000000000000000.index",
+    ),
 )
 async def dump_log_segments(
     run: ToolRun,
-    files: Annotated[list[Path], Option("The files of segments: .log, .index, or .timeindex.", "FILE")],
+    files: Annotated[
+        list[Path],
+        Option("Files that end with .log, .index, .timeindex, or .checkpoint.", "FILE"),
+    ],
     print_data_log: Annotated[bool, Option("Print keys and values of records.")] = False,
     deep_iteration: Annotated[bool, Option("Print a line for each record, without its key and value.")] = False,
     verify_index_only: Annotated[bool, Option("Compare indexes with the log, and print only differences.")] = False,
     max_message_size: Annotated[int, Option("The most decompressed bytes of a batch.", "BYTES")] = 5_242_880,
     key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
     value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
+    offsets_decoder: Annotated[bool, Option("Decode records of __consumer_offsets.")] = False,
+    transaction_log_decoder: Annotated[bool, Option("Decode records of __transaction_state.")] = False,
+    share_group_state_decoder: Annotated[bool, Option("Decode records of __share_group_state.")] = False,
+    cluster_metadata_decoder: Annotated[bool, Option("Decode records of __cluster_metadata and of snapshots.")] = False,
+    remote_log_metadata_decoder: Annotated[bool, Option("Decode records of __remote_log_metadata.")] = False,
 ) -> None:
     """Print the batches and records in files of a broker's log, and check their checksums.
 
     A file that is damaged is printed up to the damage, and the tool fails after the last file.
     """
-    decoders = decoder(key_decoder_class), decoder(value_decoder_class)
-    with_records = print_data_log or deep_iteration
+    chosen = {
+        "__consumer_offsets": offsets_decoder,
+        "__transaction_state": transaction_log_decoder,
+        "__share_group_state": share_group_state_decoder,
+        "__cluster_metadata": cluster_metadata_decoder,
+        "__remote_log_metadata": remote_log_metadata_decoder,
+    }
+    topics = [topic for topic, is_chosen in chosen.items() if is_chosen]
+    if len(topics) > 1:
+        raise ToolFailed("expected at most one decoder of an internal topic")
+    contents: RecordContents | None = None
+    if topics:
+        contents = topic_contents(topics[0])
+    elif print_data_log:
+        contents = plain_contents(decoder(key_decoder_class), decoder(value_decoder_class))
+    with_records = contents is not None or deep_iteration
     problems: list[str] = []
     for name in (part for each in files for part in str(each).split(",")):
         path = run.file(Path(name))
         run.print(f"Dumping {name}")
         try:
-            if path.suffix == SegmentFile.LOG:
-                _dump_log(run, path, max_message_size, decoders if print_data_log else None, with_records)
+            if path.suffix in {SegmentFile.LOG, SegmentFile.SNAPSHOT}:
+                _dump_log(run, path, max_message_size, contents, with_records)
             else:
                 _dump_index(run, path, verify_index_only)
         except ToolFailed as error:
@@ -68,9 +95,7 @@ async def dump_log_segments(
         raise ToolFailed("; ".join(problems))
 
 
-def _dump_log(
-    run: ToolRun, path: Path, limit: int, decoders: tuple[RecordDecoder, RecordDecoder] | None, with_records: bool
-) -> None:
+def _dump_log(run: ToolRun, path: Path, limit: int, contents: RecordContents | None, with_records: bool) -> None:
     run.print(f"Log starting offset: {_base_offset(path)}")
     invalid = total = 0
     for count, batch in enumerate(batches_of(open_segment(path))):
@@ -83,7 +108,7 @@ def _dump_log(
             except RecordsDecodeError as error:
                 raise DamagedLogSegment(batch.position, count, str(error)) from None
             for record in decoded.records():
-                run.print(_record_line(record, batch, decoders))
+                run.print(_record_line(record, batch, contents))
     if invalid:
         raise ToolFailed(f"the checksum is wrong in {invalid} of {total} batches")
 
@@ -109,7 +134,7 @@ def _batch_line(batch: SegmentBatch) -> str:
     )
 
 
-def _record_line(record: Record, batch: SegmentBatch, decoders: tuple[RecordDecoder, RecordDecoder] | None) -> str:
+def _record_line(record: Record, batch: SegmentBatch, contents: RecordContents | None) -> str:
     header = batch.header
     time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
     line = f"| offset: {record.offset} {time}: {record.timestamp} keySize: {_size(record.key)} valueSize: "
@@ -119,10 +144,10 @@ def _record_line(record: Record, batch: SegmentBatch, decoders: tuple[RecordDeco
         line += f" sequence: {sequence} headerKeys: [{','.join(each.key for each in record.headers)}]"
     if header.is_control:
         return f"{line} {_control_text(record)}"
-    if decoders is not None:
-        key, value = decoders
-        line += f" key: {key(record.key)}" if record.key is not None else ""
-        line += f" payload: {value(record.value)}" if record.value is not None else ""
+    if contents is not None:
+        key, value = contents(record)
+        line += f" key: {key}" if key is not None else ""
+        line += f" payload: {value}" if value is not None else ""
     return line
 
 
@@ -138,7 +163,7 @@ def _control_text(record: Record) -> str:
 
 def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:
     if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
-        raise ToolFailed("expected a file that ends with .log, .index, or .timeindex")
+        raise ToolFailed("expected a file that ends with .log, .index, .timeindex, or .checkpoint")
     is_time_index = path.suffix == SegmentFile.TIME_INDEX
     entries = list(index_entries(open_segment(path), _base_offset(path), is_time_index=is_time_index))
     for entry in entries if not verify_only else ():
@@ -171,9 +196,10 @@ def _base_offset(path: Path) -> int:
     Raises:
         ToolFailed: the name has another form.
     """
-    if not path.stem.isdecimal():
+    stem = path.stem.partition("-")[0] if path.suffix == SegmentFile.SNAPSHOT else path.stem
+    if not stem.isdecimal():
         raise ToolFailed("expected a name such as 00000000000000000000.log: it has the first offset")
-    return int(path.stem)
+    return int(stem)
 
 
 def _size(data: bytes | None) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire._util import uuid_text
 from kwire.client import Endpoint
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.parameters import InvalidArgument
+from kwire.uuids import uuid_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def parse_directory_id(text: str) -> UUID:
         InvalidArgument: the text is not a directory id.
     """
     try:
-        return uuid_text.from_text(text)
+        return uuid_from_text(text)
     except ValueError:
         raise InvalidArgument(f"{text!r} is not a directory id: write the 22 characters of quorum describe") from None
 

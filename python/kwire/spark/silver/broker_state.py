@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire._util import uuid_text
 from kwire.metadata.diff import keyed_changes, partition_changes, topic_changes
 from kwire.metadata.event_rules import is_recreated
 from kwire.metadata.fields import (
@@ -21,6 +20,7 @@ from kwire.metadata.fields import (
     topic_name,
 )
 from kwire.spark.silver.inputs import INPUTS
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -257,7 +257,7 @@ def resource_type_code(name: str) -> int:
 
 def _topic_columns(topic: TopicFields, topic_id: UUID | None) -> SilverRow:
     """Return the columns of a topic with the id that is known: old versions of Metadata do not report it."""
-    return None if topic_id is None else uuid_text.to_text(topic_id), *topic[1:]
+    return None if topic_id is None else uuid_to_text(topic_id), *topic[1:]
 
 
 def _registration_fields(node: Any) -> SilverRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID
 
-__all__ = ["from_text", "to_text"]
+__all__ = ["uuid_from_text", "uuid_to_text"]
 
 ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 SIZE = 16
@@ -14,12 +14,12 @@ MAX_LENGTH = 24
 """Characters of an id with padding. Kafka prints ids without padding and accepts both forms."""
 
 
-def to_text(uuid: UUID) -> str:
+def uuid_to_text(uuid: UUID) -> str:
     """Return the 22 characters of URL-safe base64, without padding, that Kafka prints."""
     return urlsafe_b64encode(uuid.bytes).decode("ascii").rstrip("=")
 
 
-def from_text(text: str) -> UUID:
+def uuid_from_text(text: str) -> UUID:
     """Return the uuid that Kafka reads from a text (`Uuid.fromString`).
 
     Like Kafka, it ignores the last four bits of the last character, which do not belong to the uuid.

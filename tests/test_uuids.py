@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire._util import uuid_text
+from kwire.uuids import uuid_from_text, uuid_to_text
 
 KNOWN = {
     "AAAAAAAAAAAAAAAAAAAAAA": UUID(int=0),
@@ -20,18 +20,18 @@ KNOWN = {
 
 @pytest.mark.parametrize(("text", "uuid"), KNOWN.items())
 def test_texts_of_kafka_are_read_and_written(text: str, uuid: UUID) -> None:
-    assert uuid_text.to_text(uuid) == text
-    assert uuid_text.from_text(text) == uuid
-    assert uuid_text.from_text(f"{text}==") == uuid
+    assert uuid_to_text(uuid) == text
+    assert uuid_from_text(text) == uuid
+    assert uuid_from_text(f"{text}==") == uuid
 
 
 @given(st.uuids(allow_nil=True))
 def test_every_uuid_survives(uuid: UUID) -> None:
-    assert uuid_text.from_text(uuid_text.to_text(uuid)) == uuid
+    assert uuid_from_text(uuid_to_text(uuid)) == uuid
 
 
 def test_unused_bits_of_the_last_character_are_ignored() -> None:
-    assert uuid_text.from_text("AAAAAAAAAAAAAAAAAAAAAB") == UUID(int=0)
+    assert uuid_from_text("AAAAAAAAAAAAAAAAAAAAAB") == UUID(int=0)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_unused_bits_of_the_last_character_are_ignored() -> None:
 )
 def test_other_text_is_rejected_with_the_sentence_of_kafka(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match="(?s)" + sentence):
-        uuid_text.from_text(text)
+        uuid_from_text(text)

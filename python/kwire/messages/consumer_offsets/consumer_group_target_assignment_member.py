@@ -1,0 +1,30 @@
+"""ConsumerGroupTargetAssignmentMember: the target assignment of a member of a consumer group (KIP-848)."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Struct, array, int32, string, uuid
+
+
+class ConsumerGroupTargetAssignmentMemberKey(Message, record_type=7, versions="0"):
+    """The member that the value describes."""
+
+    group_id: string
+    """The name in the configuration of clients (`group.id`)."""
+    member_id: string
+    """The id of the member, from the coordinator or, in newer protocols, from the client."""
+
+
+class ConsumerGroupTargetAssignmentMemberValue(Message, record_type=7, versions="0", flexible="0+"):
+    """The partitions that the member is to read."""
+
+    topic_partitions: array[TopicPartition]
+    """What the member is to read, one entry for each topic."""
+
+
+class TopicPartition(Struct, key="topic_id"):
+    """Partitions of a topic."""
+
+    topic_id: uuid
+    """The id of the topic (KIP-516)."""
+    partitions: array[int32]
+    """The indexes within the topic, from 0."""

@@ -1,0 +1,40 @@
+"""RemoteLogSegmentMetadataUpdateRecord: a new state of a remote log segment (KIP-405)."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Struct, int8, int32, int64, nullable, string, uuid
+
+
+class RemoteLogSegmentMetadataUpdateRecord(Message, record_type=1, versions="0", flexible="0+"):
+    """The state of a segment changes."""
+
+    remote_log_segment_id: RemoteLogSegmentIdEntry
+    """The segment as the remote storage knows it."""
+    broker_id: int32
+    """The `node.id` that the configuration has."""
+    event_timestamp_ms: int64
+    """The time of the event in milliseconds since 1970."""
+    custom_metadata: nullable[bytes] = None
+    """Any data of the plug-in that stores segments; None if there is none."""
+    remote_log_segment_state: int8
+    """0 copy started; 1 copy finished; 2 delete started; 3 delete finished."""
+
+
+class RemoteLogSegmentIdEntry(Struct):
+    """The id of a remote segment."""
+
+    topic_id_partition: TopicIdPartitionEntry
+    """The partition whose records are moved."""
+    id: uuid
+    """The random id that the broker gave the segment."""
+
+
+class TopicIdPartitionEntry(Struct):
+    """A partition with the id of its topic."""
+
+    name: string
+    """The name that clients use."""
+    id: uuid
+    """The unique id of the topic (KIP-516)."""
+    partition: int32
+    """The index within the topic, from 0."""

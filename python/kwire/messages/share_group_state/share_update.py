@@ -1,0 +1,44 @@
+"""ShareUpdate: a change of the state of a partition in a share group since its snapshot (KIP-932)."""
+
+from __future__ import annotations
+
+from kwire.declare import Message, Struct, array, field, int8, int16, int32, int64, string, uuid
+
+
+class ShareUpdateKey(Message, record_type=1, versions="0"):
+    """The partition that the value describes."""
+
+    group_id: string
+    """The name in the configuration of clients (`group.id`)."""
+    topic_id: uuid
+    """The id of the topic (KIP-516)."""
+    partition: int32
+    """The index within the topic, from 0."""
+
+
+class ShareUpdateValue(Message, record_type=1, versions="0", flexible="0+"):
+    """The part of the state that changed since the snapshot."""
+
+    snapshot_epoch: int32
+    """The number of the snapshot; updates have that of the snapshot they extend."""
+    leader_epoch: int32
+    """The epoch of the leader that wrote the state."""
+    start_offset: int64
+    """The first offset that is not delivered completely; in updates -1 if unchanged."""
+    delivery_complete_count: int32 = field(tag=0, default=-1)
+    """The records from the start offset on that are acknowledged or archived; -1 if unknown."""
+    state_batches: array[StateBatch]
+    """The ranges of offsets in delivery, ascending."""
+
+
+class StateBatch(Struct):
+    """Records with equal delivery state and count."""
+
+    first_offset: int64
+    """The lowest offset of the range."""
+    last_offset: int64
+    """The highest offset of the range, inclusive."""
+    delivery_state: int8
+    """0 available; 2 acknowledged; 4 archived."""
+    delivery_count: int16
+    """The number of attempts so far."""
