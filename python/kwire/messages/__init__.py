@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Kind: TypeAlias = Literal["request", "response", "header", "data"]
     Index: TypeAlias = dict[tuple[str, int, str], list[type[Message]]]
 
-__all__ = ["UnknownMessage", "api_name", "every", "find"]
+__all__ = ["UnknownMessage", "api_name", "every", "find", "record_classes"]
 
 TOPICS = ("consumer_offsets", "transaction_state", "share_group_state", "cluster_metadata", "remote_log_metadata")
 """The packages with the records of internal topics. Each has the name of its topic without `__`."""
