@@ -174,6 +174,8 @@ def _resolve(cls: type[Struct], declared: Any) -> Field:
         default = zero_of(type)
     if default is not MISSING:
         problem = _default_problem(type, default)
+        if isinstance(type, MaybeType) and default is not None and options.tag is None:
+            problem = "the default of maybe[...] must be None"
         if problem is not None:
             raise wrong(f"default={short_value(default)}: {problem}")
         if isinstance(default, list):
