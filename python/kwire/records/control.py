@@ -96,7 +96,7 @@ def control_record(record: Record) -> ControlRecord:
 def committed(batches: Iterable[RecordBatch], aborted: Iterable[Aborted]) -> Iterator[RecordBatch]:
     """Yield the batches that a consumer with `isolation.level=read_committed` sees (KIP-98).
 
-    Batches of aborted transactions and control batches are left out. The algorithm is that of Kafka's consumer.
+    Batches of aborted transactions and control batches are left out. Kafka's consumer uses the same algorithm.
 
     Args:
         batches: the batches of a partition in a Fetch response, ascending.

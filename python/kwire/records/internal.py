@@ -4,7 +4,7 @@
     __share_group_state                         value: version as an int16, message; none deletes what the key names
     __cluster_metadata, __remote_log_metadata   no key; value: 1, type, and version as unsigned varints, message
 
-The messages are declared in the packages of `kwire.messages` with the names of the topics. The formats are those of
+The messages are declared in the packages of `kwire.messages` with the names of the topics. See
 `CoordinatorRecordSerde` and `AbstractApiMessageSerde` in Kafka.
 """
 

@@ -24,9 +24,9 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, record_type=8, versions
     state: int8
     """The number of the state in the coordinator: 0 stable, 1 unrevoked partitions, 2 unreleased partitions."""
     assigned_partitions: array[TopicPartitions]
-    """What the client may read now, by topic."""
+    """The partitions to read now, one entry for each topic."""
     partitions_pending_revocation: array[TopicPartitions]
-    """What the client must give up first, by topic."""
+    """The partitions to give up first, one entry for each topic."""
 
 
 class TopicPartitions(Struct, key="topic_id"):

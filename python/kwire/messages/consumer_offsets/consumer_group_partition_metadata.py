@@ -29,7 +29,7 @@ class TopicMetadata(Struct, key="topic_id"):
     topic_name: string
     """The name at the time of the record."""
     num_partitions: int32
-    """How many there were at the time of the record."""
+    """The size of the topic at the time of the record."""
     partition_metadata: array[PartitionMetadata]
     """The racks of replicas; not used since Kafka 4.0."""
 

@@ -18,7 +18,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, record_type=7, versions=
     """The partitions that the member is to read."""
 
     topic_partitions: array[TopicPartition]
-    """What the member is to read, one entry for each topic."""
+    """The target of the member, one entry for each topic."""
 
 
 class TopicPartition(Struct, key="topic_id"):

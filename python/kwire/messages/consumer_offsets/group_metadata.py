@@ -16,7 +16,7 @@ class GroupMetadataValue(Message, record_type=2, versions="0-4", flexible="4+"):
     """The state of a classic group. A record without a value deletes the group."""
 
     protocol_type: string
-    """The kind of group, for example `consumer` or `connect`; empty if nobody has joined."""
+    """The kind of group, for example `consumer` or `connect`; empty before the first member."""
     generation: int32
     """The number of completed rebalances."""
     protocol: nullable[string]
@@ -45,8 +45,8 @@ class MemberMetadata(Struct):
     session_timeout: int32
     """Time in milliseconds without a heartbeat after which the client is removed (`session.timeout.ms`)."""
     subscription: bytes
-    """What the client wants, in the format of the protocol type: for consumers ConsumerProtocolSubscription after its
+    """The wishes of the client, in the format of the protocol type: for consumers ConsumerProtocolSubscription after its
     version."""
     assignment: bytes
-    """What the client got, in the format of the protocol type: for consumers ConsumerProtocolAssignment after its
+    """The result for the client, in the format of the protocol type: for consumers ConsumerProtocolAssignment after its
     version; empty before the first."""

@@ -24,7 +24,7 @@ class ShareGroupCurrentMemberAssignmentValue(Message, record_type=14, versions="
     state: int8
     """The number of the state in the coordinator; 0 is stable."""
     assigned_partitions: array[TopicPartitions]
-    """What the client may read now, by topic."""
+    """The partitions to read now, one entry for each topic."""
 
 
 class TopicPartitions(Struct, key="topic_id"):

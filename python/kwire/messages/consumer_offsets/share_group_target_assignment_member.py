@@ -18,7 +18,7 @@ class ShareGroupTargetAssignmentMemberValue(Message, record_type=13, versions="0
     """The partitions that the member is to read."""
 
     topic_partitions: array[TopicPartition]
-    """What the member is to read, one entry for each topic."""
+    """The target of the member, one entry for each topic."""
 
 
 class TopicPartition(Struct, key="topic_id"):

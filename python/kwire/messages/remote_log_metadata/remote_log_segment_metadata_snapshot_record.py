@@ -6,7 +6,7 @@ from kwire.declare import Message, Struct, array, field, int8, int32, int64, nul
 
 
 class RemoteLogSegmentMetadataSnapshotRecord(Message, record_type=3, versions="0", flexible="0+"):
-    """A segment and its state. The partition is that of the snapshot."""
+    """A segment and its state. The snapshot belongs to one partition."""
 
     segment_id: uuid
     """The random id that the broker gave the segment."""
