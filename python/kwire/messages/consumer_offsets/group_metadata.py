@@ -45,7 +45,7 @@ class MemberMetadata(Struct):
     session_timeout: int32
     """Time in milliseconds without a heartbeat after which the client is removed (`session.timeout.ms`)."""
     subscription: bytes
-    """The wishes of the client, in the format of the protocol type: for consumers ConsumerProtocolSubscription after its
+    """The wishes of the client in the format of its protocol: for consumers ConsumerProtocolSubscription after its
     version."""
     assignment: bytes
     """The result for the client, in the format of the protocol type: for consumers ConsumerProtocolAssignment after its
