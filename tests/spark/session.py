@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from kwire.spark.session import CALL_SITES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,6 +31,7 @@ def start_session(folder: Path) -> SparkSession:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",
+        CALL_SITES: "false",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.session.timeZone": "UTC",

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from pyspark.errors.exceptions.captured import SparkRuntimeException
 
+from kwire.spark import gold
 from kwire.spark.gold import incidents
 from kwire.spark.gold.view import GoldBuild
 from kwire.spark.pipeline import Pipeline
+from kwire.spark.session import sized_queries
 from kwire.spark.sql_views import create_views
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.snapshot import escape_glob
-from tests.spark.bronze_rows import failed_poll, response, table, topic
+from tests.spark.bronze_rows import START, failed_poll, response, table, topic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -59,23 +67,51 @@ def test_hourly_build_runs_few_jobs_in_default_session(spark: SparkSession, tmp_
     pipeline = Pipeline(spark, str(tmp_path / "out"))
     pipeline.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(30))))
     pipeline.gold()
-    pipeline.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(30, 60))))
     default = {"spark.sql.adaptive.enabled": "true", "spark.sql.autoBroadcastJoinThreshold": "10485760b"}
     before = {name: str(spark.conf.get(name)) for name in default}
     for name, value in default.items():
         spark.conf.set(name, value)
-
-    spark.sparkContext.setJobGroup("hourly build", "")
     try:
-        pipeline.gold()
+        pipeline.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(30, 60))))
+        with counted(spark) as one_task:
+            pipeline.gold()
+        store = PipelineStore(str(tmp_path / "out"))
+        with counted(spark) as shuffled, sized_queries(spark, 0):
+            gold.build(spark, store, hours=[START + timedelta(hours=1)], one_task_rows=0)
         left = {name: spark.conf.get(name) for name in default}
     finally:
-        spark.sparkContext.setJobGroup("", "")
         for name, value in before.items():
             spark.conf.set(name, value)
 
-    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("hourly build")) <= 5
+    assert one_task.jobs <= 3  # the differences between clocks, everything else, and a margin of one
+    assert one_task.tasks <= 10
+    assert shuffled.jobs <= 5
     assert left == default
+
+
+@dataclass
+class Counts:
+    """Numbers of jobs and tasks that Spark has run."""
+
+    jobs: int = 0
+    tasks: int = 0
+
+
+@contextmanager
+def counted(spark: SparkSession) -> Iterator[Counts]:
+    """Count the jobs and tasks of a block."""
+    counts, group = Counts(), uuid4().hex
+    context = spark.sparkContext
+    context.setJobGroup(group, "")
+    try:
+        yield counts
+    finally:
+        context.setJobGroup("", "")
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    counts.jobs = len(jobs)
+    counts.tasks = sum(stage.numCompletedTasks for stage in stages if stage is not None)
 
 
 def test_escape_glob_escapes_every_wildcard() -> None:

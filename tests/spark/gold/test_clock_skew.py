@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as f
 
 from kwire.spark.gold.clock_skew import (
     PROPAGATION,
@@ -20,7 +21,9 @@ from kwire.spark.gold.clock_skew import (
     clocks_of_rows,
     compare,
     corrections,
+    has_several_clocks,
 )
+from kwire.spark.store.record import reporter_key
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +101,18 @@ def test_clock_of_most_brokers_is_right() -> None:
     ahead = [difference(1, 2, -3 * MINUTES), difference(1, 3, -3 * MINUTES + SECOND)]
 
     assert corrections(ahead, {}) == {clock(1): 3 * MINUTES}
+
+
+def test_cluster_has_several_clocks_if_pollers_differ_or_are_unknown() -> None:
+    def reporters(*pollers: str | None, cluster: str = "c") -> list[str]:
+        return [reporter_key(cluster, number, "", poller) for number, poller in enumerate(pollers)]
+
+    assert not has_several_clocks([*reporters("a", "a"), *reporters("b", "b", cluster="d")])
+    assert not has_several_clocks(reporters(None))
+    assert has_several_clocks(reporters("a", "b"))
+    assert has_several_clocks(reporters(None, None))
+    assert has_several_clocks(reporters("a", None))
+    assert not has_several_clocks(reporters(None, None, cluster=""))  # has reported no changes
 
 
 @pytest.mark.parametrize("middle", [1, 2, 3])
@@ -185,7 +200,7 @@ def test_every_row_is_in_one_window(
         "cluster_id string, broker_id int, at timestamp, date string, poller_id string",
     )
 
-    all_corrected = [row["at"].astimezone(UTC) for row in clocks.correct(spark, rows, "at").collect()]
+    all_corrected = [row["at"].astimezone(UTC) for row in clocks.correct(rows, "at", f.broadcast).collect()]
     corrected, of_others = all_corrected[: len(given)], all_corrected[len(given) :]
 
     assert of_others == [given[0]] * len(others)

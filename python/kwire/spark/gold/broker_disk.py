@@ -74,7 +74,7 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     build.replace(TOPIC_USAGE, _topic_usage(sizes), start)
     rows = rows.drop("date")
     if start is not None and build.files(f"gold/_{STATE}"):
-        rows = rows.unionByName(build.state(STATE, start))
+        rows = build.gathered(rows.unionByName(build.state(STATE, start)))
     if as_of is not None:
         build.keep_state(STATE, as_of, _last_reports(rows.where(f.col("at") < f.lit(as_of))))
     return _signals(rows)

@@ -11,6 +11,8 @@ A build has these steps:
    c. the stages of `STAGES`, in order: each names the results that it reads;
    d. the incidents since the oldest one that had not ended when the window began (`_diagnose`);
    e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
+   A window that reads at most `ONE_TASK_ROWS` runs in one task: tables are read as one partition, which joins, groups,
+   and windows of Spark need not shuffle, and the stages are the same (`GoldView.in_one_task`).
 3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
 
 Invariants:
@@ -55,9 +57,10 @@ from kwire.spark.gold.clock_skew import Clocks
 from kwire.spark.gold.consensus import Role
 from kwire.spark.gold.fold_task import FoldTask, fold
 from kwire.spark.gold.transitions import FILED_AT
-from kwire.spark.gold.view import GoldBuild
+from kwire.spark.gold.view import AS_OF, PARTITION_STATES, GoldBuild
 from kwire.spark.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
 from kwire.spark.session import require_utc
+from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -78,6 +81,16 @@ WINDOW = timedelta(days=1)
 
 MARGIN = timedelta(minutes=5)
 """Time before a window in which an incident that ended is diagnosed again: it may continue. Chosen, not measured."""
+
+ONE_TASK_ROWS = 100_000
+"""Maximum number of stored rows that a window reads in one task (`_is_small`)."""
+
+ONE_TASK_REPORTERS = 100
+"""Maximum number of brokers and pollers of a window in one task. Chosen, not measured: each cluster is 16 groups, which
+cost time in Python even without rows."""
+
+WHOLE_TABLES = ("brokers", "configs", "groups")
+"""Tables of silver that every window reads from their beginning."""
 
 TABLES: tuple[GoldTable, ...] = (
     intervals.TABLE,
@@ -143,6 +156,7 @@ def build(
     hours: Iterable[datetime] | None = None,
     *,
     max_clock_skew: timedelta = clock_skew.MAX_SKEW,
+    one_task_rows: int = ONE_TASK_ROWS,
 ) -> None:
     """Bring gold up to date with silver.
 
@@ -152,6 +166,7 @@ def build(
         hours: the beginnings of the hours to build again, in UTC; by default, those with frames that are not in gold.
             The hours after the first one are built too, since states last across hours.
         max_clock_skew: the maximum skew of clocks of pollers that is corrected (`clock_skew`).
+        one_task_rows: the maximum number of rows that a window reads in one task.
 
     Raises:
         ValueError: the session's time zone is not UTC.
@@ -160,17 +175,21 @@ def build(
     require_utc(spark)
     first_hour = None if hours is None else min(hours)
     store.create({table.folder: table.layout for table in TABLES})
-    store.transact(lambda record: _build(spark, store, record, first_hour, max_clock_skew))
+
+    def run(record: CommitRecord) -> None:
+        _build(GoldBuild(spark, store, record), store, record, first_hour, max_clock_skew, one_task_rows)
+
+    store.transact(run)
 
 
 def _build(
-    spark: SparkSession,
+    build: GoldBuild,
     store: PipelineStore,
     record: CommitRecord,
     first_hour: datetime | None,
     max_clock_skew: timedelta,
+    one_task_rows: int,
 ) -> None:
-    build = GoldBuild(spark, store, record)
     progress = record.progress.gold
     first = first_hour or _oldest_new_poll(store, record)
     end = _last_poll(build)
@@ -187,10 +206,13 @@ def _build(
     oldest = since or state.hour_of(_first_poll(build))
     # Replaced rows of silver may concern partitions that do not change in the window.
     full_rebuild = first_hour is not None or store.has_replaced_rows(progress.get("commit", 0), record.number)
-    if full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs"):
-        build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
+    has_new_configs = full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs")
     skew = {} if since is None else skew_by_hour.get(since, {})
     for start, stop in _windows(since, oldest, end):
+        build.in_one_task = _is_small(build, start, stop, max_clock_skew, one_task_rows)
+        if has_new_configs:
+            build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
+            has_new_configs = False
         build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
         skew = build.clocks.skew
         _replace_skew(build, min(stop, end))
@@ -240,6 +262,26 @@ def _windows(since: datetime | None, oldest: datetime, end: datetime) -> list[tu
     return windows
 
 
+def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: timedelta, one_task_rows: int) -> bool:
+    """Return whether a window runs in one task, from the numbers of rows that Delta has for each file.
+
+    Gold's signals are not counted: incidents of a cluster are diagnosed in one task in any case.
+    """
+    if build.reporters > ONE_TASK_REPORTERS:
+        return False
+    first = start and start - LOOK_BACK - margin
+    rows = sum(
+        file.rows
+        for name in SILVER_SCHEMAS
+        for file in build.files(f"silver/{name}")
+        if name in WHOLE_TABLES or days.is_between(file.partition["date"], first, stop + margin)
+    )
+    if start is not None:
+        day = f"{start:%Y-%m-%d}"
+        rows += sum(file.rows for file in build.files(PARTITION_STATES) if file.partition[AS_OF].startswith(day))
+    return rows <= one_task_rows
+
+
 # The clocks of a window
 
 
@@ -251,10 +293,10 @@ def _clocks(
     files = build.files("silver/partitions")
     changes = [file for file in files if start is None or (file.last is not None and file.last >= microseconds(start))]
     corrected = skew
-    if changes:
+    if changes and build.has_several_clocks:
         partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
         polls = days.between(build.silver("polls", start, stop), "polled_at", start, stop)
-        measured = clock_skew.differences(partitions, polls).collect()
+        measured = clock_skew.differences(partitions, polls, build.gathered).collect()
         corrected = clock_skew.corrections((clock_skew.Difference.of(row) for row in measured), skew)
     return Clocks(corrected, skew, start, bound)
 
@@ -273,13 +315,13 @@ def _inputs(build: GoldBuild, window: Window) -> dict[str, Any]:
     """Return the inputs of the stages: the window, polls, and tables of silver. Chooses the leading pollers."""
     since = window.start and window.start - LOOK_BACK
     later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
-    polls = days.between(later_polls, "polled_at", since, window.stop)
-    attributed = attribute_unanswered(polls, later_polls, build.silver("brokers"))
+    polls = attributed = days.between(later_polls, "polled_at", since, window.stop)
+    if build.has_unattributed_polls:
+        attributed = build.gathered(attribute_unanswered(polls, later_polls, build.silver("brokers")))
     # From here on, `build.silver` returns only what the leading pollers report.
     if build.shared_clusters:
         of_shared_clusters = attributed.where(f.col("cluster_id").isin(*sorted(build.shared_clusters)))
-        build.leaders = pollers.leaders(of_shared_clusters).persist(StorageLevel.MEMORY_AND_DISK)
-        build.keep_until_written(build.leaders)
+        build.leaders = build.computed_once(pollers.leaders(of_shared_clusters))
     return {
         "build": build,
         "window": window,
@@ -303,6 +345,7 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
         if _has_rows_since(build, "configs", start):
             configs = days.between(build.silver("configs", start, stop), "at", start, stop)
             rows = rows.unionByName(transitions.changed_topics(configs).withColumn("as_of", f.lit("")))
+        rows = build.gathered(rows)
     task = FoldTask(
         build.snapshot.location,
         {} if start is None else build.first_states(window.incidents_since, start),
@@ -324,12 +367,14 @@ def _agreed(folded: DataFrame) -> DataFrame:
 
 def _load_steps(build: GoldBuild, start: datetime | None, agreed: DataFrame) -> DataFrame:
     steps = broker_load.load_steps(agreed)
-    return steps if start is None else build.state("broker_loads", start).unionByName(steps)
+    return steps if start is None else build.gathered(build.state("broker_loads", start).unionByName(steps))
 
 
 def _config_polls(build: GoldBuild, start: datetime | None, polls: DataFrame) -> DataFrame:
     config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
-    return config_polls if start is None else build.state("config_polls", start).unionByName(config_polls)
+    if start is None:
+        return config_polls
+    return build.gathered(build.state("config_polls", start).unionByName(config_polls))
 
 
 def _broker_load(start: datetime | None, load_steps: DataFrame, periods: DataFrame) -> DataFrame:
@@ -345,7 +390,7 @@ def _signals(
 ) -> DataFrame:
     """Return the signals of metadata and of the other inputs, which also plan their tables and state."""
     start, stop = window.start, window.stop
-    rows = signals.signals(agreed, metadata, brokers, changes, start)
+    rows = signals.signals(agreed, metadata, brokers, changes, start, build.gathered)
     for module in (consumer_lag, broker_disk, config_deviations):
         of_input = module.plan(build, start, stop, window.as_of)
         if of_input is not None:
@@ -380,11 +425,10 @@ one. Incidents follow, because they read signals of earlier windows too."""
 def _build_window(build: GoldBuild, window: Window) -> None:
     """Build the tables of a window. Its state, if it keeps one, gets an entry in `Window.incidents_since`."""
     results = _inputs(build, window)
-    persisted: list[DataFrame] = []
     for stage in STAGES:
         rows = stage.function(*(results[name] for name in stage.inputs))
         if stage.level is not None:
-            persisted.append(rows := rows.persist(stage.level))
+            rows = build.computed_once(rows, stage.level)
         if stage.table is not None:
             build.replace(stage.table, rows, window.start)
         results[stage.result] = rows
@@ -406,12 +450,11 @@ def _build_window(build: GoldBuild, window: Window) -> None:
             loads=results["load_steps"],
             polls=results["config_polls"],
         )
-    results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
+    if not build.in_one_task:
+        results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
     if window.as_of is not None:  # read from the incidents that were just written
         window.incidents_since[window.as_of] = _oldest_open_incident(build, diagnosed_since, window.as_of)
-    for rows in persisted:
-        rows.unpersist()
 
 
 # Incidents
@@ -433,7 +476,7 @@ def _diagnose(build: GoldBuild, window: Window, new_signals: DataFrame) -> datet
         return None
     since = min(window.incidents_since.get(start, start), start)
     earlier = build.between(signals.TABLE, since, start)
-    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(rows)), since)
+    build.replace(incidents.TABLE, incidents.incidents(build.gathered(earlier.unionByName(rows))), since)
     return since
 
 

@@ -69,14 +69,15 @@ from pyspark.sql import functions as f
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.gold.voting_periods import METADATA
+from kwire.spark.store.record import POLLER
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 log = logging.getLogger(__name__)
 
@@ -162,15 +163,28 @@ Reporter: TypeAlias = tuple[str | None, int]
 """A poller and a broker that it polls."""
 
 
+# 1. Clocks
+
+
+def has_several_clocks(reporters: Iterable[str]) -> bool:
+    """Return whether any cluster is polled with several clocks, from the keys of reporters (`record.reporter_key`)."""
+    clocks: dict[str, set[str]] = defaultdict(set)
+    for key in reporters:
+        broker, separator, poller_id = key.partition(POLLER)
+        clocks[broker.rpartition("/")[0]].add(poller_id if separator else key)
+    return any(len(own) > 1 for cluster, own in clocks.items() if cluster)
+
+
 # 2. Differences
 
 
-def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
+def differences(partitions: DataFrame, polls: DataFrame, gathered: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """Return the differences between the clocks of each cluster (`DIFFERENCES`).
 
     Args:
         partitions: rows of silver's `partitions`.
         polls: the polls of the same time.
+        gathered: prepares a union for a group (`GoldView.gathered`).
     """
     lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
     sized = [part for values in lists for part in (f.size(values), values)]
@@ -186,7 +200,8 @@ def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
         f.lit(None).cast("bigint").alias("state"),
         (f.col("kind") == "error").alias("failed"),
     )
-    return changes.unionByName(metadata).groupBy("cluster_id").applyInArrow(_differences_of_cluster, DIFFERENCES)
+    rows = gathered(changes.unionByName(metadata))
+    return rows.groupBy("cluster_id").applyInArrow(_differences_of_cluster, DIFFERENCES)
 
 
 def _differences_of_cluster(rows: pa.Table) -> pa.Table:
@@ -402,8 +417,13 @@ class Clocks:
         margin = self.bound if self.is_skewed else timedelta(0)
         return start and start - margin, stop and stop + margin
 
-    def correct(self, spark: SparkSession, rows: DataFrame, time: str) -> DataFrame:
+    def correct(self, rows: DataFrame, time: str, broadcast: Callable[[DataFrame], DataFrame]) -> DataFrame:
         """Return rows of silver with the times of the right clock, and the dates of these times.
+
+        Args:
+            rows: the rows.
+            time: their column with the time.
+            broadcast: prepares the table of clocks for a join with them (`GoldView.broadcast`).
 
         Every row stays on the side of `start` on which it was when the state at `start` was built, whatever the skew
         was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are squeezed
@@ -417,7 +437,7 @@ class Clocks:
         ]
         # Known pollers are found by poller, and unknown ones by broker.
         columns = "clock_cluster string, clock_poller string, clock_broker int, skew bigint, skew_before bigint"
-        clocks = spark.createDataFrame(skews, columns)
+        clocks = broadcast(rows.sparkSession.createDataFrame(skews, columns))
         polled_broker = f.when(f.col("poller_id").isNull(), f.col("broker_id")).otherwise(NO_BROKER)
         is_clock_of = (
             (f.col("cluster_id") == f.col("clock_cluster"))
@@ -431,7 +451,7 @@ class Clocks:
             from_edge = at - f.coalesce("skew_before", f.lit(0)) - edge
             squeezed = edge + f.floor(from_edge / SQUEEZE)  # of a row before the edge, at least 1 us before it
             corrected = f.when(from_edge >= 0, f.greatest(corrected, squeezed)).otherwise(f.least(corrected, squeezed))
-        timed = rows.join(f.broadcast(clocks), is_clock_of, "left").withColumn(time, f.timestamp_micros(corrected))
+        timed = rows.join(clocks, is_clock_of, "left").withColumn(time, f.timestamp_micros(corrected))
         return timed.withColumn("date", f.date_format(time, "yyyy-MM-dd")).select(*rows.columns)
 
     def range_of(self, first: datetime, last: datetime) -> tuple[datetime, datetime]:

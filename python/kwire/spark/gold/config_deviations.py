@@ -146,16 +146,17 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     del start, stop, as_of  # the table has the whole history, which is as long as the list of changes
     if not build.files(DESIRED.folder):
         return None
-    rows = _deviations(build.silver("configs"), build.table(DESIRED))
+    desired = build.table(DESIRED)
+    resources = build.broadcast(desired.select(*_KEY).distinct())
+    rows = _deviations(build.silver("configs"), desired, resources)
     build.replace(TABLE, rows, None)
     return _signals(rows)
 
 
-def _deviations(configs: DataFrame, desired: DataFrame) -> DataFrame:
-    resources = desired.select(*_KEY).distinct()
+def _deviations(configs: DataFrame, desired: DataFrame, resources: DataFrame) -> DataFrame:
     order = Window.partitionBy(*_KEY, "key").orderBy("at", "broker_id")
     now = f.when(f.col("change") == "set", f.struct("value", "source"))
-    reported = configs.join(f.broadcast(resources), _KEY, "left_semi").withColumn("now", now)
+    reported = configs.join(resources, _KEY, "left_semi").withColumn("now", now)
     reported = reported.withColumn("before", f.lag("now").over(order)).where(~f.col("now").eqNullSafe(f.col("before")))
     set_at = desired.select(*_KEY, "key", f.unix_micros("valid_from").alias("at_us"), "value", f.lit(0).alias("source"))
     ended = desired.where("valid_to is not null").select(

@@ -70,12 +70,11 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     """Plan the table and the state of a window, and return its signals; None if no group was ever polled."""
     if not build.files("silver/group_offsets") and not build.files(f"gold/_{STATE}"):
         return None
-    folded = _fold(build, start, stop, as_of).persist()
-    build.keep_until_written(folded)
+    folded = build.computed_once(_fold(build, start, stop, as_of))
     build.replace(TABLE, _by_minute(folded.where(f.col("output") == _SAMPLE)), start)
     if as_of is not None:
         build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)))
-    return _stall_signals(folded.where(f.col("output") == _STALL), build.silver("groups"))
+    return _stall_signals(folded.where(f.col("output") == _STALL), build.broadcast(_states(build.silver("groups"))))
 
 
 def _names(ddl: str) -> list[str]:
@@ -90,6 +89,7 @@ def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datet
     events = _events(commits, "committed_offset").unionByName(_events(ends, "log_end"))
     if start is not None and build.files(f"gold/_{STATE}"):
         events = events.unionByName(build.state(STATE, start))
+    events = build.gathered(events)
     fold = _Fold(microseconds(start), microseconds(as_of))
 
     def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method
@@ -180,15 +180,18 @@ def _by_minute(samples: DataFrame) -> DataFrame:
     )
 
 
-def _stall_signals(stalls: DataFrame, groups: DataFrame) -> DataFrame:
-    """Return the signals of groups that stalled or continued, one for each group and poll."""
-    states = groups.where("change = 'set'").select(
+def _states(groups: DataFrame) -> DataFrame:
+    return groups.where("change = 'set'").select(
         "cluster_id", "group", "state", f.unix_micros("at").alias("state_since")
     )
+
+
+def _stall_signals(stalls: DataFrame, states: DataFrame) -> DataFrame:
+    """Return the signals of groups that stalled or continued, one for each group and poll."""
     is_current = f.col("state_since") <= f.col("at_us")
     key = ["cluster_id", "at_us", "group", "stalled", "broker_id"]
     # The state of the group at the time of the stall: the newest one that was reported by then.
-    by_partition = stalls.join(f.broadcast(states), ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
+    by_partition = stalls.join(states, ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
     stalled = by_partition.agg(
         f.max_by(f.when(is_current, f.col("state")), f.when(is_current, f.col("state_since"))).alias("state"),
         f.max("not_before").alias("not_before"),

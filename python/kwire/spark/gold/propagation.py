@@ -45,16 +45,16 @@ def propagation(transitions: DataFrame, start: datetime | None) -> DataFrame:
     if start is not None:
         rows = rows.where(~f.col("carried") | (found_at >= f.unix_micros(f.lit(start))))
     hour = f.date_trunc("hour", f.timestamp_micros(found_at)).alias(FILED_AT)
-    lag = (f.col("report.at") - f.col("first_reported_at")) / 1000.0
+    lag = f.col("report.at") - f.col("first_reported_at")  # in integers, whose mean does not depend on their order
     return (
         rows.groupBy(
             "cluster_id", "first_reported_at", "reported_by", f.col("report.broker_id").alias("broker_id"), hour
         )
         .agg(
             f.count("*").alias("partitions"),
-            f.min(lag).alias("lag_ms_min"),
-            f.avg(lag).alias("lag_ms_mean"),
-            f.max(lag).alias("lag_ms_max"),
+            (f.min(lag) / 1000.0).alias("lag_ms_min"),
+            (f.avg(lag) / 1000.0).alias("lag_ms_mean"),
+            (f.max(lag) / 1000.0).alias("lag_ms_max"),
         )
         .withColumn("at", f.timestamp_micros("first_reported_at"))
     )

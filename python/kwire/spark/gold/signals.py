@@ -19,7 +19,7 @@ from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from pyspark.sql import Column as Expression
@@ -60,7 +60,12 @@ STEADY_CONTROLLER = 0.1
 
 
 def signals(
-    agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, config_changes: DataFrame, start: datetime | None
+    agreed: DataFrame,
+    metadata: DataFrame,
+    brokers: DataFrame,
+    config_changes: DataFrame,
+    start: datetime | None,
+    gathered: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
     """Return all signals of a window, with the column `FILED_AT`.
 
@@ -71,6 +76,7 @@ def signals(
         config_changes: the changes of configs.
         start: the beginning of the window. None if nothing is known of the time before: what the first responses list
             existed before.
+        gathered: prepares a union for a join (`GoldView.gathered`).
     """
     reporters = metadata.where(~f.col("failed")).select(
         "cluster_id",
@@ -80,7 +86,7 @@ def signals(
     )
     same_topic = transitions.is_same_topic()
     seen = _topic_signals(agreed, same_topic).unionByName(_partition_signals(agreed, same_topic))
-    seen = seen.join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
+    seen = gathered(seen).join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if start is None:
         # The first response of a broker shows how things are, not that they have changed.
         initial = f.col("not_before").isNull()

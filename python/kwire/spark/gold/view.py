@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark import StorageLevel
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -53,11 +54,13 @@ class GoldView:
 
     Attributes:
         clocks: corrects the times of silver; by default, as the last build of gold did.
+        in_one_task: True to read each table as one partition, so that queries need no shuffle (`build`).
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot, clocks: Clocks | None = None) -> None:
         self.spark = spark
         self.snapshot = snapshot
+        self.in_one_task = False
         self.clocks = _last_clocks(snapshot) if clocks is None else clocks
 
     def files(self, table: str) -> list[DataFile]:
@@ -73,7 +76,7 @@ class GoldView:
         first, last = self.clocks.days_of(start, stop)
         schema = f"{table.ddl}, `date` string"
         rows = self._read(f"silver/{name}", schema, lambda file: days.is_between(file.partition["date"], first, last))
-        return self.clocks.correct(self.spark, rows, table.time)
+        return self.clocks.correct(rows, table.time, self.broadcast)
 
     def table(self, table: GoldTable, since: datetime | None = None) -> DataFrame:
         """Read a table of gold with its columns `date` and `hour`; it is empty before the first build.
@@ -89,8 +92,7 @@ class GoldView:
         """Read the hours of a table of gold from `since` to before `before`, without the columns `date` and `hour`."""
         files = [file for file in self.files(table.folder) if file.partition["date"] != days.OPEN]
         files = [file for file in files if days.is_before(file, before) and not days.is_before(file, since)]
-        schema = f"{table.ddl}, date string, hour int"
-        return read_files(self.spark, self.snapshot.location, table.folder, files, schema).drop("date", "hour")
+        return self._read_files(table.folder, files, f"{table.ddl}, date string, hour int").drop("date", "hour")
 
     def arrow(self, table: GoldTable, since: datetime | None, columns: Sequence[str]) -> pa.Table:
         """Read columns of a small table in the driver, from the day of `since` on and rows without an end."""
@@ -112,9 +114,7 @@ class GoldView:
         assert table is not None
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
         files = [file for file in self.files(folder) if file.partition[AS_OF] == stamp]
-        if not files:
-            return self.spark.createDataFrame([], schema).drop(AS_OF)
-        return read_files(self.spark, self.snapshot.location, folder, files, schema).drop(AS_OF)
+        return self._read_files(folder, files, schema).drop(AS_OF)
 
     def partition_states(self, hours: Iterable[datetime], as_of: datetime, *, with_first: bool) -> DataFrame:
         """Read the states of partitions since the first one of a day, with the column `as_of`.
@@ -128,7 +128,7 @@ class GoldView:
         stamps = {hour.strftime(STAMP) for hour in ([first, *later] if with_first else later)}
         files = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] in stamps]
         schema = f"{transitions.ddl(transitions.INPUT)}, {AS_OF} string, {BUCKET} int"
-        return read_files(self.spark, self.snapshot.location, PARTITION_STATES, files, schema).drop(BUCKET)
+        return self._read_files(PARTITION_STATES, files, schema).drop(BUCKET)
 
     def first_states(self, hours: Iterable[datetime], as_of: datetime) -> dict[int, list[str]]:
         """Return the files of the first state of a day by bucket."""
@@ -143,9 +143,22 @@ class GoldView:
     def _hours_of_day(hours: Iterable[datetime], as_of: datetime) -> list[datetime]:
         return sorted(hour for hour in hours if hour.date() == as_of.date() and hour <= as_of)
 
+    def gathered(self, rows: DataFrame) -> DataFrame:
+        """Return rows as one partition if they are processed in one task; a union has the partitions of both sides.
+
+        Spark does not shuffle a single partition: joins, groups, and windows of it are one stage.
+        """
+        return rows.coalesce(1) if self.in_one_task else rows
+
+    def broadcast(self, rows: DataFrame) -> DataFrame:
+        """Return the small side of a join: to send to every task, or in the one task."""
+        return self.gathered(rows) if self.in_one_task else f.broadcast(rows)
+
     def _read(self, table: str, schema: str, selects: Callable[[DataFile], bool]) -> DataFrame:
-        files = filter(selects, self.files(table))
-        return read_files(self.spark, self.snapshot.location, table, files, schema)
+        return self._read_files(table, filter(selects, self.files(table)), schema)
+
+    def _read_files(self, table: str, files: Iterable[DataFile], schema: str | StructType) -> DataFrame:
+        return self.gathered(read_files(self.spark, self.snapshot.location, table, files, schema))
 
 
 class GoldBuild(GoldView):
@@ -154,6 +167,7 @@ class GoldBuild(GoldView):
     | call | effect |
     |---|---|
     | `replace`, `keep_state`, `keep_partition_states` | plans the new files of a table; nothing is computed |
+    | `computed_once` | stores rows that several tables read |
     | `write` | computes and writes all planned tables in one job; this build reads them from now on |
     | `forget_states` | drops files of the state |
     | `commit` | makes everything visible at once; without it, the files are garbage that `vacuum` deletes |
@@ -161,12 +175,18 @@ class GoldBuild(GoldView):
     Attributes:
         leaders: the leading poller of each broker of `shared_clusters` in this window (`pollers`); None counts all.
         shared_clusters: the clusters that several pollers poll.
+        reporters: number of brokers, each counted once for every poller.
+        has_several_clocks: True if a cluster is polled with several clocks.
+        has_unattributed_polls: True if polls of unknown clusters are stored.
     """
 
     def __init__(self, spark: SparkSession, store: PipelineStore, record: CommitRecord) -> None:
         super().__init__(spark, Snapshot(store.location, record.number, record.progress.versions), Clocks())
         self.leaders: DataFrame | None = None
         self.shared_clusters = pollers.shared_clusters(record.progress.reporters)
+        self.reporters = len(record.progress.reporters)
+        self.has_several_clocks = clock_skew.has_several_clocks(record.progress.reporters)
+        self.has_unattributed_polls = any(key.startswith("/") for key in record.progress.reporters)
         self._store = store
         self._current: dict[str, list[DataFile]] = {}
         self._planned: list[_PlannedTable] = []
@@ -184,7 +204,7 @@ class GoldBuild(GoldView):
         """Return the rows of a table of silver that count (`leaders`)."""
         if self.leaders is None:
             return rows
-        return pollers.of_leaders(rows, name, self.leaders, self.shared_clusters)
+        return self.gathered(pollers.of_leaders(rows, name, self.leaders, self.shared_clusters))
 
     def replace(
         self,
@@ -214,8 +234,9 @@ class GoldBuild(GoldView):
             f.coalesce(f.hour(hour), f.lit(0)).alias("hour"),
         )
         # One file per hour, whatever the parallelism was: each file costs readers time.
+        dated = dated.coalesce(1) if self.in_one_task else dated.repartition("date", "hour")
         task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"))
-        manifest = dated.repartition("date", "hour").mapInArrow(task.run, MANIFEST)
+        manifest = dated.mapInArrow(task.run, MANIFEST)
         earlier = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
         if open_rows is None:
             self._planned.append(_PlannedTable(table.folder, lambda _: earlier, manifest))
@@ -246,7 +267,12 @@ class GoldBuild(GoldView):
         self._store.create({PARTITION_STATES: Layout(stored, (AS_OF, BUCKET))})
         bucket = transitions.bucket() if complete else f.lit(NO_BUCKET)
         rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
-        rows = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id") if complete else rows.coalesce(1)
+        if complete:
+            # Tasks of later builds read the rows of one cluster and bucket.
+            rows = rows.coalesce(1) if self.in_one_task else rows.repartition(BUCKET)
+            rows = rows.sortWithinPartitions(BUCKET, "cluster_id")
+        else:
+            rows = rows.coalesce(1)
         task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
         others = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
         self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
@@ -262,14 +288,19 @@ class GoldBuild(GoldView):
         manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
         self._planned.append(_PlannedTable(folder, lambda _: others, manifest))
 
-    def keep_until_written(self, rows: DataFrame) -> None:
-        """Unpersist rows after the next `write`."""
-        self._persisted.append(rows)
+    def computed_once(self, rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK) -> DataFrame:
+        """Return rows that are stored when they are computed, until the next `write`."""
+        if self.in_one_task:
+            # A checkpoint ends the plan: what reads the rows is planned without the stages before. Planning takes most
+            # of the time of a small build. Spark deletes the checkpoint once nothing refers to it.
+            return self.gathered(rows).localCheckpoint(eager=False)
+        self._persisted.append(rows.persist(level))
+        return rows
 
     def write(self) -> None:
         """Write all tables that are planned."""
         manifests = [planned.manifest for planned in self._planned]
-        entries = entries_of(_union(manifests).collect()) if manifests else []
+        entries = entries_of(self.gathered(_union(manifests)).collect())
         for planned in self._planned:
             new = [entry.file for entry in entries if isinstance(entry, WrittenFile) and entry.table == planned.folder]
             self._current[planned.folder] = [*planned.kept(new), *new]

@@ -112,7 +112,8 @@ def read_files(
     folder = location.child(table).spark
     paths = [f"{escape_glob(folder)}/{file.path}" for file in files]
     if not paths:
-        return spark.createDataFrame([], schema)
+        # The filter tells the optimizer that there are no rows, which removes what depends on them from a query.
+        return spark.createDataFrame([], schema).where("false")
     return spark.read.schema(schema).option("basePath", folder).parquet(*paths)
 
 
