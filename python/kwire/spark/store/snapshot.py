@@ -112,7 +112,7 @@ def read_files(
     folder = location.child(table).spark
     paths = [f"{escape_glob(folder)}/{file.path}" for file in files]
     if not paths:
-        # The filter tells the optimizer that there are no rows, which removes what depends on them from a query.
+        # Because of the filter, the optimizer removes the joins and groups that depend on these rows.
         return spark.createDataFrame([], schema).where("false")
     return spark.read.schema(schema).option("basePath", folder).parquet(*paths)
 
