@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
-from tests.cli import forked_command
-
 GOLDEN = Path(__file__).parent / "golden"
 DATA = Path(__file__).parent.parent / "data"
 
@@ -56,14 +54,18 @@ def environment(**changes: str) -> dict[str, str]:
 
 def kwire(*arguments: str | Path, stdin: str | bytes = b"", **changes: str) -> Run:
     """Run the command with pipes for all streams."""
-    data = stdin.encode() if isinstance(stdin, str) else stdin
-    done = forked_command.run([*map(str, arguments)], environment(**changes), data)
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], input=given, capture_output=True, env=environment(**changes), check=False
+    )
     return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
     """Return the output of a run that must succeed."""
-    done = forked_command.run([*map(str, arguments)], environment(), stdin)
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, env=environment(), check=False
+    )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
