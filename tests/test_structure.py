@@ -36,6 +36,7 @@ TWICE = {"Request": "a declaration in `kwire.declare`, and a request with its he
 
 ALONE = {
     "kwire.declare.native": "the only module of its package that imports the engine",
+    "kwire.client.admin.blocking": "the stub of its importer imports it too",
     "kwire.testing.free_ports": "tests import it too",
 }
 """Short module with one importer -> reason."""

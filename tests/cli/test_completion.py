@@ -217,7 +217,7 @@ properties = {{ "security.protocol" = "SASL_PLAINTEXT", "sasl.mechanism" = "PLAI
         ("kafka nosuch x", []),
         ("kafka topics list --nosuch x", []),
         ("kafka configs get client-metrics/", []),
-        ("kafka topics describe --only offline --only u", ["under-replicated"]),
+        ("kafka topics describe --only offline --only under-r", ["under-replicated"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.messages import FAMILIES
 from tests.docs.pages import DOCS, README, ROOT, as_module, blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
-MESSAGES = re.compile(r"kwire\.messages\.(?:kafka|kip4|kip584|headers)\b")
+MESSAGES = re.compile(rf"kwire\.messages\.(?:{'|'.join(FAMILIES)}|headers)\b")
 """Modules of messages, whose page is made from the declarations."""
 
 

@@ -46,7 +46,15 @@ def test_error_of_unknown_topic_has_similar_names(server: ServerProcess) -> None
         ("topics/list?patern=x", 400, "topics list has no parameter 'patern': did you mean pattern?"),
         ("topics/list?internal=maybe", 400, "internal: expected true or false, got 'maybe'"),
         ("topics/list?pattern=a&pattern=b", 400, "pattern is given twice"),
-        ("topics/describe?only=odd", 400, "only: expected under-replicated or offline or not-preferred, got 'odd'"),
+        (
+            "topics/describe?only=odd",
+            400,
+            "only: expected under-replicated or offline or not-preferred or under-min-isr or at-min-isr, got 'odd'",
+        ),
+            "topics/describe?only=odd",
+            400,
+            "only: expected under-replicated or offline or not-preferred or under-min-isr or at-min-isr, got 'odd'",
+        ),
         ("configs/get", 400, "resource is required"),
         ("configs/audit?newest=many", 400, "newest: expected an integer, got 'many'"),
         (

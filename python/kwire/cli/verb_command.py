@@ -86,7 +86,7 @@ def verb_command(verb: Operation) -> click.Command:
                 help="Time to wait until every broker reports the change; 0 does not wait.",
             )
         )
-    if verb.danger is Danger.DESTROYS:
+    if verb.highest_danger is Danger.DESTROYS:
         parameters.append(click.Option(["-y", "--yes"], is_flag=True, help="Do not ask."))
 
     def callback(**values: Any) -> int:

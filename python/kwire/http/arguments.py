@@ -46,13 +46,17 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def offered(verb: Operation) -> tuple[Parameter, ...]:
-    """Return the parameters that requests can have: all except names of files to write."""
-    return tuple(each for each in verb.parameters if each not in written(verb))
+    """Return the parameters that requests can have: all except paths, which a server does not take from clients."""
+    return tuple(each for each in verb.parameters if not _is_path(each))
 
 
 def written(verb: Operation) -> tuple[Parameter, ...]:
-    """Return the parameters that name a file to write."""
-    return tuple(each for each in verb.parameters if each.type is Path and not each.declared.document)
+    """Return the parameters that name the file to write. An optional file is not written."""
+    return tuple(each for each in verb.parameters if _is_path(each) and each.required)
+
+
+def _is_path(parameter: Parameter) -> bool:
+    return parameter.type is Path and not parameter.declared.document
 
 
 def is_get(verb: Operation) -> bool:
@@ -64,7 +68,7 @@ def options_of(verb: Operation) -> Mapping[str, Any]:
     """Return the schemas of the fields beside the parameters in the body of a request."""
     if verb.danger is Danger.READS:
         return {}
-    absent = {"confirm"} if verb.danger is not Danger.DESTROYS else set()
+    absent = {"confirm"} if verb.highest_danger is not Danger.DESTROYS else set()
     return {
         name: schema for name, schema in HOW_TO_RUN.items() if name not in absent and (name != "wait" or verb.waits)
     }
@@ -108,7 +112,9 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
         yield {
             each.name: _argument(each, values[each.name], Path(folder)) if each.name in values else _default(each)
             for each in parameters
-        } | {each.name: Path(each.name) for each in written(verb)}
+        } | {
+            each.name: Path(each.name) if each.required else each.default for each in verb.parameters if _is_path(each)
+        }
 
 
 def _default(parameter: Parameter) -> Any:

@@ -95,7 +95,7 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
         "tags": [verb.noun],
         "summary": summary,
         "description": description.strip(),
-        "x-danger": verb.danger.name.lower(),
+        "x-danger": verb.highest_danger.name.lower(),
         "responses": _responses(verb, components.schema(verb.result)),
     }
     if is_get(verb):
@@ -140,7 +140,7 @@ def _responses(verb: Operation, row: dict[str, Any]) -> dict[str, Any]:
     rows = {"type": "object", "properties": fields, "required": ["rows"]}
     error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}, **fields}}
     errors = ERRORS if is_get(verb) else ERRORS | BODY_ERRORS
-    if verb.danger is Danger.DESTROYS:
+    if verb.highest_danger is Danger.DESTROYS:
         errors = errors | {"428": "The request must be confirmed."}
     return {
         "200": _response("The rows.", rows),

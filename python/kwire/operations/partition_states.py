@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import ConfigValue, PartitionDescription
 
-__all__ = ["MIN_ISR", "PartitionState", "min_isr"]
+__all__ = ["MIN_ISR", "PartitionTrouble", "min_isr"]
 
 MIN_ISR = "min.insync.replicas"
 """The config of a topic: producers with acks=all are refused while fewer replicas are in sync."""
 
 
-class PartitionState(StrEnum):
+class PartitionTrouble(StrEnum):
     """A state that needs the attention of an operator."""
 
     UNDER_REPLICATED = "under-replicated"
@@ -28,7 +28,7 @@ class PartitionState(StrEnum):
     @property
     def needs_min_isr(self) -> bool:
         """True if the config MIN_ISR of the topic decides."""
-        return self in (PartitionState.UNDER_MIN_ISR, PartitionState.AT_MIN_ISR)
+        return self in (PartitionTrouble.UNDER_MIN_ISR, PartitionTrouble.AT_MIN_ISR)
 
     def matches(self, partition: PartitionDescription, min_isr: int) -> bool:
         """Return whether a partition is in this state.
@@ -37,13 +37,13 @@ class PartitionState(StrEnum):
             min_isr: the config MIN_ISR of its topic; any number unless `needs_min_isr`.
         """
         match self:
-            case PartitionState.UNDER_REPLICATED:
+            case PartitionTrouble.UNDER_REPLICATED:
                 return len(partition.isr) < len(partition.replicas)
-            case PartitionState.OFFLINE:
+            case PartitionTrouble.OFFLINE:
                 return partition.leader is None
-            case PartitionState.NOT_PREFERRED:
+            case PartitionTrouble.NOT_PREFERRED:
                 return bool(partition.replicas) and partition.leader != partition.replicas[0]
-            case PartitionState.UNDER_MIN_ISR:
+            case PartitionTrouble.UNDER_MIN_ISR:
                 return len(partition.isr) < min_isr
         return len(partition.isr) == min_isr
 

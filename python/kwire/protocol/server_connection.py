@@ -182,7 +182,7 @@ class ServerConnection:
             request: the request.
             response: the message, or its frame; None for a request without a response (Produce with `acks` 0), or to
                 end the connection without a response.
-            version: the version of the message; that of the request by default.
+            version: the version of the message; by default, the version of the request.
             error: makes this response the last one, so that the connection can be closed.
 
         Raises:

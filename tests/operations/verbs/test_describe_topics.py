@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminClient, TopicDescription
 from kwire.operations.declaration import Failure
-from kwire.operations.partition_states import MIN_ISR, PartitionState, min_isr
+from kwire.operations.partition_states import MIN_ISR, PartitionTrouble, min_isr
 from kwire.operations.run import Run
 from kwire.operations.verbs.topics.describe import describe
 from kwire.operations.verbs.topics.list_ import list_
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-async def partitions_in(cluster: FakeCluster, *states: PartitionState, names: Sequence[str] = ()) -> set[str]:
+async def partitions_in(cluster: FakeCluster, *states: PartitionTrouble, names: Sequence[str] = ()) -> set[str]:
     """Return the partitions that the verb shows, such as `orders-0`."""
     async with await AdminClient.open(cluster.bootstrap) as admin:
         rows = await describe(Run(admin), names=[*names], only=[*states])
@@ -31,12 +31,12 @@ async def test_only_chooses_partitions_by_their_state() -> None:
         cluster.shrink_isr("default", 0, 2, 3)
         cluster.shrink_isr("safe", 0, 2, 3)
         cluster.shrink_isr("safe", 1, 1)
-        under, at = PartitionState.UNDER_MIN_ISR, PartitionState.AT_MIN_ISR
+        under, at = PartitionTrouble.UNDER_MIN_ISR, PartitionTrouble.AT_MIN_ISR
         assert await partitions_in(cluster, under) == {"safe-0", "strict-0", "strict-1"}, "more than all replicas"
         assert await partitions_in(cluster, at) == {"default-0", "safe-1"}
         assert await partitions_in(cluster, at, under, names=["safe"]) == {"safe-0", "safe-1"}
-        assert await partitions_in(cluster, PartitionState.UNDER_REPLICATED) == {"default-0", "safe-0", "safe-1"}
-        assert await partitions_in(cluster, PartitionState.OFFLINE) == set()
+        assert await partitions_in(cluster, PartitionTrouble.UNDER_REPLICATED) == {"default-0", "safe-0", "safe-1"}
+        assert await partitions_in(cluster, PartitionTrouble.OFFLINE) == set()
 
 
 def test_topic_without_a_reported_config_needs_one_replica_in_sync() -> None:

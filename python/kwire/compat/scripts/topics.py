@@ -24,7 +24,7 @@ STATES = {
     "under-min-isr-partitions": "under-min-isr",
     "at-min-isr-partitions": "at-min-isr",
 }
-"""Values of PartitionState by the option of Kafka's script."""
+"""Values of PartitionTrouble by the option of Kafka's script."""
 FILTERS = (*STATES, "topics-with-overrides")
 COLLISION = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
@@ -171,7 +171,7 @@ def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
 
 async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
-    from kwire.operations.partition_states import PartitionState, min_isr
+    from kwire.operations.partition_states import PartitionTrouble, min_isr
 
     if not names:
         return
@@ -204,7 +204,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
                 f"\tConfigs: {','.join(overridden)}"
             )
         if only != "topics-with-overrides":
-            state = None if only is None else PartitionState(STATES[only])
+            state = None if only is None else PartitionTrouble(STATES[only])
             least = min_isr(topic_configs)
             for partition in topic.partitions:
                 if state is None or state.matches(partition, least):

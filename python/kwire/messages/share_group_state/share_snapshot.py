@@ -20,7 +20,7 @@ class ShareSnapshotValue(Message, record_type=0, versions="0", flexible="0+"):
     """The state of the partition, which replaces all earlier records of it."""
 
     snapshot_epoch: int32
-    """The number of the snapshot; updates have that of the snapshot they extend."""
+    """The number of the snapshot; an update has the number of its snapshot."""
     state_epoch: int32
     """The epoch of the group when it initialized the partition."""
     leader_epoch: int32

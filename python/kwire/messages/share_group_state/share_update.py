@@ -20,7 +20,7 @@ class ShareUpdateValue(Message, record_type=1, versions="0", flexible="0+"):
     """The part of the state that changed since the snapshot."""
 
     snapshot_epoch: int32
-    """The number of the snapshot; updates have that of the snapshot they extend."""
+    """The number of the snapshot; an update has the number of its snapshot."""
     leader_epoch: int32
     """The epoch of the leader that wrote the state."""
     start_offset: int64

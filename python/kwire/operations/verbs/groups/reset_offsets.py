@@ -81,14 +81,14 @@ async def reset_offsets(
         str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION")
     ] = None,
     from_file: Annotated[
-        Path | None, Option("To the offsets of a file that --export has written.", "FILE", document=True)
+        Path | None, Option("To the offsets of a CSV file, such as an exported one.", "FILE", document=True)
     ] = None,
     topic: Annotated[
         list[str],
         Option("Only this topic, or one partition as TOPIC:N [default: all with offsets].", "TOPIC", "topics"),
     ] = [],
     export: Annotated[
-        Path | None, Option("Write the new offsets to this CSV file, in a dry run as well.", "FILE")
+        Path | None, Option("Export the new offsets to a CSV file, in a dry run as well.", "FILE")
     ] = None,
 ) -> Rows[OffsetChange]:
     """Reset the committed offsets of a group, or the start offsets of a share group.

@@ -16,7 +16,7 @@ from kwire.client.admin import (
 )
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Option
-from kwire.operations.partition_states import PartitionState, min_isr
+from kwire.operations.partition_states import PartitionTrouble, min_isr
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.visibility import explain_if_hidden
@@ -59,7 +59,7 @@ class TopicDetails:
 async def describe(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics [default: all].", "NAME", "topics")],
-    only: Annotated[list[PartitionState], Option("Only these partitions, and topics that have some.")] = [],
+    only: Annotated[list[PartitionTrouble], Option("Only these partitions, and topics that have some.")] = [],
 ) -> Rows[TopicDetails]:
     """Describe topics with their partitions and configs."""
     rows: Rows[TopicDetails] = []
