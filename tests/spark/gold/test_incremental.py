@@ -85,8 +85,8 @@ def test_build_by_hours_equals_one_build(spark: SparkSession, tmp_path: Path) ->
 def test_random_history_in_random_builds_equals_one_build(spark: SparkSession, tmp_path: Path) -> None:
     """The builds of the parts run in one task and with shuffles in turn, and the build of the whole in one task."""
     random = Random(15)
-    begin, rounds = HOUR + timedelta(minutes=25), 100
-    whole = random_history.silver(random, 3, begin, rounds)
+    begin, rounds = HOUR + timedelta(minutes=25), 120
+    whole = random_history.silver(random, 4, begin, rounds)
     ends = sorted(random.sample(range(6, rounds), 2))
     start = HOUR
     for number, end in enumerate((*ends, rounds)):
