@@ -29,7 +29,10 @@ __all__ = ["UnknownMessage", "api_name", "every", "find", "record_classes"]
 TOPICS = ("consumer_offsets", "transaction_state", "share_group_state", "cluster_metadata", "remote_log_metadata")
 """The packages with the records of internal topics. Each has the name of its topic without `__`."""
 
-FAMILIES = ("kafka", "kip4", "kip584", *TOPICS)
+_WITH_KEYS = ("kafka", "kip4", "kip584")
+"""The packages whose messages have API keys. Records have none, so a look-up by key does not import their modules."""
+
+FAMILIES = (*_WITH_KEYS, *TOPICS)
 """The packages that hold declarations."""
 
 _FAMILIES_OF = {"kafka": ("kafka", *TOPICS), "kip4": ("kip4", "kip584", "kafka")}
@@ -88,7 +91,7 @@ def find(
         return _find_by_name(dialect, name)
     if api_key is None or kind is None:
         raise TypeError("find() needs name=, or api_key= and kind=")
-    candidates = _index().get((dialect, api_key, kind), ()) if api_key >= 0 else ()
+    candidates = _index(_WITH_KEYS).get((dialect, api_key, kind), ()) if api_key >= 0 else ()
     for cls in candidates:
         if version is None or version in cls.versions:
             return cls
@@ -101,9 +104,10 @@ def every(dialect: str | None = None) -> tuple[type[Message], ...]:
     Messages without a key are last: data, then headers.
     """
     found: dict[type[Message], None] = {}
-    for key in sorted(_index()):
+    index = _index(FAMILIES)
+    for key in sorted(index):
         if dialect is None or key[0] == dialect:
-            found.update(dict.fromkeys(_index()[key]))
+            found.update(dict.fromkeys(index[key]))
     return (*(cls for cls in found if cls.api_key >= 0), *(cls for cls in found if cls.api_key < 0))
 
 
@@ -222,20 +226,23 @@ def _import(module: str) -> ModuleType | None:
         raise
 
 
-_cached_index: Index | None = None
+_indexes: dict[tuple[str, ...], Index] = {}
 
 
-def _index() -> Index:
-    """Return the classes by dialect, key, and kind, the class with the newest versions first."""
-    global _cached_index  # noqa: PLW0603  # built on first use because it imports every message
-    if _cached_index is None:
-        index: Index = {}
-        for cls in _declared_everywhere():
+def _index(families: tuple[str, ...]) -> Index:
+    """Return the classes of packages by dialect, key, and kind, the class with the newest versions first.
+
+    It is built on first use because it imports all modules of the packages.
+    """
+    index = _indexes.get(families)
+    if index is None:
+        index = {}
+        for cls in _declared_in(families):
             _enter(index, cls)
         for classes in index.values():
             classes.sort(key=lambda cls: (cls.versions.highest, cls.versions.lowest, cls.__name__), reverse=True)
-        _cached_index = index
-    return _cached_index
+        _indexes[families] = index
+    return index
 
 
 def _enter(index: Index, cls: type[Message]) -> None:
@@ -246,10 +253,10 @@ def _enter(index: Index, cls: type[Message]) -> None:
         index.setdefault((dialect, facts.api_key, facts.kind), []).append(cls)
 
 
-def _declared_everywhere() -> list[type[Message]]:
+def _declared_in(families: tuple[str, ...]) -> list[type[Message]]:
     headers = f"{__name__}.headers"
     found = [value for value in vars(_import(headers)).values() if _is_message_of(value, headers)]
-    for family in FAMILIES:
+    for family in families:
         found += _messages_of(f"{__name__}.{family}")
     return found
 
