@@ -128,7 +128,7 @@ async def test_offsets_of_a_share_group_are_altered_and_deleted(kafka44: Kafka44
         await admin.wait_until_created(["group-orders"])
 
         async def altered() -> Any:
-            outcomes = await admin.alter_share_group_offsets("empty-share-group", {first: 0, second: 0})
+            outcomes = await admin.alter_share_group_offsets("empty-share-group", {first: 0, second: 3})
             return dict(outcomes) == {"group-orders-0": None, "group-orders-1": None}
 
         await eventually(altered, "the coordinator knows the new topic")

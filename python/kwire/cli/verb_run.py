@@ -102,7 +102,7 @@ def run_command(verb: Operation, values: dict[str, Any]) -> int:
         return INTERRUPTED
     session.finish(verb, rows, chosen, all=not any(values.values()), changed=run.changes_something)
     print_rows(output, verb.result, rows, paint)
-    if not rows and output == "table" and verb.nothing is not None:
+    if not rows and output == "table" and verb.nothing is not None and not run.has_warned:
         print(verb.nothing, file=sys.stderr)
     failures = [row for row in rows if isinstance(row, Failure)]
     sys.stdout.flush()
@@ -196,6 +196,9 @@ class VerbRun:
         arguments: the parameters of the verb by name.
         options: the options that the verb has of `dry_run`, `wait`, and `yes`.
         write: prints output as it comes; None if only the rows are printed.
+
+    Attributes:
+        has_warned: True after a warning, which explains an empty result better than the sentence of the verb.
     """
 
     def __init__(
@@ -207,6 +210,7 @@ class VerbRun:
         options: Mapping[str, Any],
         write: Callable[[str], None] | None = None,
     ) -> None:
+        self.has_warned = False
         self._verb = verb
         self._session = session
         self._cluster = cluster
@@ -275,12 +279,16 @@ class VerbRun:
             wait=options.get("wait", 0.0),
             confirm=partial(_confirm, self._cluster, yes=options.get("yes", False)),
             on_progress=_show_progress if sys.stderr.isatty() else None,
-            warn=lambda sentence: print(f"Warning: {printable(sentence)}", file=sys.stderr),
+            warn=self._warn,
             write=self._write,
             note=_note,
             show=_show if sys.stderr.isatty() else _say_nothing,
         )
         return self._current
+
+    def _warn(self, sentence: str) -> None:
+        self.has_warned = True
+        print(f"Warning: {printable(sentence)}", file=sys.stderr)
 
 
 def _check_writable(cluster: ClusterChoice) -> None:
