@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.cli.running import Run, kwire
+from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,21 @@ class Operator:
         assert run.code == code, run.err
         rows: list[dict[str, Any]] = json.loads(run.out)
         return rows
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic that keeps its records, as soon as an earlier one of this name is gone.
+
+        Kafka on ZooKeeper answers a deletion once its brokers do not know the topic, but keeps the name until all
+        replicas are deleted.
+        """
+        create = ["topics", "create", name, "-p", str(partitions), "-r", "1", "--config", "retention.ms=-1"]
+
+        def is_created() -> bool:
+            run = self.run(*create)
+            assert run.code == 0 or "marked for deletion" in run.err, run.err
+            return run.code == 0
+
+        eventually_sync(is_created, f"{name} is created")
 
 
 def check_topics(operator: Operator, exists_code: int) -> None:

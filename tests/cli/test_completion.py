@@ -222,8 +222,8 @@ properties = {{ "security.protocol" = "SASL_PLAINTEXT", "sasl.mechanism" = "PLAI
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_commands_options_and_choices(line: str, candidates: list[str]) -> None:
-    _, *found = completed(line)
-    assert found == candidates
+    """Names of messages are fetched in the background at the first Tab, like those of a cluster."""
+    eventually_sync(lambda: completed(line)[1:] == candidates, f"{line!r} is completed with {candidates}")
 
 
 @pytest.mark.usefixtures("cache")

@@ -13,6 +13,8 @@ import sys
 from struct import pack, unpack_from
 
 from kwire import frame
+from kwire.client import BlockingConnection
+from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kafka.produce import ProduceRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.testing import FakeCluster
@@ -100,11 +102,12 @@ def test_hex_dump_shows_the_bytes_of_both_frames() -> None:
 
 
 def test_count_ends_the_command() -> None:
-    with FakeCluster(brokers=1) as cluster, sniffing("--to", cluster.endpoint(1), "--count", "2") as it:
-        list_topics(it.address)
+    with FakeCluster(brokers=1) as cluster, sniffing("--to", cluster.endpoint(1), "--count", "3") as it:
+        with BlockingConnection(it.address) as connection:  # other clients send more requests, to a port that is closed
+            connection.send(MetadataRequest(topics=None))
         documents = [json.loads(line) for line in it.finish().splitlines()]
 
-    assert [each["api"] for each in documents] == ["ApiVersions", "Metadata"]
+    assert [each["api"] for each in documents] == ["ApiVersions", "ApiVersions", "Metadata"]
 
 
 def test_several_brokers_have_an_address_each() -> None:

@@ -61,7 +61,7 @@ def test_functions_for_users_of_confluent_kafka_work(
         try:
             assert page["count_partitions"](admin)["moved-from-confluent"] == 2
             assert page["change_retention"](admin, "moved-from-confluent", 7) == "60000"
-            assert page["change_retention"](admin, "moved-from-confluent", 8) == "7"
+            eventually_sync(lambda: page["change_retention"](admin, "moved-from-confluent", 7) == "7", "it is changed")
             assert page["lag_after_reset"](admin, "moved-group", "moved-from-confluent") == 0
             admin.delete_groups(["moved-group"]).raise_first()
         finally:

@@ -46,7 +46,7 @@ ORDERS = [TopicPartition("group-orders", index) for index in range(2)]
 def orders(cluster: KafkaCluster) -> Iterator[Operator]:
     """Ten messages in each of two partitions, with times of 1970, which no retention may delete."""
     operator = Operator(cluster.bootstrap)
-    operator.json("topics", "create", "group-orders", "-p", "2", "-r", "1", "--config", "retention.ms=-1")
+    operator.create_topic("group-orders", 2)
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
     for index in range(2):
         for number in range(10):

@@ -31,7 +31,7 @@ def operator(cluster: KafkaCluster) -> Iterator[Operator]:
     """A topic with one partition on brokers that accept records of transactions without checking them (KIP-890)."""
     operator = Operator(cluster.bootstrap)
     verification = "transaction.partition.verification.enable"
-    operator.json("topics", "create", "hanging", "-p", "1", "-r", "1", "--config", "retention.ms=-1")
+    operator.create_topic("hanging", 1)
     operator.json("configs", "set", "broker/default", f"{verification}=false")
     yield operator
     operator.json("configs", "delete", "broker/default", verification, "--yes")

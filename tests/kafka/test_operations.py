@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @contextmanager
 def topic(operator: Operator) -> Iterator[Operator]:
     """A topic with one partition."""
-    operator.json("topics", "create", "operated", "-p", "1", "-r", "1", "--config", "retention.ms=-1")
+    operator.create_topic("operated", 1)
     try:
         yield operator
     finally:

@@ -33,7 +33,7 @@ GROUP = "shell-billing"
 @contextmanager
 def topic(cluster: KafkaCluster) -> Iterator[Operator]:
     operator = Operator(cluster.bootstrap)
-    operator.json("topics", "create", TOPIC, "-p", "2", "-r", "1", "--config", "retention.ms=-1")
+    operator.create_topic(TOPIC, 2)
     try:
         yield operator
     finally:
