@@ -33,7 +33,7 @@ from kwire import frame
 from kwire.declare import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     Frame: TypeAlias = bytes | tuple[bytes | memoryview, ...]
@@ -95,10 +95,8 @@ class ServerConnection:
         self.unsent_bytes = 0
         self._splitter = frame.Splitter(max_size=max_size)
         self._pending: deque[PendingRequest] = deque()
-        self._chunks: list[bytes | memoryview] = []
-        self._batch: list[bytes] = []
-        """Small responses behind the chunks, joined to one chunk."""
-        self._batch_size = 0
+        self._unsent: list[bytes | memoryview] = []
+        """Responses, or parts of them, whose turn has come."""
 
     @property
     def received_bytes(self) -> int:
@@ -165,7 +163,8 @@ class ServerConnection:
             self._pending.append(PendingRequest(b"", responses))
             self.waiting_bytes += len(responses)
         else:
-            self._send(responses)
+            self._unsent.append(responses)
+            self.unsent_bytes += len(responses)
         return True
 
     def respond(
@@ -212,18 +211,16 @@ class ServerConnection:
 
     def data_to_send(self) -> list[bytes | memoryview]:
         """Return the bytes to write next, in chunks."""
-        self._end_batch()
+        unsent, self._unsent = self._unsent, []
         self.unsent_bytes = 0
-        chunks, self._chunks = self._chunks, []
-        return chunks
+        return _joined(unsent) if len(unsent) > 1 else unsent
 
     def close(self) -> None:
         """Drop everything that is received, pending, or unsent."""
         self._splitter.clear()
         self._pending.clear()
-        self._batch.clear()
-        self._chunks.clear()
-        self._batch_size = self.waiting_bytes = self.unsent_bytes = 0
+        self._unsent.clear()
+        self.waiting_bytes = self.unsent_bytes = 0
 
     def _finish(self, request: PendingRequest) -> Frame:
         """Add the response to the unsent bytes, unless an earlier one was the last, and return it."""
@@ -235,22 +232,29 @@ class ServerConnection:
         return response
 
     def _send(self, response: Frame) -> None:
-        size = len(response) if isinstance(response, bytes) else size_of(response)
-        self.unsent_bytes += size
-        if size <= MAX_BATCH:
-            self._batch.append(response if isinstance(response, bytes) else b"".join(response))
-            self._batch_size += size
-            if self._batch_size > MAX_BATCH:
-                self._end_batch()
+        if isinstance(response, bytes):
+            self._unsent.append(response)
         else:
-            self._end_batch()
-            self._chunks += (response,) if isinstance(response, bytes) else response
+            self._unsent += response
+        self.unsent_bytes += size_of(response)
 
-    def _end_batch(self) -> None:
-        if self._batch_size:
-            self._chunks.append(self._batch[0] if len(self._batch) == 1 else b"".join(self._batch))
-        self._batch.clear()
-        self._batch_size = 0
+
+def _joined(parts: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
+    """Join neighbors to chunks of at most `MAX_BATCH` bytes; larger parts are chunks of their own."""
+    chunks: list[bytes | memoryview] = []
+    first, size = 0, 0
+    for index, part in enumerate(parts):
+        if size + len(part) > MAX_BATCH and size:
+            chunks.append(b"".join(parts[first:index]))
+            first, size = index, 0
+        if len(part) > MAX_BATCH:
+            chunks.append(part)
+            first = index + 1
+        else:
+            size += len(part)
+    if size:
+        chunks.append(b"".join(parts[first:]))
+    return chunks
 
 
 def size_of(response: Frame) -> int:
