@@ -69,7 +69,7 @@ def test_help_of_a_repeatable_option_ends_with_its_default() -> None:
         (["topcs"], "no such command 'topcs': did you mean topics"),
         (["describe", "topics"], "no such command 'describe': write the noun first: topics describe"),
         (["get", "topic", "orders"], "no such command 'get': write the noun first: topics alter|create|delete|"),
-        (["help"], "no such command 'help': did you mean --help"),
+        (["help", "topcs"], "no such command 'topcs': did you mean topics"),
         (["-b", "h:x", "topics", "list"], "Invalid value for --bootstrap"),
         (["-b", "http://h:1", "topics", "list"], "'http://h:1' is not the address of a broker: write host:port"),
     ],

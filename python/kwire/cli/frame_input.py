@@ -70,6 +70,8 @@ def read_frames(
         shape, items = read_documents(source)
         position_key = "index" if shape == "list" else "line"
         return FrameInput("list" if shape == "list" else "lines", _parse_documents(items, expected, position_key))
+    if expected.cls is None and not source.peek(1):
+        raise InvalidInput("the input is empty: expected hex, JSON, or bytes")
     _check_message_is_named(expected)
     return FrameInput("one", iter([_parse_bytes(read_bytes(source, input_format), expected)]))
 

@@ -1,7 +1,7 @@
 """Lookup of message classes by the names that people use.
 
 A message is named by its class (`MetadataResponse`) or, where the kind is known, by its API (`Metadata`) or API key
-(`3`).
+(`3`). Upper and lower case do not matter.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def find_all_by_name(name: str, dialect: str) -> list[type[Message]]:
     try:
         return [find_by_name(name, dialect)]
     except UnknownName:
-        classes = [cls for cls in every(dialect) if api_name(cls) == name or str(cls.api_key) == name]
+        lower = name.lower()
+        classes = [cls for cls in every(dialect) if lower in (api_name(cls).lower(), str(cls.api_key))]
         if not classes:
             raise
         return classes
@@ -79,4 +80,8 @@ def _find_by_key_or_name(name: str, dialect: str, kind: Kind | None) -> type[Mes
             return find(dialect, name=spelling)
         except UnknownMessage:
             pass
+    lower = (name.lower(), f"{name.lower()}{kind or ''}")
+    for cls in every(dialect):  # imports all messages, so only for a name that no message has as it is written
+        if cls.__name__.lower() in lower:
+            return cls
     raise UnknownName(dialect, name, _suggestion(name, dialect))

@@ -55,8 +55,28 @@ def _command(name: str) -> click.Command:
     return command
 
 
+FIRST_STEPS = """\
+Five things to try:
+
+  kwire cluster up                           start a cluster on this machine (needs Java)
+  kafka -b HOST:9092 topics list             list the topics of a cluster
+  kafka -b HOST:9092 cluster health          check a cluster for what is wrong
+  kwire messages Metadata                    show the fields and versions of Kafka's messages
+  kwire sniff --to HOST:9092                 show each request of a client with its response
+
+kafka help lists all commands, and kafka help COMMAND describes one.
+"""
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand, or the verbs of a noun, when it is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show first steps instead of three pages of help to whoever types the name alone."""
+        if not args:
+            click.echo(FIRST_STEPS, nl=False)
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -76,7 +96,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a subcommand, and suggest similar ones for a misspelled name."""
+        """Find a subcommand, and suggest similar ones for a misspelled name. `help COMMAND` is `COMMAND --help`."""
+        if args[0] == "help":
+            if not args[1:]:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             raise click.UsageError(f"no such command {args[0]!r}{self._hint(ctx, args)}", ctx)
         return super().resolve_command(ctx, args)
