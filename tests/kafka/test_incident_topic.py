@@ -33,6 +33,7 @@ def incident(id: str, *, ended: bool = False) -> dict[str, Any]:
         "cluster_id": "c",
         "kind": "broker_killed",
         "broker_id": 2,
+        "caused_by": None,
         "began_at": AT,
         "first_sign_at": AT,
         "ended_at": AT if ended else None,

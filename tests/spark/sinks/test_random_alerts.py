@@ -193,6 +193,7 @@ class RandomGold:
         self._number += 1
         row: dict[str, Any] = {
             "incident_id": f"{self._number:012}",
+            "caused_by": None,
             "cluster_id": "c",
             "kind": kind,
             "cause": "",

@@ -34,6 +34,7 @@ def test_webhook_gets_form_of_alertmanager(webhook: Webhook) -> None:
     assert body["groupLabels"] == {"incident_id": row["incident_id"]}
     assert alert["labels"] == {
         "alertname": "KafkaBrokerKilled",
+        "severity": "critical",
         "incident_id": row["incident_id"],
         "cluster_id": "c",
         "kind": "broker_killed",

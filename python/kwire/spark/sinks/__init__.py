@@ -7,8 +7,19 @@
 from __future__ import annotations
 
 from kwire.spark.sinks.ledger import Ledger
-from kwire.spark.sinks.notice import IncidentNotice, NoticeStatus
+from kwire.spark.sinks.notice import IncidentNotice, NoticeStatus, Severity
 from kwire.spark.sinks.publisher import IncidentPublisher
 from kwire.spark.sinks.sink import IncidentSink, SinkFailed
+from kwire.spark.sinks.subscription import IncidentFilter, Subscription
 
-__all__ = ["IncidentNotice", "IncidentPublisher", "IncidentSink", "Ledger", "NoticeStatus", "SinkFailed"]
+__all__ = [
+    "IncidentFilter",
+    "IncidentNotice",
+    "IncidentPublisher",
+    "IncidentSink",
+    "Ledger",
+    "NoticeStatus",
+    "Severity",
+    "SinkFailed",
+    "Subscription",
+]

@@ -42,7 +42,7 @@ from kwire.spark.sinks.notice import OUTAGE_KINDS, IncidentNotice, NoticeStatus
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 FOLDER = "_notified"
 
@@ -203,7 +203,12 @@ class Ledger:
         """The number of notices that were sent and not accepted yet."""
         return sum(alert.sending is not None for alert in self._alerts.values())
 
-    def pending(self, incidents: Iterable[Mapping[str, Any]], settled: datetime | None = None) -> list[IncidentNotice]:
+    def pending(
+        self,
+        incidents: Iterable[Mapping[str, Any]],
+        settled: datetime | None = None,
+        accepts: Callable[[Mapping[str, Any]], bool] = lambda _: True,
+    ) -> list[IncidentNotice]:
         """Return one notice for each alert that differs from gold, in the order in which to send them.
 
         Notices with failed attempts come last, so that they never delay others.
@@ -212,22 +217,29 @@ class Ledger:
             incidents: rows of gold's `incidents`: at least all that last, that ended after `ended_until`, that began
                 after `followed_since`, or that are `unfinished`.
             settled: the latest first sign of a new incident that is sent [default: any].
+            accepts: the filter of new alerts. What the sink has received is resolved whatever its row says by now.
         """
         rows = {str(row["incident_id"]): row for row in incidents}
         self._follow(rows)
         self._forget_old(rows)
-        notices = [notice for id in list(self._alerts) if (notice := self._next_notice(id, rows)) is not None]
+        notices = [notice for id in list(self._alerts) if (notice := self._next_notice(id, rows, accepts))]
         tracked = {alert.incident_id for alert in self._alerts.values()}
         for id, row in rows.items():
             ended = row["ended_at"]
             is_history = ended is not None and ended <= self._ended_until
-            if id in tracked or is_history or (settled is not None and row["first_sign_at"] > settled):
+            is_new = settled is not None and row["first_sign_at"] > settled
+            if id in tracked or is_history or is_new or not accepts(row):
                 continue
             status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
             notices.append(IncidentNotice(status, row, self._free_labels(row)))
         return sorted(notices, key=self._order)
 
-    def _next_notice(self, id: str, rows: Mapping[str, Mapping[str, Any]]) -> IncidentNotice | None:
+    def _next_notice(
+        self,
+        id: str,
+        rows: Mapping[str, Mapping[str, Any]],
+        accepts: Callable[[Mapping[str, Any]], bool],
+    ) -> IncidentNotice | None:
         """Return the notice that an alert needs, if any, and forget a failed one that is outdated."""
         alert = self._alerts[id]
         row = rows.get(alert.incident_id)
@@ -238,7 +250,7 @@ class Ledger:
             alert.sending = None
         match alert.state, target:
             case AlertState.UNSENT, _:
-                if row is None:  # withdrawn before the sink heard of it
+                if row is None or not accepts(row):  # withdrawn, or filtered, before the sink heard of it
                     del self._alerts[id]
                     return None
                 return IncidentNotice(target, row, alert.labels, alert.episode)
@@ -258,12 +270,21 @@ class Ledger:
         return attempts, is_withdrawn, incident["first_sign_at"], incident["incident_id"]
 
     def _free_labels(self, row: Mapping[str, Any]) -> dict[str, str] | None:
-        """Return labels with another id if an alert had this id first and now has another one in gold."""
+        """Return the labels of a new alert if they differ from its row; None otherwise.
+
+        They have another id if an alert had this id first and now has another one in gold, and the id of the causing
+        alert as the sink knows it.
+        """
         id, number = str(row["incident_id"]), 1
         while id in self._alerts:
             number += 1
             id = f"{row['incident_id']}-{number}"
-        return None if number == 1 else {**IncidentNotice(NoticeStatus.FIRING, row).labels, "incident_id": id}
+        cause = row["caused_by"]
+        if cause is not None:
+            cause = next((first for first, alert in self._alerts.items() if alert.incident_id == cause), cause)
+        if number == 1 and cause == row["caused_by"]:
+            return None
+        return IncidentNotice(NoticeStatus.FIRING, {**row, "incident_id": id, "caused_by": cause}).labels
 
     # What has happened to a notice
 

@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
+from kwire.spark.gold.diagnosis.incident import IncidentKind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -16,7 +18,47 @@ OUTAGE_KINDS = frozenset({"broker_killed", "broker_paused", "broker_lost", "cont
 TIMES = ("began_at", "first_sign_at", "ended_at")
 """The columns of an incident that are times."""
 
-_LABELS = ("incident_id", "cluster_id", "kind", "broker_id")
+_LABELS = ("incident_id", "cluster_id", "kind", "broker_id", "caused_by")
+
+
+class Severity(StrEnum):
+    """The severity of an incident, most severe first. The values are those of Prometheus' own alerts."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
+SEVERITIES = {
+    IncidentKind.BROKER_KILLED: Severity.CRITICAL,
+    IncidentKind.BROKER_PAUSED: Severity.CRITICAL,
+    IncidentKind.BROKER_LOST: Severity.CRITICAL,
+    IncidentKind.CLUSTER_UNREACHABLE: Severity.CRITICAL,
+    IncidentKind.LOG_DIR_OFFLINE: Severity.CRITICAL,
+    IncidentKind.CONTROLLED_SHUTDOWN: Severity.WARNING,
+    IncidentKind.LEADERS_MOVED: Severity.WARNING,
+    IncidentKind.REPLICA_LAGGING: Severity.WARNING,
+    IncidentKind.GROUP_STALLED: Severity.WARNING,
+    IncidentKind.DISK_ALMOST_FULL: Severity.WARNING,
+    IncidentKind.CONFIG_DRIFTED: Severity.WARNING,
+    IncidentKind.TOPIC_RECREATED: Severity.WARNING,
+    IncidentKind.TOPIC_CREATED: Severity.INFO,
+    IncidentKind.TOPIC_DELETED: Severity.INFO,
+    IncidentKind.PARTITIONS_ADDED: Severity.INFO,
+    IncidentKind.CONFIG_CHANGED: Severity.INFO,
+    IncidentKind.REASSIGNMENT: Severity.INFO,
+    IncidentKind.PREFERRED_ELECTION: Severity.INFO,
+    IncidentKind.CONTROLLER_MOVED: Severity.INFO,
+    IncidentKind.BROKER_RESTARTED: Severity.INFO,
+    IncidentKind.BROKER_RESUMED: Severity.INFO,
+    IncidentKind.BROKER_RETURNED: Severity.INFO,
+}
+"""The severity of each kind; docs/live.md has the table and its reasons."""
+
+
+def severity_of(kind: str) -> Severity:
+    """Return the severity of a kind; a kind that a later version of gold has stored is a warning."""
+    return SEVERITIES[IncidentKind(kind)] if kind in set(IncidentKind) else Severity.WARNING
 
 
 class NoticeStatus(StrEnum):
@@ -70,7 +112,7 @@ class IncidentNotice:
             return dict(self.first_labels)
         kind = "".join(word.title() for word in str(self.incident["kind"]).split("_"))
         named = {name: str(self.incident[name]) for name in _LABELS if self.incident[name] is not None}
-        return {"alertname": f"Kafka{kind}", **named}
+        return {"alertname": f"Kafka{kind}", "severity": str(severity_of(str(self.incident["kind"]))), **named}
 
     @property
     def annotations(self) -> dict[str, str]:

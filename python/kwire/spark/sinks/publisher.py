@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from kwire.spark.sinks.ledger import Ledger
 from kwire.spark.sinks.ledger_owner import LedgerInUse, OwnershipRequest
 from kwire.spark.sinks.sink import SinkFailed
+from kwire.spark.sinks.subscription import IncidentFilter, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -110,10 +111,12 @@ class SinkDelivery:
         out: the folder of the pipeline.
         sink: the sink.
         began_at: incidents that ended before are not sent to a new sink.
+        filter: the incidents that are sent [default: all].
     """
 
-    def __init__(self, out: str, sink: IncidentSink, began_at: datetime) -> None:
+    def __init__(self, out: str, sink: IncidentSink, began_at: datetime, filter: IncidentFilter | None = None) -> None:
         self.sink = sink
+        self._filter = filter or IncidentFilter()
         self._out = out
         self._began_at = began_at
         self._request = OwnershipRequest(out, sink.name)
@@ -172,7 +175,7 @@ class SinkDelivery:
             ledger = self.open()
             accepted, failures_in_a_row, pause = 0, 0, 0.0
             failed: list[tuple[IncidentNotice, str]] = []
-            for notice in ledger.pending(read(ledger), settled):
+            for notice in ledger.pending(read(ledger), settled, self._filter.accepts):
                 if self._owner is None or not self._owner.is_valid or failures_in_a_row == patience or pause:
                     break
                 try:
@@ -227,7 +230,7 @@ class IncidentPublisher:
 
     Args:
         pipeline: the pipeline.
-        sinks: the sinks, with different names.
+        sinks: the sinks, with different names. A sink that is no `Subscription` receives `TROUBLE`.
         metrics: counts incidents and notices.
         began_at: new sinks do not receive incidents that ended before [default: now].
     """
@@ -235,18 +238,23 @@ class IncidentPublisher:
     def __init__(
         self,
         pipeline: Pipeline,
-        sinks: Iterable[IncidentSink],
+        sinks: Iterable[IncidentSink | Subscription],
         metrics: JobMetrics | None = None,
         began_at: datetime | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._metrics = metrics
         began_at = began_at or datetime.now(UTC)
-        all_sinks: list[IncidentSink] = [*sinks, *([] if metrics is None else [metrics])]
-        names = [sink.name for sink in all_sinks]
+        subscriptions = [sink if isinstance(sink, Subscription) else Subscription(sink) for sink in sinks]
+        if metrics is not None:  # counts all incidents
+            subscriptions.append(Subscription(metrics, IncidentFilter()))
+        names = [subscription.sink.name for subscription in subscriptions]
         if len(names) != len(set(names)):
             raise ValueError(f"two sinks have one name: {', '.join(sorted(names))}")
-        self._threads = [_SinkThread(SinkDelivery(pipeline.out, sink, began_at), self._run_round) for sink in all_sinks]
+        self._threads = [
+            _SinkThread(SinkDelivery(pipeline.out, each.sink, began_at, each.filter), self._run_round)
+            for each in subscriptions
+        ]
         for thread in self._threads:
             thread.open()
 
