@@ -23,9 +23,10 @@ from kwire.capture import Capture
 from kwire.spark import gold
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.sinks import IncidentNotice, NoticeStatus
+from kwire.spark.sinks.payloads import alertmanager_payload
 from kwire.spark.sinks.publisher import SinkDelivery
 from kwire.spark.sinks.subscription import TROUBLE
-from kwire.spark.sinks.webhook import WebhookSink, alertmanager_payload
+from kwire.spark.sinks.webhook import WebhookSink
 from tests.cluster.repetitions import random_times, rounds
 from tests.eventually import eventually_sync
 from tests.spark.recorded import bronze

@@ -16,18 +16,21 @@ class Webhook:
         status: the status of all answers; 0 holds the connection until the client closes it.
         headers: further headers of answers.
         authorization: the header of the last request.
+        requests: the path and the headers of each request.
     """
 
     def __init__(self) -> None:
         self.status = 200
         self.headers: dict[str, str] = {}
         self.authorization: str | None = None
+        self.requests: list[tuple[str, dict[str, str]]] = []
         self.bodies: list[dict[str, Any]] = []
         self.contents: dict[str, list[bytes]] = defaultdict(list)
 
         def receive(request: BaseHTTPRequestHandler) -> None:
             content = request.rfile.read(int(request.headers["Content-Length"]))
             self.authorization = request.headers["Authorization"]
+            self.requests.append((request.path, dict(request.headers)))
             if self.status == 0:
                 request.wfile.write(b"HTTP/1.1 2")  # a response that begins, and never ends
                 request.rfile.read()

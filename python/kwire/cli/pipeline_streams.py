@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import signal
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 import click
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from kwire.client import ConnectionConfig, PolledRequest
     from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.live.live_gold import LiveGold
     from kwire.spark.pipeline import Pipeline
+    from kwire.spark.sinks import Subscription
     from kwire.spark.sinks.job_metrics import JobMetrics
     from kwire.spark.source.live_source import BackgroundPolling
 
@@ -34,13 +37,41 @@ class Streaming(NamedTuple):
 
 
 class SinkOptions(NamedTuple):
-    """The sinks of incidents: URLs, `module:function`, topics of `kafka`, and the address of the metrics."""
+    """The sinks of incidents: a file, or its shorthand: URLs, `module:function`, and a topic of `kafka`."""
 
+    file: Path | None
     webhooks: tuple[str, ...]
     callables: tuple[str, ...]
     topic: str | None
     kafka: str | None
-    metrics: str | None
+
+    def subscriptions(self) -> list[Subscription]:
+        """Return the sinks with their filters.
+
+        Raises:
+            click.UsageError: an option or the file has a mistake.
+        """
+        from kwire.spark.sinks.sink import load_callable
+        from kwire.spark.sinks.sinks_file import read_sinks
+        from kwire.spark.sinks.subscription import Subscription
+        from kwire.spark.sinks.webhook import WebhookSink
+
+        try:
+            subscriptions = read_sinks(self.file) if self.file else []
+            subscriptions += [Subscription(WebhookSink(url)) for url in self.webhooks]
+            subscriptions += [Subscription(load_callable(text)) for text in self.callables]
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        if any("@" in urlsplit(url).netloc for url in self.webhooks):
+            raise click.UsageError("--notify: arguments of processes are public: put URLs with passwords into --sinks")
+        if self.topic and self.kafka:
+            from kwire.spark.sinks.kafka_topic import KafkaTopicSink
+
+            subscriptions.append(Subscription(KafkaTopicSink(self.kafka, self.topic)))
+        names = [subscription.sink.name for subscription in subscriptions]
+        if len(names) != len(set(names)):
+            raise click.UsageError("--sinks and the options of --notify name a receiver twice")
+        return subscriptions
 
 
 def ingest_cluster(
@@ -114,28 +145,16 @@ def stream_captures(
 
 
 def start_live_gold(
-    tables: Pipeline, every: float | None, sinks: SinkOptions
+    tables: Pipeline, every: float | None, subscriptions: Sequence[Subscription], metrics_address: str | None
 ) -> tuple[LiveGold, JobMetrics | None] | tuple[None, None]:
     """Return what builds gold during a stream and publishes incidents, and the metrics of the job, if wanted."""
     if every is None:
         return None, None
     from kwire.spark.live.live_gold import LiveGold
-    from kwire.spark.sinks import IncidentPublisher, IncidentSink
-    from kwire.spark.sinks.sink import load_callable
-    from kwire.spark.sinks.webhook import WebhookSink
+    from kwire.spark.sinks import IncidentPublisher
 
-    receivers: list[IncidentSink] = []
-    try:
-        receivers += [WebhookSink(url) for url in sinks.webhooks]
-        receivers += [load_callable(text) for text in sinks.callables]
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if sinks.topic and sinks.kafka:
-        from kwire.spark.sinks.kafka_topic import KafkaTopicSink
-
-        receivers.append(KafkaTopicSink(sinks.kafka, sinks.topic))
-    metrics = _serve_metrics(sinks.metrics) if sinks.metrics else None
-    return LiveGold(tables, every, IncidentPublisher(tables, receivers, metrics), metrics), metrics
+    metrics = _serve_metrics(metrics_address) if metrics_address else None
+    return LiveGold(tables, every, IncidentPublisher(tables, subscriptions, metrics), metrics), metrics
 
 
 def _serve_metrics(address: str) -> JobMetrics:

@@ -7,6 +7,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +28,6 @@ from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
     from typing import TypeAlias
 
     from pyspark.sql import SparkSession
@@ -121,6 +121,13 @@ def pipeline() -> None:
     help="Bring gold up to date at this interval during a stream, such as 1m.",
 )
 @click.option(
+    "--sinks",
+    "sinks_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Send new and ended incidents to the sinks of a YAML file.",
+)
+@click.option(
     "--notify",
     "webhooks",
     multiple=True,
@@ -149,6 +156,7 @@ def ingest(
     seconds: float | None,
     gold: bool,
     gold_every: float | None,
+    sinks_file: Path | None,
     webhooks: tuple[str, ...],
     callables: tuple[str, ...],
     topic: str | None,
@@ -181,9 +189,9 @@ def ingest(
         raise click.UsageError("--command-config needs --bootstrap")
     if any(intervals.values()) and not bootstrap:
         raise click.UsageError(f"{', '.join(map(_option, INPUTS))} need --bootstrap")
-    sinks = SinkOptions(webhooks, callables, topic, kafka, metrics)
-    if any(sinks) and gold_every is None:
-        raise click.UsageError("--notify, --notify-call, --notify-topic, and --metrics need --gold-every")
+    sinks = SinkOptions(sinks_file, webhooks, callables, topic, kafka)
+    if (any(sinks) or metrics) and gold_every is None:
+        raise click.UsageError("--sinks, --notify, --notify-call, --notify-topic, and --metrics need --gold-every")
     if gold_every is not None and not stream:
         raise click.UsageError("--gold-every needs --stream; use --gold to build once")
     if bool(topic) != bool(kafka):
@@ -193,6 +201,7 @@ def ingest(
         require("prometheus_client", "node")
     if topic:
         require("confluent_kafka", "kafka")
+    subscriptions = sinks.subscriptions()
     desired_configs = read_desired(desired)
     config = None if command_config is None else load_command_config(command_config).connection
     check_inputs(out, recordings, captures, bootstrap)
@@ -206,7 +215,9 @@ def ingest(
         tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT)
         for cluster_id, configs in desired_configs.items():
             print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
-        streaming = Streaming(every, seconds, *start_live_gold(tables, gold_every, sinks)) if stream else None
+        streaming = None
+        if stream:
+            streaming = Streaming(every, seconds, *start_live_gold(tables, gold_every, subscriptions, metrics))
         if bootstrap:
             ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
         elif streaming:

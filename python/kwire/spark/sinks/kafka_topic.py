@@ -34,9 +34,12 @@ class KafkaTopicSink:
         bootstrap: addresses of brokers.
         topic: an existing topic, or one that brokers create automatically.
         settings: further settings of librdkafka, such as TLS and SASL.
+        name: the name of the ledger [default: from the topic and the addresses].
     """
 
-    def __init__(self, bootstrap: str, topic: str, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, settings: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
         from confluent_kafka import Producer
 
         self._topic = topic
@@ -44,7 +47,7 @@ class KafkaTopicSink:
         self._producer = Producer(
             {"enable.idempotence": True, "message.timeout.ms": round(TIMEOUT * 1000), **self._settings}
         )
-        self.name = f"kafka-{hashlib.sha256(f'{bootstrap} {topic}'.encode()).hexdigest()[:16]}"
+        self.name = name or f"kafka-{hashlib.sha256(f'{bootstrap} {topic}'.encode()).hexdigest()[:16]}"
 
     def send(self, notice: IncidentNotice) -> None:
         """Produce a record. One that is too large for the topic or the brokers is refused for good."""

@@ -79,15 +79,15 @@ class CallableSink:
             raise SinkFailed(self.name, repr(error)) from error
 
 
-def load_callable(text: str) -> CallableSink:
-    """Return the sink for `module:function`.
+def load_callable(text: str, name: str | None = None) -> CallableSink:
+    """Return the sink for `module:function`; `name` is the name of the ledger [default: from `text`].
 
     Raises:
         ValueError: the module cannot be imported, or does not have the function.
     """
-    module, _, name = text.partition(":")
+    module, _, attribute = text.partition(":")
     try:
-        function = getattr(import_module(module), name)
+        function = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"expected module:function, got {text!r}: {error}") from error
-    return CallableSink(function, text.replace(":", "."))
+    return CallableSink(function, name or text.replace(":", "."))

@@ -1,4 +1,4 @@
-"""A webhook that receives incidents in the form of Alertmanager's webhooks (version 4).
+"""Receivers of HTTP: webhooks in the form of Alertmanager's own (version 4) or another one.
 
 | answer | may have arrived | next |
 |---|---|---|
@@ -30,10 +30,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from kwire._util.secret import Secret
-from kwire.spark.sinks.notice import rfc3339
+from kwire.spark.sinks.payloads import alertmanager_payload
 from kwire.spark.sinks.sink import SinkFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
     from kwire.spark.sinks.notice import IncidentNotice
 
 TIMEOUT = 10.0
@@ -44,8 +47,14 @@ REPEATED_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
 """HTTP statuses of the class 4xx that another attempt may change."""
 
 
+OWN_HEADERS = frozenset(
+    {"connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "user-agent"}
+)
+"""Lower-case names of headers that a request has already."""
+
+
 class WebhookSink:
-    """Posts each notice to a URL as a group of one alert.
+    """Posts each notice to a URL.
 
     A notice that is repeated has the same bytes and the same `Idempotency-Key`, its `key`. The user and password of
     `http://user:password@host/` are sent as Basic authentication (RFC 7617).
@@ -55,12 +64,25 @@ class WebhookSink:
     Args:
         url: an HTTP or HTTPS URL.
         timeout: seconds of a whole exchange.
+        headers: further headers.
+        token_file: a file with a bearer token (RFC 6750), read before each request, since tokens are replaced.
+        payload: returns the values of JSON to post for a notice [default: a group of one alert].
+        name: the name of the ledger [default: from the URL].
 
     Raises:
-        ValueError: `url` is not such a URL.
+        ValueError: `url` is not such a URL, a header is invalid, or the file has no token.
     """
 
-    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout: float = TIMEOUT,
+        *,
+        headers: Mapping[str, str] | None = None,
+        token_file: Path | None = None,
+        payload: Callable[[IncidentNotice], Any] = alertmanager_payload,
+        name: str | None = None,
+    ) -> None:
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -75,11 +97,21 @@ class WebhookSink:
         if parts.username is not None:
             pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._credentials = Secret(b64encode(pair.encode()).decode("ascii"))
+        self._headers = {key: Secret(value) for key, value in (headers or {}).items()}
+        for key, value in self._headers.items():
+            _check_header(key, value)
+        self._token_file = token_file
+        authorizations = (self._credentials, token_file, any(key.lower() == "authorization" for key in self._headers))
+        if sum(map(bool, authorizations)) > 1:
+            raise ValueError("expected one of token_file, a header Authorization, and credentials in the URL")
+        if token_file is not None:
+            _read_token(token_file)
+        self._payload = payload
         self._timeout = timeout
         self._thread: threading.Thread | None = None
         # Without the credentials, so that a new password does not begin a new ledger.
         address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-        self.name = f"webhook-{hashlib.sha256(address.encode()).hexdigest()[:16]}"
+        self.name = name or f"webhook-{hashlib.sha256(address.encode()).hexdigest()[:16]}"
 
     def send(self, notice: IncidentNotice) -> None:
         """Post a notice.
@@ -87,6 +119,9 @@ class WebhookSink:
         Raises:
             SinkFailed: it was not accepted; see the table of the module.
         """
+        self._post(self._payload(notice), {"Idempotency-Key": f'"{notice.key}"'})
+
+    def _post(self, payload: Any, headers: Mapping[str, str]) -> None:
         name = f"webhook {self._host}"
         if self._thread is not None and self._thread.is_alive():
             raise SinkFailed(name, "still connecting since the last attempt", may_have_arrived=False)
@@ -95,11 +130,17 @@ class WebhookSink:
             "Content-Type": "application/json",
             "User-Agent": "kwire",
             "Connection": "close",
-            "Idempotency-Key": f'"{notice.key}"',
+            **headers,
+            **{key: value.reveal() for key, value in self._headers.items()},
         }
         if self._credentials is not None:
             headers["Authorization"] = f"Basic {self._credentials.reveal()}"
-        body = json.dumps(alertmanager_payload(notice)).encode()
+        if self._token_file is not None:
+            try:
+                headers["Authorization"] = f"Bearer {_read_token(self._token_file).reveal()}"
+            except ValueError as error:  # perhaps it is being replaced
+                raise SinkFailed(name, error, may_have_arrived=False) from None
+        body = json.dumps(payload).encode()
         # A timeout of a socket limits each read, so a server that sends a byte now and then is cut off from outside.
         self._thread = thread = threading.Thread(
             target=exchange.run, args=(self._target.reveal(), body, headers), name="kwire-webhook", daemon=True
@@ -121,6 +162,33 @@ class WebhookSink:
         if self._is_https:
             return HTTPSConnection(self._host, self._port, timeout=self._timeout, context=create_default_context())
         return HTTPConnection(self._host, self._port, timeout=self._timeout)
+
+
+def _check_header(name: str, value: Secret) -> None:
+    """Check a header (RFC 9110, 5.1 and 5.5); the error does not show its value."""
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        raise ValueError("expected the name of a header")  # it could be a secret at a wrong place
+    if name.lower() in OWN_HEADERS:
+        raise ValueError(f"the header {name} cannot be set")
+    if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value.reveal()):
+        raise ValueError(f"the value of the header {name} is not printable ASCII")
+
+
+def _read_token(path: Path) -> Secret:
+    """Return the token of a file; the error does not show it.
+
+    Raises:
+        ValueError: the file cannot be read, or has no token.
+    """
+    try:
+        token = Secret(path.read_text(encoding="ascii").strip())
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} has no bearer token") from None
+    if not re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", token.reveal()):
+        raise ValueError(f"{path} has no bearer token")
+    return token
 
 
 _EXPECTED = "expected the URL of a webhook, such as http://host:9093/path"
@@ -192,29 +260,3 @@ def _seconds(retry_after: str | None) -> float:
     except ValueError:
         return 0.0
     return max((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() - time.time(), 0.0)
-
-
-def alertmanager_payload(notice: IncidentNotice) -> dict[str, Any]:
-    """Return a notice in the form of Alertmanager's webhooks."""
-    labels, annotations = notice.labels, notice.annotations
-    alert = {
-        "status": str(notice.status),
-        "labels": labels,
-        "annotations": annotations,
-        "startsAt": rfc3339(notice.incident["began_at"]),
-        "endsAt": rfc3339(notice.incident["ended_at"]),
-        "generatorURL": "",
-        "fingerprint": notice.id,
-    }
-    return {
-        "version": "4",
-        "groupKey": f"kwire:{notice.id}",
-        "truncatedAlerts": 0,
-        "status": str(notice.status),
-        "receiver": "kwire",
-        "groupLabels": {"incident_id": notice.id},
-        "commonLabels": labels,
-        "commonAnnotations": annotations,
-        "externalURL": "",
-        "alerts": [alert],
-    }

@@ -1,0 +1,168 @@
+"""The file of sinks: its sinks and filters, and each mistake with its line before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kwire.cli.commands.pipeline import pipeline
+from kwire.cli.pipeline_streams import SinkOptions
+from kwire.spark.sinks import IncidentFilter, IncidentNotice, NoticeStatus, SinkFailed
+from kwire.spark.sinks.sinks_file import InvalidSinksFile, read_sinks
+from kwire.spark.sinks.subscription import TROUBLE
+from tests.spark.sinks.alerts import incident
+from tests.spark.webhook import Webhook
+
+FIRING = IncidentNotice(NoticeStatus.FIRING, incident(10))
+
+
+def file_of(folder: Path, content: str) -> Path:
+    path = folder / "sinks.yaml"
+    path.write_text(dedent(content))
+    return path
+
+
+def test_sinks_have_names_and_filters(tmp_path: Path) -> None:
+    path = file_of(
+        tmp_path,
+        """
+        sinks:
+          - type: webhook
+            name: pager
+            url: http://alerts.example.com:8080/kafka
+            severities: [critical]
+            clusters: ["prod-*"]
+          - {type: webhook, url: "http://alerts.example.com:8080/kafka"}
+          - {type: python, function: "builtins:print", kinds: [topic_created, topic_deleted], topics: ["pay*"]}
+        """,
+    )
+    [shorthand] = SinkOptions(None, ("http://alerts.example.com:8080/kafka",), (), None, None).subscriptions()
+
+    pager, webhook, function = read_sinks(path)
+
+    assert (pager.sink.name, pager.filter) == ("pager", IncidentFilter((), ("critical",), ("prod-*",)))
+    assert (webhook.sink.name, webhook.filter) == (shorthand.sink.name, shorthand.filter)
+    assert webhook.filter.accepts(incident(0)) is TROUBLE.accepts(incident(0)) is True
+    assert (function.sink.name, function.filter.topics) == ("builtins.print", ("pay*",))
+    assert function.filter.accepts(incident(0, kind="topic_created") | {"topics": ["payments"]})
+
+
+MISTAKES = [
+    ("", "1: expected sinks, found nothing"),
+    ("sinks: []", "1: expected a list with at least one item"),
+    ("sinks: 5", "1: expected a list with at least one item"),
+    ("sinks:\n  - type: webhook\n    url: [http://s3cret", "3: not valid YAML"),
+    ("sinks:\n  - *s3cret", "2: not valid YAML"),
+    ("sink:\n  - 1", "1: unknown key 'sink': expected one of sinks"),
+    ("sinks:\n  - pager", "2: expected keys with values"),
+    ("sinks:\n  - url: http://host/", "2: expected the key 'type'"),
+    ("sinks:\n  - type: pager", "2: unknown value 'pager': expected one of webhook"),
+    ("sinks:\n  - type: webhook", "2: expected the key 'url'"),
+    ("sinks:\n  - type: webhook\n    url:", "3: expected a text"),
+    ("sinks:\n  - type: webhook\n    url: http://user:s3cret@ho st/", "3: expected the URL of a webhook"),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    url: http://host/", "4: the key 'url' appears twice"),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    kind: [x]", "4: unknown key 'kind'"),
+    (
+        "sinks:\n  - type: webhook\n    url: http://host/\n    kinds:\n    - broker_died",
+        "5: unknown value 'broker_died'",
+    ),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    severities: [page]", "4: unknown value 'page'"),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    topics: []", "4: expected a list with at least one item"),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    name: ../up", "4: expected letters, digits"),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    name: metrics", "4: expected letters, digits"),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    token_file: absent", "4: cannot read "),
+    (
+        "sinks:\n  - type: webhook\n    url: http://host/\n    token_file: sinks.yaml",
+        "4: {folder}/sinks.yaml has no bearer",
+    ),
+    (
+        "sinks:\n  - type: webhook\n    url: http://host/\n    headers:\n      Host: s3cret",
+        "5: the header Host cannot be set",
+    ),
+    (
+        'sinks:\n  - type: webhook\n    url: http://host/\n    headers:\n      A: "s3cret\\n"',
+        "5: the value of the header A",
+    ),
+    (
+        "sinks:\n  - type: webhook\n    url: http://a:s3cret@host/\n    headers:\n      Authorization: x",
+        "5: expected one of",
+    ),
+    ("sinks:\n  - type: topic\n    topic: alerts\n    bootstrap: host:port", "4: "),
+    ("sinks:\n  - type: python\n    function: nowhere:at_all", "3: expected module:function"),
+    (
+        "sinks:\n  - {type: webhook, url: http://host/}\n  - {type: webhook, url: http://u@host/}",
+        "3: expected another receiver or name than the sink in line 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "mistake"), MISTAKES)
+def test_mistake_is_refused_with_its_line_and_without_secrets(tmp_path: Path, content: str, mistake: str) -> None:
+    path = file_of(tmp_path, content)
+
+    with pytest.raises(InvalidSinksFile) as error:
+        read_sinks(path)
+
+    assert str(error.value).startswith(f"{path}:{mistake.format(folder=tmp_path)}")
+    assert "s3cret" not in repr(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_all_sinks_with_mistakes_are_named_before_anything_starts(tmp_path: Path) -> None:
+    path = file_of(tmp_path, "sinks:\n  - {type: pager}\n  - {type: webhook}\n")
+    (tmp_path / "capture").mkdir()
+    options = ["--capture", str(tmp_path / "capture"), "--out", str(tmp_path / "out"), "--stream", "--gold-every", "1m"]
+
+    result = CliRunner().invoke(pipeline, ["ingest", *options, "--sinks", str(path)])
+
+    assert result.exit_code == 2
+    assert f"{path}:2: " in result.output
+    assert f"{path}:3: " in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_password_in_an_argument_is_refused_without_showing_it() -> None:
+    with pytest.raises(click.UsageError, match="arguments of processes are public") as error:
+        SinkOptions(None, ("http://user:s3cret@host/",), (), None, None).subscriptions()
+    assert "s3cret" not in str(error.value)
+
+
+def test_headers_and_a_replaced_token_reach_the_receiver_and_nothing_else(
+    tmp_path: Path, webhook: Webhook, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret-1\n")
+    path = file_of(
+        tmp_path,
+        f"""
+        sinks:
+          - type: webhook
+            url: {webhook.url}
+            token_file: token
+            headers:
+              X-Scope-OrgID: s3cret-tenant
+        """,
+    )
+    [subscription] = read_sinks(path)
+
+    subscription.sink.send(FIRING)
+    token.write_text("s3cret-2\n")
+    subscription.sink.send(FIRING)
+    token.write_text("s3cret 3\n")
+    with pytest.raises(SinkFailed, match="has no bearer token") as invalid:
+        subscription.sink.send(FIRING)
+    token.write_text("s3cret-4\n")
+    webhook.status = 401
+    with pytest.raises(SinkFailed) as refused:
+        subscription.sink.send(FIRING)
+
+    sent = [headers["Authorization"] for _, headers in webhook.requests]
+    assert sent == ["Bearer s3cret-1", "Bearer s3cret-2", "Bearer s3cret-4"]
+    assert {headers["X-Scope-OrgID"] for _, headers in webhook.requests} == {"s3cret-tenant"}
+    assert (invalid.value.is_final, invalid.value.may_have_arrived) == (False, False)
+    shown = f"{invalid.value!r} {refused.value!r} {vars(subscription.sink)} {caplog.text}"
+    assert "s3cret" not in shown
