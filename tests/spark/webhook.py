@@ -24,7 +24,7 @@ class Webhook:
         self.headers: dict[str, str] = {}
         self.authorization: str | None = None
         self.requests: list[tuple[str, dict[str, str]]] = []
-        self.bodies: list[dict[str, Any]] = []
+        self.bodies: list[Any] = []
         self.contents: dict[str, list[bytes]] = defaultdict(list)
 
         def receive(request: BaseHTTPRequestHandler) -> None:

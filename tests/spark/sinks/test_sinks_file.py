@@ -91,6 +91,12 @@ MISTAKES = [
         "sinks:\n  - type: webhook\n    url: http://a:s3cret@host/\n    headers:\n      Authorization: x",
         "5: expected one of",
     ),
+    ("sinks:\n  - type: alertmanager\n    url: http://host?s3cret", "2: expected the URL of Alertmanager"),
+    (
+        "sinks:\n  - type: alertmanager\n    url: http://host\n    resolve_timeout: 0m",
+        "4: expected a duration such as 5m",
+    ),
+    ("sinks:\n  - type: webhook\n    url: http://host/\n    resolve_timeout: 5m", "4: unknown key 'resolve_timeout'"),
     ("sinks:\n  - type: topic\n    topic: alerts\n    bootstrap: host:port", "4: "),
     ("sinks:\n  - type: python\n    function: nowhere:at_all", "3: expected module:function"),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
-from kwire.spark.sinks.publisher import LONGEST_PAUSE, Round, SinkDelivery
-from kwire.spark.sinks.webhook import WebhookSink
+from kwire.spark.sinks.publisher import LONGEST_PAUSE, Round, SinkDelivery, SinkThread
+from kwire.spark.sinks.webhook import AlertmanagerSink, WebhookSink
+from tests.eventually import eventually_sync
 from tests.spark.sinks.alerts import LONG_AGO, delivery_to, incident
 from tests.spark.webhook import Webhook
 
@@ -165,3 +167,80 @@ def test_failed_notice_is_repeated_only_if_it_may_have_arrived(
         pass
 
     assert [body["status"] for body in webhook.bodies] == statuses
+
+
+ALWAYS, NEVER = 1e-9, 1e9
+"""Values of `resolve_timeout` with which each round repeats, or none but the first one."""
+
+
+def alertmanager(webhook: Webhook, resolve_timeout: float) -> AlertmanagerSink:
+    return AlertmanagerSink(webhook.url.partition("/alerts")[0], resolve_timeout=resolve_timeout)
+
+
+def test_alertmanager_gets_alerts_of_its_api(webhook: Webhook) -> None:
+    """Alertmanager ends a firing alert by its own clock, since it has no `endsAt`."""
+    sink = alertmanager(webhook, NEVER)
+    attributes = {"min.insync.replicas": "1", "2nd": "x"}
+    sink.send(IncidentNotice(NoticeStatus.FIRING, incident(10) | {"attributes": attributes}))
+    sink.send(IncidentNotice(NoticeStatus.RESOLVED, incident(10, ended=60)))
+
+    [[firing], [resolved]] = webhook.bodies
+    assert [path for path, _ in webhook.requests] == ["/api/v2/alerts"] * 2
+    assert firing["labels"] == resolved["labels"]
+    assert firing["labels"]["severity"] == "critical"
+    assert firing["startsAt"] == resolved["startsAt"] == "2026-11-21T14:00:10Z"
+    assert (firing.get("endsAt"), resolved["endsAt"]) == (None, "2026-11-21T14:01:00Z")
+    assert firing["annotations"]["min_insync_replicas"] == "1"
+    assert firing["annotations"]["_2nd"] == "x"
+
+
+def test_open_alerts_are_repeated_until_they_are_resolved(webhook: Webhook, tmp_path: Path) -> None:
+    def alerts() -> list[list[tuple[str, bool]]]:
+        """Return the kind of each alert of each request since the last call, and whether it has ended."""
+        bodies = [*webhook.bodies]
+        webhook.bodies.clear()
+        return [[(alert["labels"]["kind"], "endsAt" in alert) for alert in body] for body in bodies]
+
+    delivery = delivery_to(alertmanager(webhook, ALWAYS), tmp_path)
+    both = [incident(10), incident(20, kind="group_stalled")]
+    delivery.publish(lambda _: both)
+    assert alerts() == [[("broker_killed", False)], [("group_stalled", False)]]
+    delivery.publish(lambda _: both)
+    assert alerts() == [[("broker_killed", False), ("group_stalled", False)]]
+
+    webhook.status = 503
+    assert delivery.publish(lambda _: both).failed == 1
+    webhook.status = 422  # for one alert: Alertmanager has accepted the others of the request
+    assert delivery.publish(lambda _: both).failed == 0
+    webhook.status = 200
+    with pytest.raises(ZeroDivisionError):  # a store that cannot be read does not end alerts
+        delivery.publish(lambda _: [{} for _ in range(1 // 0)])
+    assert alerts() == [[("broker_killed", False), ("group_stalled", False)]]
+
+    ended = [incident(10, ended=60), incident(20, kind="group_stalled", ended=60)]
+    delivery.publish(lambda _: ended)
+    delivery.publish(lambda _: ended)
+    assert alerts()[1:] == [[("broker_killed", True)], [("group_stalled", True)]]
+
+
+def test_restarted_job_repeats_open_alerts_at_once_and_then_in_time(webhook: Webhook, tmp_path: Path) -> None:
+    first = delivery_to(alertmanager(webhook, NEVER), tmp_path)
+    assert first.publish(lambda _: [incident(10)]).repeat_s == pytest.approx(NEVER / 3)
+    first.release()
+    second = delivery_to(alertmanager(webhook, NEVER), tmp_path)
+
+    second.publish(lambda _: [incident(10)])
+    second.publish(lambda _: [incident(10)])
+
+    assert len(webhook.bodies) == 2
+    assert delivery_to(WebhookSink(webhook.url), tmp_path).publish(lambda _: []).repeat_s == math.inf
+
+
+def test_thread_of_a_sink_repeats_alerts_without_a_build_of_gold(webhook: Webhook, tmp_path: Path) -> None:
+    delivery = delivery_to(alertmanager(webhook, 0.3), tmp_path)
+    thread = SinkThread(delivery, lambda delivery, patience: delivery.publish(lambda _: [incident(10)], None, patience))
+    thread.wake()
+
+    eventually_sync(lambda: len(webhook.bodies) > 3, "the third repetition")
+    thread.request_end()
+    thread.join(60)

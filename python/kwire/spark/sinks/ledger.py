@@ -194,6 +194,15 @@ class Ledger:
         return min(times) - SAME_OUTAGE if times else datetime.max.replace(tzinfo=UTC)
 
     @property
+    def firing(self) -> list[IncidentNotice]:
+        """The last `firing` notices of open alerts, without alerts of which another notice is on its way."""
+        return [
+            IncidentNotice.from_json(alert.incident, alert.labels, alert.episode)
+            for alert in self._alerts.values()
+            if alert.state is AlertState.FIRING and alert.sending is None and alert.incident is not None
+        ]
+
+    @property
     def alert_counts(self) -> Counter[AlertState]:
         """The number of alerts in each state."""
         return Counter(alert.state for alert in self._alerts.values())

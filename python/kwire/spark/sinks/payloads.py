@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from kwire.spark.sinks.notice import rfc3339
@@ -34,3 +35,24 @@ def alertmanager_payload(notice: IncidentNotice) -> dict[str, Any]:
         "externalURL": "",
         "alerts": [alert],
     }
+
+
+def postable_alert(notice: IncidentNotice) -> dict[str, Any]:
+    """Return a notice as a `postableAlert` of Alertmanager's API v2.
+
+    A firing alert has no `endsAt`, so the clock and the `resolve_timeout` of Alertmanager decide when it ends unless it
+    is repeated. Attributes of an incident become annotations with names that every version of Alertmanager accepts.
+    """
+    alert = {
+        "labels": notice.labels,
+        "annotations": {_label_name(name): text for name, text in notice.annotations.items()},
+        "startsAt": rfc3339(notice.incident["began_at"]),
+    }
+    if notice.status == "resolved":
+        alert["endsAt"] = rfc3339(notice.incident["ended_at"])
+    return alert
+
+
+def _label_name(name: str) -> str:
+    """Return a valid name of a label of Prometheus."""
+    return re.sub(r"^(?=[0-9])|[^A-Za-z0-9_]", "_", name)

@@ -30,7 +30,7 @@ from kwire.spark.sinks.sink import SinkFailed
 from kwire.spark.sinks.subscription import IncidentFilter, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
@@ -90,18 +90,36 @@ class SearchableSink(Protocol):
         """
 
 
+@runtime_checkable
+class RepeatingSink(Protocol):
+    """A sink that forgets open alerts unless they are repeated."""
+
+    @property
+    def repeat_s(self) -> float:
+        """Seconds between repetitions."""
+
+    def repeat(self, notices: Sequence[IncidentNotice]) -> None:
+        """Deliver the `firing` notices of open alerts again.
+
+        Raises:
+            SinkFailed: they were not accepted.
+        """
+
+
 class Round(NamedTuple):
     """The outcome of a round.
 
     Attributes:
         accepted: number of notices that the sink accepted.
-        failed: number of notices that are to be repeated.
+        failed: number of notices that are to be repeated, and 1 if open alerts are.
         pause: seconds in which the sink wants no notices.
+        repeat_s: seconds until open alerts must be repeated.
     """
 
     accepted: int
     failed: int
     pause: float = 0.0
+    repeat_s: float = math.inf
 
 
 class SinkDelivery:
@@ -123,6 +141,7 @@ class SinkDelivery:
         self._owner: LedgerOwner | None = None
         self._ledger: Ledger | None = None
         self._lock = threading.Lock()
+        self._repeated_at = -math.inf
 
     @property
     def ledger(self) -> Ledger | None:
@@ -173,7 +192,10 @@ class SinkDelivery:
         """
         with self._lock:
             ledger = self.open()
-            accepted, failures_in_a_row, pause = 0, 0, 0.0
+            # Before gold is read: a store that cannot be read must not end alerts.
+            repetition = self._repeat(ledger)
+            accepted, failures_in_a_row = 0, int(repetition is not None)
+            pause = 0.0 if repetition is None else min(repetition.retry_after, LONGEST_PAUSE)
             failed: list[tuple[IncidentNotice, str]] = []
             for notice in ledger.pending(read(ledger), settled, self._filter.accepts):
                 if self._owner is None or not self._owner.is_valid or failures_in_a_row == patience or pause:
@@ -195,7 +217,25 @@ class SinkDelivery:
                 for notice, reason in failed:
                     if ledger.strike(notice) >= STRIKES:
                         ledger.bury(notice, reason)
-            return Round(accepted, len(failed), pause)
+            repeat_s = self.sink.repeat_s if isinstance(self.sink, RepeatingSink) else math.inf
+            return Round(accepted, len(failed) + (repetition is not None), pause, repeat_s)
+
+    def _repeat(self, ledger: Ledger) -> SinkFailed | None:
+        """Repeat open alerts if that is due, and return the failure if it must be tried again."""
+        sink, now = self.sink, time.monotonic()
+        if not isinstance(sink, RepeatingSink) or now < self._repeated_at + sink.repeat_s:
+            return None
+        if self._owner is None or not self._owner.is_valid:  # its next owner may have resolved them
+            return None
+        if notices := ledger.firing:
+            try:
+                sink.repeat(notices)
+            except SinkFailed as failure:
+                log.warning("%s", failure)
+                if not failure.is_final:
+                    return failure
+        self._repeated_at = now
+        return None
 
     def _deliver(self, notice: IncidentNotice, ledger: Ledger) -> None:
         """Send a notice, unless the sink can look up that it has received it before.
@@ -252,7 +292,7 @@ class IncidentPublisher:
         if len(names) != len(set(names)):
             raise ValueError(f"two sinks have one name: {', '.join(sorted(names))}")
         self._threads = [
-            _SinkThread(SinkDelivery(pipeline.out, each.sink, began_at, each.filter), self._run_round)
+            SinkThread(SinkDelivery(pipeline.out, each.sink, began_at, each.filter), self._run_round)
             for each in subscriptions
         ]
         for thread in self._threads:
@@ -297,7 +337,7 @@ class IncidentPublisher:
                 self._metrics.set_ledger(delivery.sink.name, delivery.ledger)
 
 
-class _SinkThread:
+class SinkThread:
     """The thread of a sink. It begins with the first `wake`."""
 
     def __init__(self, delivery: SinkDelivery, run_round: Callable[[SinkDelivery, int], Round]) -> None:
@@ -379,6 +419,7 @@ class _SinkThread:
         with self._condition:
             if not outcome.failed and not outcome.pause:
                 self._backoff, self._not_before = FIRST_BACKOFF, 0.0
+                self._next_at = min(self._next_at, time.monotonic() + outcome.repeat_s)
                 return
             self._not_before = time.monotonic() + max(outcome.pause, self._backoff if outcome.failed else 0.0)
             self._next_at = self._not_before

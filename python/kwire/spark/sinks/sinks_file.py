@@ -2,9 +2,10 @@
 
 | key | type of sink | meaning |
 |---|---|---|
-| `type` | all | `webhook`, `topic`, or `python` |
+| `type` | all | `webhook`, `alertmanager`, `topic`, or `python` |
 | `name` | all | the name of the ledger; by default it follows from the receiver |
 | `url`, `headers`, `token_file` | `webhook` | `WebhookSink`; a relative file is beside the file of sinks |
+| the same, `resolve_timeout` | `alertmanager` | `AlertmanagerSink` |
 | `topic`, `bootstrap` | `topic` | `KafkaTopicSink` |
 | `function` | `python` | `module:function` |
 | `kinds`, `severities`, `clusters`, `topics` | all | `IncidentFilter`; without kinds and severities, `TROUBLE` |
@@ -23,7 +24,7 @@ from kwire.spark.gold.diagnosis.incident import IncidentKind
 from kwire.spark.sinks.notice import Severity
 from kwire.spark.sinks.sink import load_callable
 from kwire.spark.sinks.subscription import TROUBLE, IncidentFilter, Subscription
-from kwire.spark.sinks.webhook import WebhookSink
+from kwire.spark.sinks.webhook import RESOLVE_TIMEOUT, AlertmanagerSink, WebhookSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -113,6 +114,7 @@ def _compose(path: Path) -> Node:
 def _read_sink(node: Node, folder: Path) -> Subscription:
     types: Mapping[str, tuple[Collection[str], Collection[str], Build]] = {
         "webhook": ({"url"}, {"headers", "token_file"}, _webhook),
+        "alertmanager": ({"url"}, {"headers", "token_file", "resolve_timeout"}, _alertmanager),
         "topic": ({"topic", "bootstrap"}, (), _topic),
         "python": ({"function"}, (), _function),
     }
@@ -147,6 +149,17 @@ def _read_filter(values: Mapping[str, Node]) -> IncidentFilter:
 def _webhook(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
     url, headers, token_file = _http_options(values, folder)
     return WebhookSink(url, headers=headers, token_file=token_file, name=name)
+
+
+def _alertmanager(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
+    url, headers, token_file = _http_options(values, folder)
+    resolve_timeout = RESOLVE_TIMEOUT
+    if (node := values.get("resolve_timeout")) is not None:
+        match = re.fullmatch(r"([1-9][0-9]{0,5})(s|m|h)", _text(node))
+        if match is None:
+            raise _Mistake(node, "expected a duration such as 5m, as in the configuration of Alertmanager")
+        resolve_timeout = int(match[1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
+    return AlertmanagerSink(url, headers=headers, token_file=token_file, resolve_timeout=resolve_timeout, name=name)
 
 
 def _http_options(values: Mapping[str, Node], folder: Path) -> tuple[str, dict[str, str], Path | None]:

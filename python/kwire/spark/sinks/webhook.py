@@ -1,4 +1,4 @@
-"""Receivers of HTTP: webhooks in the form of Alertmanager's own (version 4) or another one.
+"""Receivers of HTTP: webhooks in the form of Alertmanager's own (version 4) or another one, and Alertmanager itself.
 
 | answer | may have arrived | next |
 |---|---|---|
@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from kwire._util.secret import Secret
-from kwire.spark.sinks.payloads import alertmanager_payload
+from kwire.spark.sinks.payloads import alertmanager_payload, postable_alert
 from kwire.spark.sinks.sink import SinkFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from kwire.spark.sinks.notice import IncidentNotice
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 """Seconds of a whole exchange: name resolution, connection, TLS, request, and the head of the response. This is the
 timeout of Alertmanager's own webhooks."""
+
+RESOLVE_TIMEOUT = 300.0
+"""Seconds of Alertmanager's default `resolve_timeout`."""
 
 REPEATED_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
 """HTTP statuses of the class 4xx that another attempt may change."""
@@ -192,6 +195,53 @@ def _read_token(path: Path) -> Secret:
 
 
 _EXPECTED = "expected the URL of a webhook, such as http://host:9093/path"
+
+
+class AlertmanagerSink(WebhookSink):
+    """Posts each notice to Alertmanager's API v2, and repeats firing alerts.
+
+    Args:
+        url: the URL of Alertmanager, to which `/api/v2/alerts` is appended.
+        resolve_timeout: seconds, at most the `resolve_timeout` of Alertmanager, which resolves an alert that is not
+            repeated within it.
+        timeout, headers, token_file, name: as for `WebhookSink`.
+
+    Attributes:
+        repeat_s: a third of `resolve_timeout`, so that alerts outlive two repetitions that fail.
+
+    Raises:
+        ValueError: as for `WebhookSink`, or the URL has a query.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        timeout: float = TIMEOUT,
+        *,
+        headers: Mapping[str, str] | None = None,
+        token_file: Path | None = None,
+        resolve_timeout: float = RESOLVE_TIMEOUT,
+        name: str | None = None,
+    ) -> None:
+        if "?" in url or "#" in url:
+            raise ValueError("expected the URL of Alertmanager without a query, such as http://host:9093")
+        super().__init__(
+            f"{url.rstrip('/')}/api/v2/alerts",
+            timeout,
+            headers=headers,
+            token_file=token_file,
+            payload=lambda notice: [postable_alert(notice)],
+            name=name,
+        )
+        self.repeat_s = resolve_timeout / 3
+
+    def repeat(self, notices: Sequence[IncidentNotice]) -> None:
+        """Post firing alerts again, in one request.
+
+        Raises:
+            SinkFailed: they were not accepted.
+        """
+        self._post([postable_alert(notice) for notice in notices], {})
 
 
 class _PostRequest:
