@@ -97,6 +97,11 @@ MISTAKES = [
         "4: expected a duration such as 5m",
     ),
     ("sinks:\n  - type: webhook\n    url: http://host/\n    resolve_timeout: 5m", "4: unknown key 'resolve_timeout'"),
+    (
+        "sinks:\n  - type: slack\n    url: http://host/\n    template: $cause",
+        "4: unknown placeholder $cause: expected one of",
+    ),
+    ("sinks:\n  - type: slack\n    url: http://host/\n    template: 5 $", "4: malformed placeholder"),
     ("sinks:\n  - type: topic\n    topic: alerts\n    bootstrap: host:port", "4: "),
     ("sinks:\n  - type: python\n    function: nowhere:at_all", "3: expected module:function"),
     (
@@ -172,3 +177,26 @@ def test_headers_and_a_replaced_token_reach_the_receiver_and_nothing_else(
     assert (invalid.value.is_final, invalid.value.may_have_arrived) == (False, False)
     shown = f"{invalid.value!r} {refused.value!r} {vars(subscription.sink)} {caplog.text}"
     assert "s3cret" not in shown
+
+
+def test_slack_gets_messages_of_a_template(tmp_path: Path, webhook: Webhook) -> None:
+    path = file_of(
+        tmp_path,
+        f"""
+        sinks:
+          - {{type: slack, name: default, url: "{webhook.url}"}}
+          - type: slack
+            url: {webhook.url}
+            template: "$$ ${{status}} $kind of ${{cluster_id}}/$broker_id since $began_at until [$ended_at]: $topics"
+        """,
+    )
+    # Names that Slack would read as a mention and as markup.
+    row = incident(10) | {"cluster_id": "<!channel>", "topics": ["a&b", "$kind"]}
+
+    for subscription in read_sinks(path):
+        subscription.sink.send(IncidentNotice(NoticeStatus.FIRING, row))
+
+    assert [body["text"] for body in webhook.bodies] == [
+        "*firing* Kafka cluster &lt;!channel&gt;: broker killed (broker 2) (critical)\nits process ended",
+        "$ firing broker_killed of &lt;!channel&gt;/2 since 2026-11-21T14:00:10Z until []: a&amp;b, $kind",
+    ]

@@ -3,12 +3,69 @@
 from __future__ import annotations
 
 import re
+from html import escape
+from string import Template
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.sinks.notice import rfc3339
+from kwire.spark.sinks.notice import rfc3339, severity_of
 
 if TYPE_CHECKING:
     from kwire.spark.sinks.notice import IncidentNotice
+
+
+MESSAGE = "*$status* $summary ($severity)\n$description"
+"""The default template of a message, in Slack's mrkdwn."""
+
+MESSAGE_FIELDS = (
+    "status",
+    "severity",
+    "kind",
+    "cluster_id",
+    "broker_id",
+    "incident_id",
+    "summary",
+    "description",
+    "began_at",
+    "ended_at",
+    "topics",
+)
+"""The placeholders of templates."""
+
+
+class MessagePayload:
+    """Notices as messages of Slack's incoming webhooks, which Mattermost, Rocket.Chat, and Discord also accept.
+
+    Args:
+        template: the text, with the placeholders of `string.Template`, such as `$summary` or `${summary}`.
+
+    Raises:
+        ValueError: the template has an unknown or malformed placeholder.
+    """
+
+    def __init__(self, template: str = MESSAGE) -> None:
+        self._template = Template(template)
+        if not self._template.is_valid():
+            raise ValueError("malformed placeholder: expected $name or ${name}, and $$ for a dollar")
+        unknown = [name for name in self._template.get_identifiers() if name not in MESSAGE_FIELDS]
+        if unknown:
+            raise ValueError(f"unknown placeholder ${unknown[0]}: expected one of {', '.join(MESSAGE_FIELDS)}")
+
+    def __call__(self, notice: IncidentNotice) -> dict[str, Any]:
+        """Return the message of a notice."""
+        row, annotations = notice.incident, notice.annotations
+        values = {name: row.get(name) for name in MESSAGE_FIELDS} | {
+            "status": notice.status,
+            "severity": severity_of(str(row["kind"])),
+            "incident_id": notice.id,
+            "summary": annotations["summary"],
+            "description": annotations["description"],
+            "began_at": rfc3339(row["began_at"]),
+            "ended_at": None if row["ended_at"] is None else rfc3339(row["ended_at"]),
+            "topics": ", ".join(row.get("topics") or ()),
+        }
+        # Escaped, or a cluster id like <!channel> would call everybody.
+        texts = {name: escape("" if value is None else str(value), quote=False) for name, value in values.items()}
+        return {"text": self._template.substitute(texts)}
 
 
 def alertmanager_payload(notice: IncidentNotice) -> dict[str, Any]:

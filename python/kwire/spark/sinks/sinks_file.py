@@ -2,10 +2,11 @@
 
 | key | type of sink | meaning |
 |---|---|---|
-| `type` | all | `webhook`, `alertmanager`, `topic`, or `python` |
+| `type` | all | `webhook`, `alertmanager`, `slack`, `topic`, or `python` |
 | `name` | all | the name of the ledger; by default it follows from the receiver |
 | `url`, `headers`, `token_file` | `webhook` | `WebhookSink`; a relative file is beside the file of sinks |
 | the same, `resolve_timeout` | `alertmanager` | `AlertmanagerSink` |
+| the same, `template` | `slack` | `WebhookSink` with the template of a `MessagePayload` |
 | `topic`, `bootstrap` | `topic` | `KafkaTopicSink` |
 | `function` | `python` | `module:function` |
 | `kinds`, `severities`, `clusters`, `topics` | all | `IncidentFilter`; without kinds and severities, `TROUBLE` |
@@ -22,6 +23,7 @@ from kwire.errors import KwireError
 from kwire.protocol import Endpoint
 from kwire.spark.gold.diagnosis.incident import IncidentKind
 from kwire.spark.sinks.notice import Severity
+from kwire.spark.sinks.payloads import MessagePayload
 from kwire.spark.sinks.sink import load_callable
 from kwire.spark.sinks.subscription import TROUBLE, IncidentFilter, Subscription
 from kwire.spark.sinks.webhook import RESOLVE_TIMEOUT, AlertmanagerSink, WebhookSink
@@ -115,6 +117,7 @@ def _read_sink(node: Node, folder: Path) -> Subscription:
     types: Mapping[str, tuple[Collection[str], Collection[str], Build]] = {
         "webhook": ({"url"}, {"headers", "token_file"}, _webhook),
         "alertmanager": ({"url"}, {"headers", "token_file", "resolve_timeout"}, _alertmanager),
+        "slack": ({"url"}, {"headers", "token_file", "template"}, _slack),
         "topic": ({"topic", "bootstrap"}, (), _topic),
         "python": ({"function"}, (), _function),
     }
@@ -160,6 +163,17 @@ def _alertmanager(values: Mapping[str, Node], name: str | None, folder: Path) ->
             raise _Mistake(node, "expected a duration such as 5m, as in the configuration of Alertmanager")
         resolve_timeout = int(match[1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
     return AlertmanagerSink(url, headers=headers, token_file=token_file, resolve_timeout=resolve_timeout, name=name)
+
+
+def _slack(values: Mapping[str, Node], name: str | None, folder: Path) -> WebhookSink:
+    url, headers, token_file = _http_options(values, folder)
+    payload = MessagePayload()
+    if (node := values.get("template")) is not None:
+        try:
+            payload = MessagePayload(_text(node))
+        except ValueError as error:
+            raise _Mistake(node, str(error)) from None
+    return WebhookSink(url, headers=headers, token_file=token_file, payload=payload, name=name)
 
 
 def _http_options(values: Mapping[str, Node], folder: Path) -> tuple[str, dict[str, str], Path | None]:
