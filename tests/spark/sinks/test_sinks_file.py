@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -17,6 +18,7 @@ from kwire.spark.sinks.subscription import TROUBLE
 from tests.spark.sinks.alerts import incident
 from tests.spark.webhook import Webhook
 
+PAGE = Path(__file__).parents[3] / "docs" / "live.md"
 FIRING = IncidentNotice(NoticeStatus.FIRING, incident(10))
 
 
@@ -199,4 +201,22 @@ def test_slack_gets_messages_of_a_template(tmp_path: Path, webhook: Webhook) -> 
     assert [body["text"] for body in webhook.bodies] == [
         "*firing* Kafka cluster &lt;!channel&gt;: broker killed (broker 2) (critical)\nits process ended",
         "$ firing broker_killed of &lt;!channel&gt;/2 since 2026-11-21T14:00:10Z until []: a&amp;b, $kind",
+    ]
+
+
+def test_file_of_the_page_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [content] = re.findall(r"```yaml\n(sinks:\n.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "pager.token").write_text("token")
+    (tmp_path / "my_alerts.py").write_text("page_someone = print\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    subscriptions = read_sinks(file_of(tmp_path, content))
+
+    assert [type(each.sink).__name__ for each in subscriptions] == [
+        "WebhookSink",
+        "WebhookSink",
+        "AlertmanagerSink",
+        "WebhookSink",
+        "KafkaTopicSink",
+        "CallableSink",
     ]

@@ -68,10 +68,11 @@ LISTED_TOPICS = 100
 
 def incidents(signals: DataFrame) -> DataFrame:
     """Return the rows of `TABLE` from all signals since the beginning of the oldest incident of interest."""
-    return signals.groupBy("cluster_id").applyInArrow(_diagnose, TABLE.ddl)
+    return signals.groupBy("cluster_id").applyInArrow(diagnose_cluster, TABLE.ddl)
 
 
-def _diagnose(signals: pa.Table) -> pa.Table:
+def diagnose_cluster(signals: pa.Table) -> pa.Table:
+    """Return the rows of `TABLE` from the signals of one cluster."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

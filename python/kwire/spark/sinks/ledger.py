@@ -195,7 +195,7 @@ class Ledger:
 
     @property
     def firing(self) -> list[IncidentNotice]:
-        """The last `firing` notices of open alerts, without alerts of which another notice is on its way."""
+        """The last `firing` notice of each open alert that has no other notice on its way."""
         return [
             IncidentNotice.from_json(alert.incident, alert.labels, alert.episode)
             for alert in self._alerts.values()

@@ -270,7 +270,7 @@ class IncidentPublisher:
 
     Args:
         pipeline: the pipeline.
-        sinks: the sinks, with different names. A sink that is no `Subscription` receives `TROUBLE`.
+        sinks: the sinks, with different names. A sink without a `Subscription` receives `TROUBLE`.
         metrics: counts incidents and notices.
         began_at: new sinks do not receive incidents that ended before [default: now].
     """

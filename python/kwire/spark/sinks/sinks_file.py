@@ -177,7 +177,7 @@ def _slack(values: Mapping[str, Node], name: str | None, folder: Path) -> Webhoo
 
 
 def _http_options(values: Mapping[str, Node], folder: Path) -> tuple[str, dict[str, str], Path | None]:
-    """Return URL, headers, and file of the token, each of which a webhook accepts."""
+    """Return URL, headers, and file of the token, after a webhook has accepted each of them."""
 
     def check(node: Node, headers: Mapping[str, str] | None = None, token_file: Path | None = None) -> None:
         try:

@@ -22,7 +22,7 @@ class IncidentFilter:
         kinds: kinds of incidents.
         severities: severities of their kinds.
         clusters: patterns of cluster ids, with the wildcards of `fnmatch`.
-        topics: patterns of topics, of which one must match one affected topic. An incident matches too if it names no
+        topics: patterns of topics; an affected topic must match one of them. An incident matches too if it names no
             topic, such as `cluster_unreachable`, or more than its row lists: a filter must not hide an outage.
     """
 
@@ -48,7 +48,7 @@ class IncidentFilter:
 
 
 TROUBLE = IncidentFilter(severities=(Severity.CRITICAL, Severity.WARNING))
-"""The default filter: changes that operators make on purpose are no reason for an alert."""
+"""The default filter: changes that operators make on purpose do not need an alert."""
 
 
 @dataclass(frozen=True, slots=True)
