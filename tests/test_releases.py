@@ -1,11 +1,11 @@
-"""API versions of releases: the schemas in Kafka's jars, and the ApiVersions responses of real brokers."""
+"""API versions of releases, and guesses from recorded ApiVersions responses of real brokers.
+
+`tests/kafka/test_releases.py` compares the versions with Kafka's jars.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-import zipfile
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -14,7 +14,6 @@ from kwire.messages.kafka import ApiVersionsResponse, CreateTopicsRequest, Fetch
 from kwire.messages.kafka.api_versions import ApiVersion
 from kwire.protocol import Endpoint, NegotiatedVersions, NoCommonVersion
 from kwire.releases import GuessedRelease, Release, UnknownRelease, guess_release, release, releases
-from kwire.testing.kafka.jars import jars
 from tests.for_rows import for_rows
 from tests.proof.material import exchanges
 
@@ -30,29 +29,6 @@ def highest(known: Release) -> dict[int, int]:
 def response(versions: dict[int, int]) -> ApiVersionsResponse:
     apis = tuple(ApiVersion(api_key=key, min_version=0, max_version=last) for key, last in versions.items())
     return ApiVersionsResponse(error_code=0, api_keys=apis)
-
-
-def schemas(folder: str, jar: str) -> list[dict[str, Any]]:
-    """Return the schemas of requests in a jar of kafka-clients, which is a derivation without Kafka's classes."""
-    with zipfile.ZipFile(jars(folder) / jar) as archive:
-        texts = [archive.read(name).decode() for name in archive.namelist() if name.endswith("Request.json")]
-    return [json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)) for text in texts]
-
-
-@for_rows(("folder", "patch_release"), [("kafka39", "3.9.1"), ("kafka44", "4.4.0")])
-def test_versions_equal_the_schemas_in_kafkas_jars(folder: str, patch_release: str) -> None:
-    expected: dict[str, dict[int, tuple[int, int]]] = {}
-    for schema in schemas(folder, f"kafka-clients-{patch_release}.jar"):
-        low, _, high = schema["validVersions"].partition("-")
-        if low == "none":
-            continue
-        last = int(high or low) - schema.get("latestVersionUnstable", False)
-        for listener in schema["listeners"] if last >= int(low) else ():
-            name = {"zkBroker": "zk_broker"}.get(listener, listener)
-            expected.setdefault(name, {})[schema["apiKey"]] = int(low), last
-
-    name = patch_release.rpartition(".")[0]
-    assert {known.listener: known.versions for known in ALL if known.name == name} == expected
 
 
 def test_releases_are_ordered_and_complete() -> None:

@@ -34,11 +34,11 @@ def produce(bootstrap: str, topic: str) -> None:
         assert producer.flush(60) == 0
 
 
-async def last_records(bootstrap: str, topic: str, count: int) -> list[list[str]]:
+async def printed(program: str, *arguments: str) -> list[list[str]]:
+    """Return the words of the lines that an example prints."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "examples/last_records.py", bootstrap, topic, str(count),
-        cwd=ROOT, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable, f"examples/{program}.py", *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
     async with asyncio.timeout(120):
         output, _ = await process.communicate()
     assert process.returncode == 0
@@ -67,8 +67,8 @@ async def test_last_records_have_any_compression_directly_and_through_the_proxy(
     async with proxy(cluster.bootstrap.split(",")[0]) as address:
         await asyncio.to_thread(produce, address, topic)
         for bootstrap in (cluster.bootstrap.split(",")[0], address):
-            assert await last_records(bootstrap, topic, 3) == expected[2:]
-            assert await last_records(bootstrap, topic, 100) == expected
+            assert await printed("last_records", bootstrap, topic, "3") == expected[2:]
+            assert await printed("last_records", bootstrap, topic, "100") == expected
         async with await Connection.open(address) as connection:
             metadata = await connection.send(MetadataRequest(topics=None))
         ports = {int(endpoint.rpartition(":")[2]) for endpoint in cluster.bootstrap.split(",")}
@@ -90,3 +90,52 @@ async def test_groups_consume_through_the_proxy(cluster: KafkaCluster) -> None:
     async with proxy(cluster.bootstrap.split(",")[0]) as address:
         await asyncio.to_thread(produce, address, topic)
         assert await asyncio.to_thread(consume, address) == list(CODECS)
+
+
+def commit(bootstrap: str, group: str, offsets: dict[int, int]) -> None:
+    """Commit offsets of partitions of the topic with the name of the group."""
+    consumer = confluent.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    partitions = [confluent.TopicPartition(group, index, offset) for index, offset in offsets.items()]
+    consumer.commit(offsets=partitions, asynchronous=False)
+    consumer.close()
+
+
+def commit_in_transaction(bootstrap: str, group: str, offset: int, *, aborted: bool) -> None:
+    """Commit an offset of partition 0 as part of a transaction."""
+    consumer = confluent.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    producer = confluent.Producer({"bootstrap.servers": bootstrap, "transactional.id": group})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    partitions = [confluent.TopicPartition(group, 0, offset)]
+    producer.send_offsets_to_transaction(partitions, consumer.consumer_group_metadata(), 60)
+    if aborted:
+        producer.abort_transaction(60)
+    else:
+        producer.commit_transaction(60)
+    consumer.close()
+
+
+async def test_lag_follows_commits_transactions_and_deletions(cluster: KafkaCluster) -> None:
+    group = f"examples-{uuid.uuid4().hex[:8]}"
+    bootstrap = cluster.bootstrap.split(",")[0]
+    administrator = Administrator(cluster)
+    administrator.create(group, 2)
+    producer = confluent.Producer({"bootstrap.servers": bootstrap})
+    for partition, count in enumerate((10, 4)):
+        for _ in range(count):
+            producer.produce(group, b"value", partition=partition)
+    assert producer.flush(60) == 0
+
+    async def lag() -> list[list[str]]:
+        return [line[2:] for line in await printed("consumer_lag", bootstrap) if line[:2] == [group, group]]
+
+    assert await lag() == []
+    await asyncio.to_thread(commit, bootstrap, group, {0: 3, 1: 4})
+    assert await lag() == [["0", "3", "10", "7"], ["1", "4", "4", "0"]]
+    await asyncio.to_thread(commit_in_transaction, bootstrap, group, 8, aborted=True)
+    assert await lag() == [["0", "3", "10", "7"], ["1", "4", "4", "0"]]
+    await asyncio.to_thread(commit_in_transaction, bootstrap, group, 9, aborted=False)
+    assert await lag() == [["0", "9", "10", "1"], ["1", "4", "4", "0"]]
+    client = confluent.admin.AdminClient({"bootstrap.servers": bootstrap})
+    client.delete_consumer_groups([group])[group].result(60)
+    assert await lag() == []
