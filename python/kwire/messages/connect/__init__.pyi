@@ -1,0 +1,4 @@
+# Written by `python -m kwire.messages.stubs`.
+
+from kwire.messages.connect.connect_assignment import ConnectAssignment as ConnectAssignment
+from kwire.messages.connect.connect_worker_state import ConnectWorkerState as ConnectWorkerState
