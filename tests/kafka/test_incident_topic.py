@@ -34,6 +34,7 @@ def incident(id: str, *, ended: bool = False) -> dict[str, Any]:
         "kind": "broker_killed",
         "broker_id": 2,
         "caused_by": None,
+        "topics": None,
         "began_at": AT,
         "first_sign_at": AT,
         "ended_at": AT if ended else None,
