@@ -50,7 +50,7 @@ def test_highest_versions_never_decrease() -> None:
 
 
 def test_release_of_recorded_responses_is_guessed() -> None:
-    """The responses of 3.9.1 with ZooKeeper and 4.4.0, neither of which has a telemetry plugin."""
+    """The responses of 3.9.1 with ZooKeeper and of 4.4.0, both without a telemetry plugin."""
     guesses = {}
     for exchange in exchanges():
         body = exchange.response[4:]

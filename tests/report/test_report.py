@@ -15,7 +15,7 @@ from kwire.report import write_report
 from kwire.report.history_reader import MissingGold, read_histories
 from kwire.report.phrasing import format_duration
 from kwire.report.stories import latest_stories, stories
-from kwire.report.summary import ClusterSummary, Severity, summarize
+from kwire.report.summary import ClusterSummary, SummaryLevel, summarize
 from tests.browser import open_page
 from tests.for_rows import for_rows
 from tests.report.cases import after, incident, polls, state, write
@@ -87,7 +87,7 @@ def down(tmp_path: Path) -> Path:
 def test_page_starts_with_current_problems_and_their_time(down: Path, tmp_path: Path) -> None:
     page, found = report(down, tmp_path)
 
-    assert found.level is Severity.CRITICAL
+    assert found.level is SummaryLevel.CRITICAL
     assert found.headline == (
         "Broker 2 was killed or crashed at 14:00:20 and is not back: "
         "1 partition without a leader, 1 partition under-replicated."
@@ -132,7 +132,7 @@ def test_summary_depends_on_the_window(down: Path, tmp_path: Path) -> None:
 
     [(_, found)] = write_report(out, gold=down, until=after(19.5))
 
-    assert found.level is Severity.OK
+    assert found.level is SummaryLevel.OK
     assert found.details[0] == "All 3 brokers answer, and all 3 partitions have a leader and are in sync."
 
 
@@ -191,7 +191,7 @@ def test_cluster_with_one_broker(tmp_path: Path) -> None:
     page, found = report(write(tmp_path / "gold", tables), tmp_path)
 
     assert found == ClusterSummary(
-        Severity.OK,
+        SummaryLevel.OK,
         "Nothing is wrong now.",
         ("The only polled broker answers, and all 2 partitions have a leader and are in sync.",),
     )
@@ -253,8 +253,8 @@ def test_clusters_are_sorted_by_problems(tmp_path: Path) -> None:
     histories = read_histories(folder)
 
     assert [(history.cluster_id, summarize(history).level) for history in histories] == [
-        ("b-cluster", Severity.CRITICAL),
-        ("a-cluster", Severity.OK),
+        ("b-cluster", SummaryLevel.CRITICAL),
+        ("a-cluster", SummaryLevel.OK),
     ]
 
 
@@ -292,7 +292,7 @@ def test_dead_cluster_has_no_current_leaders(tmp_path: Path) -> None:
     }
     page, summary = report(write(tmp_path / "out", tables), tmp_path)
 
-    assert summary.level is Severity.CRITICAL
+    assert summary.level is SummaryLevel.CRITICAL
     assert summary.headline == "No broker has answered since 14:00:40."
     assert "Leaders, ISRs, and counts on this page are from that time" in page.text
     assert "0 of 2 brokers answer" in page.text

@@ -34,7 +34,7 @@ from kwire.report.phrasing import (
     utc_time,
 )
 from kwire.report.stories import Story, latest_stories, stories
-from kwire.report.summary import Severity, summarize
+from kwire.report.summary import SummaryLevel, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kwire.report.summary import ClusterSummary
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
-MARKS = {Severity.OK: "\u2714", Severity.WARNING: "\u25b2", Severity.CRITICAL: "\u2716"}
+MARKS = {SummaryLevel.OK: "\u2714", SummaryLevel.WARNING: "\u25b2", SummaryLevel.CRITICAL: "\u2716"}
 
 CLUSTERS_SHOWN = 10
 INCIDENTS_SHOWN = 50

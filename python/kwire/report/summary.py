@@ -33,7 +33,7 @@ NAMED_OUTAGES = 3
 NAMED_BROKERS = 5
 
 
-class Severity(StrEnum):
+class SummaryLevel(StrEnum):
     """The urgency of a cluster's state."""
 
     OK = "ok"
@@ -44,7 +44,7 @@ class Severity(StrEnum):
 class ClusterSummary(NamedTuple):
     """The state of a cluster: its level, a headline of one sentence, and further sentences."""
 
-    level: Severity
+    level: SummaryLevel
     headline: str
     details: tuple[str, ...]
 
@@ -61,12 +61,14 @@ def summarize(history: ClusterHistory) -> ClusterSummary:
         explained = {each.broker for each in broker_outages}
         unexplained = [_unreachable([each], history) for each in unreachable if each.id not in explained]
         headline = _critical_headline(history, broker_outages)
-        return ClusterSummary(Severity.CRITICAL, headline, (*(f"{each}." for each in unexplained), *notes))
+        return ClusterSummary(SummaryLevel.CRITICAL, headline, (*(f"{each}." for each in unexplained), *notes))
     if history.now["under_replicated"] or history.now["electing"] or unreachable or open_outages:
-        return ClusterSummary(Severity.WARNING, _warning_headline(history, open_outages, unreachable), notes)
+        return ClusterSummary(SummaryLevel.WARNING, _warning_headline(history, open_outages, unreachable), notes)
     if not history.partitions:
-        return ClusterSummary(Severity.WARNING, "No partition was reported.", notes)
-    return ClusterSummary(Severity.OK, "Nothing is wrong now.", (_all_in_sync(history), *_last_outage(history), *notes))
+        return ClusterSummary(SummaryLevel.WARNING, "No partition was reported.", notes)
+    return ClusterSummary(
+        SummaryLevel.OK, "Nothing is wrong now.", (_all_in_sync(history), *_last_outage(history), *notes)
+    )
 
 
 def _unreachable_cluster(history: ClusterHistory, since: int) -> ClusterSummary:
@@ -74,12 +76,12 @@ def _unreachable_cluster(history: ClusterHistory, since: int) -> ClusterSummary:
     headline = f"No broker has answered since {format_time(since, history)}."
     cause = "The whole cluster is down, or the poller cannot reach it."
     if not history.partitions:
-        return ClusterSummary(Severity.CRITICAL, headline, (cause,))
+        return ClusterSummary(SummaryLevel.CRITICAL, headline, (cause,))
     last_known = (
         f"{format_number(history.partitions)} partitions of {pluralize(history.topics, 'topic')} were reported before"
     )
     return ClusterSummary(
-        Severity.CRITICAL,
+        SummaryLevel.CRITICAL,
         headline,
         (cause, f"{last_known}. Leaders, ISRs, and counts on this page are from that time."),
     )

@@ -61,7 +61,7 @@ def report(
         if given is not None:
             existing_place(given, option)
     from kwire.report import write_report
-    from kwire.report.summary import Severity
+    from kwire.report.summary import SummaryLevel
 
     if gold is not None:
         summaries = write_report(out, gold=gold, since=since, until=until)
@@ -76,7 +76,7 @@ def report(
             summaries = write_report(out, gold=folder, since=since, until=until)
     paint = paint_for(sys.stdout, color)
     for cluster_id, summary in summaries:
-        headline = summary.headline if summary.level is Severity.OK else paint("error", summary.headline)
+        headline = summary.headline if summary.level is SummaryLevel.OK else paint("error", summary.headline)
         print(f"{cluster_id}: {headline}")
     print(f"{out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0
