@@ -249,7 +249,7 @@ def test_lease_of_a_ledger_on_s3_has_one_owner_and_its_successor_continues(s3: s
     first, second, third = (OwnershipRequest(s3, "sink", lambda: seconds[0]) for _ in range(3))
     at = datetime(2026, 11, 21, tzinfo=UTC)
     row = {"incident_id": "a", "cluster_id": "c", "kind": "broker_killed", "broker_id": 2, "ended_at": None}
-    notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at})
+    notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at, "caused_by": None})
 
     owner = first.acquire()
     ledger = Ledger(s3, "sink", owner.generation)

@@ -195,7 +195,7 @@ def test_status_shows_dead_letters_of_sinks(tmp_path: Path, capsys: pytest.Captu
     PipelineStore(str(tmp_path))
     at = datetime(2026, 11, 21, tzinfo=UTC)
     row = {"incident_id": "a", "cluster_id": "c", "kind": "config_changed", "broker_id": None, "ended_at": None}
-    notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at})
+    notice = IncidentNotice(NoticeStatus.FIRING, row | {"began_at": at, "first_sign_at": at, "caused_by": None})
     ledger = Ledger(str(tmp_path), "webhook-1")
     ledger.begin(notice)
     ledger.bury(notice, "HTTP status 422")
