@@ -189,6 +189,10 @@ def test_wait_until_created_accepts_any_mapping(empty_cluster: LocalCluster) -> 
         admin.create_topics(new).raise_first()
         admin.wait_until_created(new)
         admin.wait_until_created(MappingProxyType({"m": 2}))
+        for timeout in (0, -1):  # the brokers are asked once
+            admin.wait_until_created({"m": 2}, timeout=timeout)
+            with pytest.raises(ChangeTimeout, match="not created: broker 1: m has 2 partitions instead of 3"):
+                admin.wait_until_created({"m": 3}, timeout=timeout)
         with pytest.raises(TypeError, match="expected a number of partitions or a NewTopic, got '2'"):
             admin.wait_until_created({"m": "2"})
         with pytest.raises(ChangeTimeout, match="m has 2 partitions instead of 3"):

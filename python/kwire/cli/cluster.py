@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OUTPUTS",
     "ClusterChoice",
+    "admin_option",
     "choose_cluster",
     "choosing_options",
     "cluster_names",
@@ -98,6 +99,12 @@ def cluster_options() -> list[click.Option]:
         ),
         click.Option(["--debug"], is_flag=True, help="Print the traceback of an error."),
     ]
+
+
+admin_option = click.option(
+    "-a", "--admin", is_flag=True, help="As in `kafka -b BROKERS -a COMMAND` of the KIP-4 drafts; it changes nothing."
+)
+"""Option of the drafts, before the commands that administer a cluster. All nouns do."""
 
 
 def merge(before: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import click
 
 from kwire import __version__
 from kwire._util.readable import printable
-from kwire.cli.cluster import cluster_options
+from kwire.cli.cluster import admin_option, cluster_options
 from kwire.errors import KwireError
 from kwire.operations import registry
 
@@ -132,7 +132,7 @@ class LazyGroup(click.Group):
     "cluster is unreachable or a time ran out; 4 authentication or authorization failed; 5 the outcome is unknown; 6 "
     "the answer of a check is no; 130 interrupted.",
 )
-@click.option("-a", "--admin", is_flag=True, hidden=True, help="Ignored: the commands that follow are administration.")
+@admin_option
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
 @click.pass_context
 def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
@@ -151,7 +151,7 @@ def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
     The INPUT of a command is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin. `kafka` and
     `kwire` are the same program.
     """
-    del admin
+    del admin  # every noun is administration
     ctx.obj = cluster  # what verbs take if it is not given after them
 
 

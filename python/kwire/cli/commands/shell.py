@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from kwire.cli.cluster import cluster_options, merge, with_environment
+from kwire.cli.cluster import admin_option, cluster_options, merge, with_environment
 
 
 @click.command(params=[*cluster_options()])
+@admin_option
 @click.option("--keep-going", is_flag=True, help="Continue a script after a statement that fails.")
 @click.pass_context
-def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
+def shell(context: click.Context, /, admin: bool, keep_going: bool, **values: Any) -> int:
     """Run statements: at the prompt kafka>, or those of a script on stdin.
 
     A statement ends with ; and may span lines. Every command of kafka that administers a cluster is one. The options
@@ -27,6 +28,7 @@ def shell(context: click.Context, /, keep_going: bool, **values: Any) -> int:
       kafka shell -b localhost:9092 -o json < statements
       echo 'topics list;' | kafka shell -b localhost:9092
     """
+    del admin  # every statement is administration
     from kwire.cli.shell.leave import Leave
     from kwire.cli.shell.session import ShellSession
 

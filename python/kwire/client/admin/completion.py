@@ -104,6 +104,7 @@ async def wait_for_brokers(
         change: the change in past tense, for the error.
         conditions: number of conditions for a broker.
         unmet: returns which conditions the broker with this id does not satisfy. A ConnectionFault stands for all.
+        timeout: seconds to wait; the brokers are asked once if it is 0 or less.
 
     Raises:
         ChangeTimeout: a condition is not satisfied in time.
@@ -120,7 +121,8 @@ async def wait_for_brokers(
     missing: dict[str, Sequence[str]] = {}
     pause = FIRST_PAUSE
     try:
-        async with asyncio.timeout(timeout):
+        # Without waiting time, the first answers still take the time of requests.
+        async with asyncio.timeout(timeout if timeout > 0 else router.timeout):
             while True:
                 await router.describe_cluster()
                 brokers = tuple(router.metadata.brokers)
@@ -131,6 +133,8 @@ async def wait_for_brokers(
                     on_progress(Progress(total - sum(map(len, missing.values())), total))
                 if not missing and brokers:
                     return
+                if timeout <= 0:
+                    raise TimeoutError
                 pause = await back_off(pause)
     except ConnectionFault:  # a Timeout of one request is a TimeoutError, too
         raise

@@ -146,4 +146,5 @@ class ChangeTimeout(KwireError):
             f"{broker}: {', '.join(items[:3])}{f' and {len(items) - 3} more' if len(items) > 3 else ''}"
             for broker, items in self.missing.items()
         )
-        return f"not {self.change} within {self.seconds:g} s: {'; '.join(parts)}"
+        waited = f" within {self.seconds:g} s" if self.seconds > 0 else ""
+        return f"not {self.change}{waited}: {'; '.join(parts)}"

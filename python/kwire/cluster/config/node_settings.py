@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 CLIENT_LISTENER = "ADMIN"
-"""The name of the listener for the admin protocol."""
+"""The name, in settings, of the listener for clients if its address has none. It registers under its protocol."""
 BROKER_LISTENER = "BROKER"
 """The name of the listener for other nodes."""
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"

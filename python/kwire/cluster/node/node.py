@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kwire._util.guess_limit import GuessLimit
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
-from kwire.cluster.config.node_settings import BROKER_LISTENER, CLIENT_LISTENER
+from kwire.cluster.config.node_settings import CLIENT_LISTENER
 from kwire.cluster.config.value_types import is_wildcard
 from kwire.cluster.node.controlled_shutdown import request_controlled_shutdown
 from kwire.cluster.node.full_metadata import request_full_metadata
@@ -255,12 +255,18 @@ class Node:
 
     def _endpoints(self) -> tuple[BrokerEndpoint, ...]:
         """Return the endpoints to register."""
-        endpoints = (BrokerEndpoint(CLIENT_LISTENER, self.host, self.port, self._security.client_protocol),)
+        settings, protocol = self.settings, self._security.client_protocol
+        # Tools of Kafka 0.9.0 to 0.10.1 take the name of a listener as its protocol.
+        name = protocol if settings.client_listener == CLIENT_LISTENER else settings.client_listener
+        endpoints = (BrokerEndpoint(name, self.host, self.port, protocol),)
         listener = self._broker_listener
         if not listener.is_listening:
             return endpoints
         host = self.host if is_wildcard(listener.host) else listener.host
-        return (*endpoints, BrokerEndpoint(BROKER_LISTENER, host, listener.port, self._security.broker_protocol))
+        return (
+            *endpoints,
+            BrokerEndpoint(settings.broker_listener, host, listener.port, self._security.broker_protocol),
+        )
 
     # ZooKeeper
 

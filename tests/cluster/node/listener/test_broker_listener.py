@@ -37,7 +37,7 @@ async def test_requests_to_the_controller_use_the_listener_for_nodes(server: Emb
     async with nodes(root, 1, 2, broker_listen=ANY, connections=5) as (first, second), session(root) as tool:
         data = (await tool.get(BrokerRegistration.path(1))).data
         client, broker = BrokerRegistration.decode(data).endpoints
-        assert (client.listener, broker.listener) == ("ADMIN", "BROKER")
+        assert (client.listener, broker.listener) == ("PLAINTEXT", "BROKER")
         assert (client.port, broker.port) == (first.port, first._broker_listener.port)
         listed = await send(second, ClusterMetadataRequest())
         assert [each.port for each in listed.brokers] == [first.port, second.port], "clients get the other address"

@@ -17,7 +17,6 @@ from struct import pack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.config.node_settings import BROKER_LISTENER
 from kwire.cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
 from kwire.cluster.node.logs import logger
 from kwire.cluster.request_quotas import TimeSlice
@@ -296,9 +295,8 @@ class MetadataCache:
 
 
 def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint | BrokerEndpoint]) -> Endpoint:
-    """Return the endpoint of a broker that other nodes connect to."""
-    chosen = next((one for one in endpoints if one.listener == BROKER_LISTENER), endpoints[0])
-    return Endpoint(chosen.host, chosen.port)
+    """Return the endpoint of a broker that other nodes connect to: the last one, as nodes register them."""
+    return Endpoint(endpoints[-1].host, endpoints[-1].port)
 
 
 def is_usable_host(name: str) -> bool:
