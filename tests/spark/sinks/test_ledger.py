@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire.spark.sinks import ledger as ledger_module
 from kwire.spark.sinks.job_metrics import JobMetrics
 from kwire.spark.sinks.ledger import KEPT, AlertState
 from kwire.spark.sinks.ledger_owner import LedgerInUse
+from kwire.spark.sinks.notice import MISSED
 from kwire.spark.sinks.publisher import STRIKES, Round
 from kwire.spark.sinks.sink import CallableSink, load_callable
 from tests.spark.sinks.alerts import START, Gold, delivery_to, incident, shown
@@ -147,6 +149,40 @@ def test_sink_that_accepts_nothing_gets_all_notices_once_it_is_back(tmp_path: Pa
         + [("firing", f"kind_{number}") for number in range(5, 9)]
     )
     assert gold.ledger.dead_letter_count == 0
+
+
+def test_sink_that_was_down_for_long_gets_what_lasts_and_a_summary_of_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "BACKLOG_AFTER", timedelta(0))
+    gold = Gold(tmp_path)
+    known, lasting = incident(0, kind="broker_lost"), incident(500)
+    ended = [incident(number, kind=f"kind_{number % 3}", ended=number + 1) for number in range(10, 300)]
+    gold.publish(known)
+    kinds = ["broker_killed", "broker_lost", MISSED, *(f"kind_{number}" for number in range(3))]
+    gold.sink.failures = {kind: SinkFailed("sink", "refused", may_have_arrived=False) for kind in kinds}
+    known["ended_at"] = START
+    for rows in ([known, *ended[:3]], [known, *ended[:10]], [known, *ended]):
+        gold.round(*rows, lasting)
+        gold.restart()
+    gold.sink.failures.clear()
+
+    gold.round(known, *ended, lasting)
+    gold.round(known, *ended, lasting)
+    notices = list(gold.sink.notices)
+    summaries = [notice for notice in notices if notice.incident["kind"] == MISSED]
+    assert sorted(gold.sink.take()) == [
+        ("firing", "broker_killed"),
+        ("resolved", "broker_lost"),
+        ("resolved", MISSED),
+        ("resolved", MISSED),
+    ]
+    assert sum(int(notice.incident["attributes"][f"kind_{kind}"]) for notice in summaries for kind in range(3)) == 290
+    assert summaries[0].summary.endswith("4 kind_1, 3 kind_2, 3 kind_0")
+    assert gold.publish(known, *ended, lasting) == []
+    again = ended[0] | {"ended_at": None}
+    assert gold.publish(known, again, *ended[1:], lasting) == [("firing", again["kind"])]
+    assert len(gold.publish(known, again, *ended[1:], incident(900, ended=901))) == 2  # the sink is available
 
 
 def test_two_jobs_do_not_send_the_notices_of_one_sink(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ def test_sinks_have_names_and_filters(tmp_path: Path) -> None:
     assert function.filter.accepts(incident(0, kind="topic_created") | {"topics": ["payments"]})
 
 
+TOPIC = "sinks:\n  - type: topic\n    topic: alerts\n    bootstrap: host:9093\n    settings:"
+
 MISTAKES = [
     ("", "1: expected sinks, found nothing"),
     ("sinks: []", "1: expected a list with at least one item"),
@@ -105,6 +107,11 @@ MISTAKES = [
     ),
     ("sinks:\n  - type: slack\n    url: http://host/\n    template: 5 $", "4: malformed placeholder"),
     ("sinks:\n  - type: topic\n    topic: alerts\n    bootstrap: host:port", "4: "),
+    (f"{TOPIC}\n      security.protocl: ssl", "6: No such configuration property"),
+    (f"{TOPIC}\n      security.protocol: s3cret", "6: Invalid value for configuration property"),
+    (f"{TOPIC}\n      security.protocol: ssl\n      ssl.ca.location: absent", "7: Failed to create producer: ssl.ca"),
+    (f"{TOPIC}\n      security.protocol: sasl_ssl\n      sasl.mechanism: PLAIN", "6: Failed to create producer: sasl"),
+    (f"{TOPIC}\n      error_cb: s3cret", "6: librdkafka does not accept error_cb"),
     ("sinks:\n  - type: python\n    function: nowhere:at_all", "3: expected module:function"),
     (
         "sinks:\n  - {type: webhook, url: http://host/}\n  - {type: webhook, url: http://u@host/}",

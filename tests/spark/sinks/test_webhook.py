@@ -6,8 +6,11 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
+import subprocess
+import time
 from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire.spark.sinks.notice import summary_of
 from kwire.spark.sinks.publisher import LONGEST_PAUSE, Round, SinkDelivery, SinkThread
 from kwire.spark.sinks.webhook import AlertmanagerSink, WebhookSink
+from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
-from tests.spark.sinks.alerts import LONG_AGO, delivery_to, incident
+from tests.spark.sinks.alerts import LONG_AGO, START, delivery_to, incident
 from tests.spark.webhook import Webhook
 
 if TYPE_CHECKING:
@@ -244,3 +249,57 @@ def test_thread_of_a_sink_repeats_alerts_without_a_build_of_gold(webhook: Webhoo
     eventually_sync(lambda: len(webhook.bodies) > 3, "the third repetition")
     thread.request_end()
     thread.join(60)
+
+
+@pytest.mark.programs
+def test_alertmanager_itself_fires_keeps_and_ends_alerts(webhook: Webhook, tmp_path: Path) -> None:
+    """Alertmanager ends what is not repeated for eight seconds."""
+    receiver = {"name": "test", "webhook_configs": [{"url": webhook.url, "max_alerts": 0}]}
+    route = {"receiver": "test", "group_by": ["..."], "group_wait": "0s", "group_interval": "100ms"}
+    config = {"global": {"resolve_timeout": "8s"}, "route": route, "receivers": [receiver]}
+    (tmp_path / "alertmanager.yml").write_text(json.dumps(config))  # YAML, too
+    [port] = free_ports(1)
+    command = [
+        shutil.which("prometheus-alertmanager") or "prometheus-alertmanager",
+        f"--config.file={tmp_path}/alertmanager.yml",
+        f"--storage.path={tmp_path}/data",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--cluster.listen-address=",
+    ]
+    sink = AlertmanagerSink(f"http://127.0.0.1:{port}", resolve_timeout=1.0)
+    delivery = delivery_to(sink, tmp_path)
+    gold, times = [incident(10)], []
+
+    def run_round(delivery: SinkDelivery, patience: int) -> Round:
+        times.append(time.monotonic())
+        return delivery.publish(lambda _: gold, None, patience)
+
+    thread = SinkThread(delivery, run_round)
+
+    def messages() -> list[tuple[str, str]]:
+        return [(alert["status"], alert["labels"]["kind"]) for body in webhook.bodies for alert in body["alerts"]]
+
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            thread.wake()  # before it listens: the notice is repeated
+            eventually_sync(messages, "a message about the alert", within=60)
+            fired = times[-1]
+            eventually_sync(lambda: times[-1] > fired + 10, "repetitions for more than a resolve_timeout", within=60)
+            assert messages() == [("firing", "broker_killed")]
+
+            gold[:] = [incident(10, ended=60)]
+            thread.wake()
+            eventually_sync(lambda: len(messages()) > 1, "the end of the alert", within=60)
+            summary = summary_of([IncidentNotice(NoticeStatus.RESOLVED, incident(20, ended=30))], START)
+            sink.send(summary)
+            eventually_sync(lambda: len(messages()) > 3, "a message about missed incidents and its end", within=60)
+        finally:
+            thread.request_end()
+            thread.join(60)
+            server.terminate()
+    assert messages() == [
+        ("firing", "broker_killed"),
+        ("resolved", "broker_killed"),
+        ("firing", "notices_missed"),
+        ("resolved", "notices_missed"),
+    ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,19 @@ TIMEOUT = 30.0
 
 REFUSED = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD"})
 """Error codes that the same record always gets; all others may pass."""
+
+
+def invalid_settings(settings: Mapping[str, str]) -> str:
+    """Return why librdkafka refuses settings, without their values; empty if it accepts them."""
+    from confluent_kafka import KafkaException, Producer
+
+    try:
+        Producer({**settings, "log_level": 0})  # which also reads files of keys and certificates
+    except KafkaException as error:
+        return re.sub('"[^"]*" for ', "for ", str(error.args[0].str()))  # a value, which could be a secret
+    except (TypeError, ValueError):
+        return f"librdkafka does not accept {', '.join(settings)}"
+    return ""
 
 
 class KafkaTopicSink:

@@ -23,6 +23,10 @@ outage another id when more signs change its diagnosis.
 | failed | next round | under way, with the same bytes |
 | | gold differs by now, and it cannot have arrived | forgotten: gold decides again |
 | dead letter | none | the alert: firing if `firing` may have arrived, else refused; resolved for `resolved` |
+
+A sink that has accepted nothing for `BACKLOG_AFTER` catches up without a flood: one notice of the kind `MISSED` counts
+the incidents that have begun and ended without a notice. It is repeated like any other notice, and incidents that end
+meanwhile wait for the next summary. Once it is confirmed or a dead letter, its incidents are resolved alerts.
 """
 
 from __future__ import annotations
@@ -31,14 +35,14 @@ import json
 import logging
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.capture.folder import sync_directory
-from kwire.spark.sinks.notice import OUTAGE_KINDS, IncidentNotice, NoticeStatus
+from kwire.spark.sinks.notice import MISSED, OUTAGE_KINDS, IncidentNotice, NoticeStatus, summary_of
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
@@ -52,6 +56,10 @@ measured: longer than captures are late after a weekend."""
 
 SAME_OUTAGE = timedelta(seconds=60)
 """Maximum move of the first sign of an outage when its diagnosis changes: longer than the session of any broker."""
+
+BACKLOG_AFTER = timedelta(minutes=10)
+"""Time without an accepted notice after which a sink gets a summary of what has ended since. Chosen, not measured:
+longer than the restart of a receiver."""
 
 DEAD_LETTERS_KEPT = 100
 """Maximum number of dead letters that are kept, newest last; all are counted. Chosen, not measured."""
@@ -103,6 +111,7 @@ class SentAlert:
         incident_id: the id that gold has for it now.
         labels: the labels of its first notice.
         incident: the values of its last notice as `firing`, with which it is resolved if gold no longer has it.
+        missed: the resolved alerts that a summary stands for, by id; empty for an incident.
     """
 
     state: AlertState
@@ -114,6 +123,7 @@ class SentAlert:
     episode: int = 1
     incident: dict[str, Any] | None = None
     sending: Sending | None = None
+    missed: dict[str, SentAlert] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -146,6 +156,7 @@ class Ledger:
         dead_letters: the newest dead letters.
         dead_letter_count: number of dead letters ever.
         totals: number of alerts ever sent by cluster id and kind; a new diagnosis of an outage is not counted again.
+        unavailable_since: the end of the first round in which the sink accepted nothing; None while it accepts notices.
     """
 
     def __init__(self, out: str, sink: str, generation: int | None = 0) -> None:
@@ -158,6 +169,8 @@ class Ledger:
         self.dead_letters: list[DeadLetter] = []
         self.dead_letter_count = 0
         self.totals: Counter[tuple[str, str]] = Counter()
+        self.unavailable_since: datetime | None = None
+        self._missed: list[IncidentNotice] = []
         self._ended_until = datetime.min.replace(tzinfo=UTC)
         self._load(generation)
 
@@ -231,8 +244,10 @@ class Ledger:
         rows = {str(row["incident_id"]): row for row in incidents}
         self._follow(rows)
         self._forget_old(rows)
-        notices = [notice for id in list(self._alerts) if (notice := self._next_notice(id, rows, accepts))]
-        tracked = {alert.incident_id for alert in self._alerts.values()}
+        missed = {id: alert for summary in self._alerts.values() for id, alert in summary.missed.items()}
+        ids = [id for id in self._alerts if id not in missed]
+        notices = [notice for id in ids if (notice := self._next_notice(id, rows, accepts))]
+        tracked = {alert.incident_id for alert in (*self._alerts.values(), *missed.values())}
         for id, row in rows.items():
             ended = row["ended_at"]
             is_history = ended is not None and ended <= self._ended_until
@@ -241,7 +256,21 @@ class Ledger:
                 continue
             status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
             notices.append(IncidentNotice(status, row, self._free_labels(row)))
+        self._missed = []
+        if self.unavailable_since is not None and datetime.now(UTC) - self.unavailable_since >= BACKLOG_AFTER:
+            self._missed = [each for each in notices if each.status is NoticeStatus.RESOLVED and self._is_unheard(each)]
+            notices = [each for each in notices if each not in self._missed]
+            if self._missed and not any(each.incident["kind"] == MISSED for each in notices):
+                notices.append(summary_of(self._missed, self.unavailable_since))
         return sorted(notices, key=self._order)
+
+    def _is_unheard(self, notice: IncidentNotice) -> bool:
+        """Return whether the sink has certainly no notice about an incident."""
+        alert = self._alerts.get(notice.id)
+        if alert is None:
+            return True
+        may_have_arrived = alert.sending is not None and alert.sending.may_have_arrived
+        return alert.state is AlertState.UNSENT and not may_have_arrived and not alert.missed
 
     def _next_notice(
         self,
@@ -306,15 +335,12 @@ class Ledger:
         """
         alert = self._alerts.get(notice.id)
         if alert is None:
-            row = notice.incident
-            alert = self._alerts[notice.id] = SentAlert(
-                AlertState.UNSENT,
-                str(row["incident_id"]),
-                _subject(row),
-                _iso(row["first_sign_at"]),
-                None,
-                notice.labels,
-            )
+            alert = self._alerts[notice.id] = _new_alert(notice)
+            if notice.incident["kind"] == MISSED:
+                alert.missed = {missed.id: _new_alert(missed) for missed in self._missed}
+                for missed in self._missed:
+                    self._set_state(alert.missed[missed.id], missed, AlertState.RESOLVED)
+                self._missed = []
         if alert.sending is None:
             first_labels = None if notice.first_labels is None else dict(notice.first_labels)
             alert.sending = Sending(notice.as_json(), first_labels, notice.episode, position)
@@ -354,6 +380,17 @@ class Ledger:
         self._write()
         return sending.strikes
 
+    def end_round(self, *, accepted: int, failed: int) -> None:
+        """Record the outcome of a round; a sink is available again once it lacks nothing."""
+        since = self.unavailable_since
+        if not failed and not self._missed:
+            since = None
+        elif failed and not accepted:
+            since = since or datetime.now(UTC)
+        if since != self.unavailable_since:
+            self.unavailable_since = since
+            self._write()
+
     def bury(self, notice: IncidentNotice, reason: str) -> None:
         """Make a notice a dead letter."""
         alert = self._alerts[notice.id]
@@ -377,6 +414,8 @@ class Ledger:
             ended = None  # the time of the driver, which must not decide what polls of another time are too old
         alert.ended_at = None if is_firing else alert.first_sign_at if ended is None else _iso(ended)
         alert.incident = notice.as_json() if is_firing else None
+        self._alerts |= alert.missed
+        alert.missed = {}
 
     # Changes of gold
 
@@ -435,6 +474,7 @@ class Ledger:
             self._ended_until = datetime.fromisoformat(values["ended_until"])
             self.dead_letters = [DeadLetter(**letter) for letter in values["dead_letters"]]
             self.dead_letter_count = values["dead_letter_count"]
+            self.unavailable_since = _time(values.get("unavailable_since"))
             self.totals = Counter({(cluster, kind): count for cluster, kind, count in values["totals"]})
         except (ValueError, LookupError, TypeError, AttributeError) as error:  # not JSON, or not a ledger
             # What the sink has received is unknown: it gets what lasts, and what has ended since the last write.
@@ -449,6 +489,7 @@ class Ledger:
     def _write(self) -> None:
         values = {
             "ended_until": _iso(self._ended_until),
+            "unavailable_since": None if self.unavailable_since is None else _iso(self.unavailable_since),
             "alerts": {id: asdict(alert) for id, alert in self._alerts.items()},
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
             "dead_letter_count": self.dead_letter_count,
@@ -486,9 +527,16 @@ def _replace(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def _new_alert(notice: IncidentNotice) -> SentAlert:
+    row = notice.incident
+    subject, first_sign_at = _subject(row), _iso(row["first_sign_at"])
+    return SentAlert(AlertState.UNSENT, str(row["incident_id"]), subject, first_sign_at, None, notice.labels)
+
+
 def _alert(values: dict[str, Any]) -> SentAlert:
     sending = values.pop("sending")
-    alert = SentAlert(**values | {"state": AlertState(values["state"])})
+    missed = {id: _alert(each) for id, each in values.pop("missed", {}).items()}
+    alert = SentAlert(**values | {"state": AlertState(values["state"]), "missed": missed})
     if sending is not None:
         alert.sending = Sending(**sending)
         alert.sending.may_have_arrived |= alert.sending.is_under_way

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
 from kwire.spark.gold.diagnosis.incident import IncidentKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 OUTAGE_KINDS = frozenset({"broker_killed", "broker_paused", "broker_lost", "controlled_shutdown"})
 """Kinds between which the diagnosis of an outage may change while more signs are seen."""
 
+MISSED = "notices_missed"
+"""The kind of a notice that counts incidents which a sink has missed; no row of gold has it."""
+
 TIMES = ("began_at", "first_sign_at", "ended_at")
 """The columns of an incident that are times."""
+
+_COUNTS = ("partition_count", "under_replicated", "offline", "electing", "leaders_moved", "topic_count")
 
 _LABELS = ("incident_id", "cluster_id", "kind", "broker_id", "caused_by")
 
@@ -118,8 +124,7 @@ class IncidentNotice:
     def annotations(self) -> dict[str, str]:
         """Further facts as text, as Alertmanager's annotations."""
         incident = self.incident
-        counts = ("partition_count", "under_replicated", "offline", "electing", "leaders_moved", "topic_count")
-        facts = {name: str(incident[name]) for name in counts if incident[name]}
+        facts = {name: str(incident[name]) for name in _COUNTS if incident[name]}
         facts |= {str(name): str(value) for name, value in (incident["attributes"] or {}).items()}
         return {"summary": self.summary, "description": str(incident["cause"]), **facts}
 
@@ -127,6 +132,8 @@ class IncidentNotice:
     def summary(self) -> str:
         """One sentence about the incident."""
         incident = self.incident
+        if incident["kind"] == MISSED:
+            return str(incident["cause"])
         subject = "" if incident["broker_id"] is None else f" (broker {incident['broker_id']})"
         what = str(incident["kind"]).replace("_", " ")
         return f"Kafka cluster {incident['cluster_id'] or 'without an id'}: {what}{subject}"
@@ -134,6 +141,38 @@ class IncidentNotice:
     def as_json(self) -> dict[str, Any]:
         """Return the status and the row of the incident as values of JSON; times are ISO 8601."""
         return {"status": str(self.status), **{name: _plain(value) for name, value in self.incident.items()}}
+
+
+def summary_of(missed: Sequence[IncidentNotice], since: datetime) -> IncidentNotice:
+    """Return the notice that counts incidents which began and ended while a sink accepted nothing.
+
+    Args:
+        missed: the notices that it stands for, at least one.
+        since: the time since which the sink has accepted nothing.
+    """
+    now = datetime.now(UTC)
+    counts = Counter(str(notice.incident["kind"]) for notice in missed).most_common()
+    clusters = {str(notice.incident["cluster_id"]) for notice in missed}
+    severity = min((Severity(notice.labels["severity"]) for notice in missed), key=list(Severity).index)
+    row: dict[str, Any] = {
+        "incident_id": f"missed-{now:%Y%m%dT%H%M%S.%fZ}",
+        "cluster_id": clusters.pop() if len(clusters) == 1 else "",
+        "kind": MISSED,
+        "cause": f"{len(missed):,} Kafka incidents began and ended while this sink accepted no notices, since "
+        f"{since:%Y-%m-%d %H:%M:%S} UTC: {', '.join(f'{count:,} {kind}' for kind, count in counts)}",
+        "caused_by": None,
+        "broker_id": None,
+        "began_at": since,
+        "first_sign_at": since,
+        "first_sign": MISSED,
+        "seen_at": {},
+        "ended_at": now,
+        "topics": [],
+        "attributes": {kind: str(count) for kind, count in counts},
+        **dict.fromkeys(_COUNTS, 0),
+    }
+    labels = IncidentNotice(NoticeStatus.RESOLVED, row).labels | {"severity": str(severity)}
+    return IncidentNotice(NoticeStatus.RESOLVED, row, labels)
 
 
 def rfc3339(time: datetime | None) -> str:

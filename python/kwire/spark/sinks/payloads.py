@@ -7,7 +7,7 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.sinks.notice import rfc3339, severity_of
+from kwire.spark.sinks.notice import MISSED, rfc3339, severity_of
 
 if TYPE_CHECKING:
     from kwire.spark.sinks.notice import IncidentNotice
@@ -98,14 +98,15 @@ def postable_alert(notice: IncidentNotice) -> dict[str, Any]:
     """Return a notice as a `postableAlert` of Alertmanager's API v2.
 
     A firing alert has no `endsAt`, so the clock and the `resolve_timeout` of Alertmanager decide when it ends unless it
-    is repeated. Attributes of an incident become annotations with names that every version of Alertmanager accepts.
+    is repeated. The notice about missed incidents has none either: Alertmanager sends no message about an alert that
+    has ended when it arrives. Attributes become annotations with names that every version of Alertmanager accepts.
     """
     alert = {
         "labels": notice.labels,
         "annotations": {_label_name(name): text for name, text in notice.annotations.items()},
         "startsAt": rfc3339(notice.incident["began_at"]),
     }
-    if notice.status == "resolved":
+    if notice.status == "resolved" and notice.incident["kind"] != MISSED:
         alert["endsAt"] = rfc3339(notice.incident["ended_at"])
     return alert
 

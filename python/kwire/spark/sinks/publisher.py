@@ -217,6 +217,7 @@ class SinkDelivery:
                 for notice, reason in failed:
                     if ledger.strike(notice) >= STRIKES:
                         ledger.bury(notice, reason)
+            ledger.end_round(accepted=accepted, failed=len(failed) + (repetition is not None))
             repeat_s = self.sink.repeat_s if isinstance(self.sink, RepeatingSink) else math.inf
             return Round(accepted, len(failed) + (repetition is not None), pause, repeat_s)
 

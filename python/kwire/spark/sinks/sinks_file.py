@@ -7,7 +7,7 @@
 | `url`, `headers`, `token_file` | `webhook` | `WebhookSink`; a relative file is beside the file of sinks |
 | the same, `resolve_timeout` | `alertmanager` | `AlertmanagerSink` |
 | the same, `template` | `slack` | `WebhookSink` with the template of a `MessagePayload` |
-| `topic`, `bootstrap` | `topic` | `KafkaTopicSink` |
+| `topic`, `bootstrap`, `settings` | `topic` | `KafkaTopicSink` with settings of librdkafka |
 | `function` | `python` | `module:function` |
 | `kinds`, `severities`, `clusters`, `topics` | all | `IncidentFilter`; without kinds and severities, `TROUBLE` |
 
@@ -118,7 +118,7 @@ def _read_sink(node: Node, folder: Path) -> Subscription:
         "webhook": ({"url"}, {"headers", "token_file"}, _webhook),
         "alertmanager": ({"url"}, {"headers", "token_file", "resolve_timeout"}, _alertmanager),
         "slack": ({"url"}, {"headers", "token_file", "template"}, _slack),
-        "topic": ({"topic", "bootstrap"}, (), _topic),
+        "topic": ({"topic", "bootstrap"}, {"settings"}, _topic),
         "python": ({"function"}, (), _function),
     }
     values = _mapping(node, {"type"}, None)
@@ -197,8 +197,8 @@ def _http_options(values: Mapping[str, Node], folder: Path) -> tuple[str, dict[s
     return url, headers, token_file
 
 
-def _topic(values: Mapping[str, Node], name: str | None, _: Path) -> IncidentSink:
-    from kwire.spark.sinks.kafka_topic import KafkaTopicSink
+def _topic(values: Mapping[str, Node], name: str | None, folder: Path) -> IncidentSink:
+    from kwire.spark.sinks.kafka_topic import KafkaTopicSink, invalid_settings
 
     bootstrap = _text(values["bootstrap"])
     for address in bootstrap.split(","):
@@ -206,8 +206,14 @@ def _topic(values: Mapping[str, Node], name: str | None, _: Path) -> IncidentSin
             Endpoint.parse(address.strip())
         except ValueError as error:
             raise _Mistake(values["bootstrap"], str(error)) from None
+    nodes = _mapping(values["settings"], (), None) if "settings" in values else {}
+    settings = {key: _text(node) for key, node in nodes.items()}
+    settings |= {key: str(folder / text) for key, text in settings.items() if key.endswith(".location")}
     try:
-        return KafkaTopicSink(bootstrap, _text(values["topic"]), name=name)
+        if reason := invalid_settings(settings):
+            named = [node for key, node in nodes.items() if key in reason]
+            raise _Mistake([*named, values["settings"]][0], reason)
+        return KafkaTopicSink(bootstrap, _text(values["topic"]), settings, name)
     except ImportError:
         raise _Mistake(values["type"], "a topic needs confluent_kafka: pip install 'kwire[kafka]'") from None
 
