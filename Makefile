@@ -77,8 +77,9 @@ bench-report: setup ## draw the last record of `make bench` as a picture
 fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and edges
 	$(BIN)/python -m fuzz.run --seconds $(SECONDS)
 
-wheel: setup ## build the source archive, and from it a wheel, into DIST=dist
+wheel: setup ## build the source archive, a wheel from it, the wheel without the engine, and kwire-cli into DIST=dist
 	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out $(DIST)
+	scripts/pure_wheels.sh $(BIN)/python $(DIST)
 
 java:
 	@PYTHON=$(PYTHON) scripts/check_machine.sh java
@@ -105,4 +106,5 @@ java:
 # Cargo finds the engine built. Without a group, maturin would install the group `dev` without constraints.
 .venv/built: .venv/installed .venv/engine
 	PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --group build
+	$(PIP) --no-deps --no-build-isolation ./kwire-cli
 	touch $@

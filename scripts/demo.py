@@ -122,7 +122,7 @@ def main() -> None:
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt")
     if not PYTHON.exists():
         Step("Virtual environment, about 5 s", sys.executable, "-m", "venv", ".venv").wait()
-    Step("Build tools, about 5 s", *pip, "--upgrade", "pip", "maturin", *requirements(*COMMAND)).wait()
+    Step("Build tools, about 5 s", *pip, "--upgrade", "pip", "hatchling", "maturin", *requirements(*COMMAND)).wait()
     # The engine gets the processors first, since the first results need it alone.
     title = "Libraries of Spark, 400 MB, in the background, about 70 s"
     spark = Step(title, "nice", *pip, UNCOMPRESSED, *requirements(*SPARK))
@@ -131,6 +131,7 @@ def main() -> None:
         maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--profile", "quick", "--group", "build")
         title = "Engine in Rust, without link-time optimization, about 60 s"
         Step(title, *maturin, CARGO_TERM_QUIET="true", PIP_QUIET="1").wait()
+        Step("Command kafka, about 2 s", *pip, "--no-deps", "--no-build-isolation", "./kwire-cli").wait()
         show(*WITHOUT_SPARK)
         print("\nThe other parts need the libraries of Spark.")
         spark.wait()

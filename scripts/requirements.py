@@ -23,7 +23,7 @@ def requirements(*extras: str) -> list[str]:
         for requirement in declared[extra]:
             if requirement.startswith("kwire["):
                 required += requirements(*requirement.removeprefix("kwire[").removesuffix("]").split(","))
-            else:
+            elif requirement != "kwire-cli":  # in this repository
                 required.append(requirement)
     return list(dict.fromkeys(required))
 

@@ -1,8 +1,8 @@
 """The codec on every CPython that kwire supports, and its objects under the assertions of debug builds.
 
 The engine depends on object layouts that CPython changes between minor versions, so each version gets its own wheel and
-virtual environment. The running interpreter is left out, because it runs the whole suite anyway. `scripts/cpython.py`
-finds or fetches the others; one that is missing is a failure.
+virtual environment. The running interpreter is left out, because it runs the whole suite anyway.
+`scripts/interpreter.py` finds or fetches the others; one that is missing is a failure.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.requirements import requirements
 from tests.installing import ROOT, empty_environment, install, run
 
 CODEC = (
@@ -85,12 +86,12 @@ def environment(version: str, folder: Path, *options: str) -> Path:
         folder: a folder for the environment.
         options: of the build.
     """
-    interpreter = run(sys.executable, "scripts/cpython.py", version).strip()
+    interpreter = run(sys.executable, "scripts/interpreter.py", version).strip()
     build = (sys.executable, "-m", "maturin", "build", "--profile", "cpythons", "--quiet", "--interpreter", interpreter)
     run(*build, *options, "--out", folder, CARGO_TARGET_DIR=str(ROOT / "target"))
     python = empty_environment(interpreter, folder / "environment")
     [wheel] = folder.glob("*.whl")
-    install(python, "--group", "test-codec", f"{wheel}[capture,cli]")
+    install(python, "--group", "test-codec", wheel, *requirements("capture", "cli"))
     return python
 
 
@@ -129,7 +130,7 @@ def test_missing_interpreter_is_an_error_that_says_how_to_get_it(tmp_path: Path)
     nothing = {"PATH": str(tmp_path), "PYENV_ROOT": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
 
     with pytest.raises(AssertionError) as error:
-        run(sys.executable, "scripts/cpython.py", "3.15-dbg", **nothing)
+        run(sys.executable, "scripts/interpreter.py", "3.15-dbg", **nothing)
 
     assert "there is no CPython 3.15-dbg on PATH or in pyenv, and it cannot be fetched: this needs apt-get" in str(
         error.value

@@ -1,4 +1,4 @@
-"""The source archive, the wheel built from it, and the wheel in an empty environment."""
+"""The source archive, the wheels, and what pip installs from them into empty environments."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ assert kwire.reference.decode(ApiVersionsRequest, data, version=3) == message
 print("kwire._kwire" in sys.modules)
 """
 
+COMPILED = "kwire-*-cp*.whl"
+PURE = "kwire-*-py3-none-any.whl"
+CLI = "kwire_cli-*-py3-none-any.whl"
+
+PYPY = "pypy3.11"
+ON_PYPY = ("messages/test_worked_bytes.py", "messages/test_groups.py", "test_frame.py")
+"""Tests of messages that compare with bytes of Kafka. All of them take a minute of CPU there."""
+
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -42,7 +50,7 @@ def only(folder: Path, pattern: str) -> Path:
 
 @pytest.mark.timeout(600)
 def test_wheel_contains_only_the_packages(dist: Path) -> None:
-    with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
+    with zipfile.ZipFile(only(dist, COMPILED)) as wheel:
         names = wheel.namelist()
 
     assert {name.split("/")[0].split("-")[0] for name in names} == {"kwire", "pyspark_kwire"}
@@ -57,6 +65,11 @@ def test_wheel_contains_only_the_packages(dist: Path) -> None:
     licenses = {name.partition(".dist-info/licenses/")[2] for name in names if ".dist-info/licenses/" in name}
     assert licenses == {"LICENSE", "NOTICE", "licenses/THIRD-PARTY"}
     assert [name for name in names if name.endswith("entry_points.txt")]
+    with zipfile.ZipFile(only(dist, PURE)) as wheel:
+        pure = wheel.namelist()
+    # A list of the crates in the module.
+    assert set(names) - set(pure) == {name for name in names if name.endswith((".so", ".pyd")) or "/sboms/" in name}
+    assert set(pure) <= set(names)
 
 
 @pytest.mark.timeout(600)
@@ -73,11 +86,54 @@ def test_source_archive_contains_no_build_products(dist: Path) -> None:
 @pytest.mark.timeout(600)
 def test_wheel_works_in_an_empty_environment(dist: Path, tmp_path: Path) -> None:
     python = empty_environment(sys.executable, tmp_path / "empty")
-    wheel = only(dist, "*.whl")
+    wheel = only(dist, COMPILED)
 
     install(python, "--no-deps", wheel)
     assert run(python, "-I", "-W", "error", "-c", USE, str(ROOT)).strip() == "True"
 
-    install(python, f"{wheel}[cli]")
+    assert not python.with_name("kafka").exists()
+
+    install(python, f"{wheel}[cli]", only(dist, CLI))
     assert "decode" in run(python, "-I", "-m", "kwire", "--help")
     assert run(python.with_name("kwire"), "--help") == run(python, "-I", "-m", "kwire", "--help")
+    assert "topics" in run(python.with_name("kafka"), "--help")
+    assert run(sys.executable, "-m", "pip", "--python", python, "check").strip() == "No broken requirements found."
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ((), COMPILED),
+        (("--platform=musllinux_1_2_riscv64", "--python-version=3.11"), PURE),
+        (("--platform=manylinux_2_28_x86_64", "--implementation=cp", "--python-version=3.19"), PURE),
+        (("--platform=manylinux_2_28_x86_64", "--implementation=pp", "--python-version=3.11"), PURE),
+    ],
+    ids=["this machine", "another machine", "a newer CPython", "PyPy"],
+)
+def test_pip_chooses_the_compiled_wheel_only_where_it_fits(
+    dist: Path, tmp_path: Path, options: tuple[str, ...], chosen: str
+) -> None:
+    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-index", "--no-deps", "--only-binary=:all:")
+
+    run(*pip, *options, "--find-links", dist, "--dest", tmp_path, "kwire")
+
+    assert [file.name for file in tmp_path.iterdir()] == [only(dist, chosen).name]
+
+
+@pytest.mark.timeout(900)
+def test_pure_wheel_works_on_pypy(dist: Path, tmp_path: Path) -> None:
+    interpreter = run(sys.executable, "scripts/interpreter.py", PYPY).strip()
+    python = empty_environment(interpreter, tmp_path / "environment")
+    install(python, "--no-index", "--no-deps", "--find-links", dist, "kwire")
+    install(python, "hypothesis", "pytest", "pytest-asyncio", "pytest-timeout")
+
+    *warning, loaded = run(python, "-I", "-c", USE, str(ROOT)).splitlines()
+    assert loaded == "False"
+    assert [line for line in warning if "RuntimeWarning" in line] == warning[:1]
+    assert "No module named 'kwire._kwire'" in warning[0]
+
+    options = ("-p", "no:cacheprovider", "--quiet", "--hypothesis-profile=brief")
+    expected = ("-W", "ignore:using the slow reference codec:RuntimeWarning")
+    output = run(python, "-m", "pytest", *options, *expected, *(f"tests/{name}" for name in ON_PYPY))
+    assert " passed" in output.splitlines()[-1], output

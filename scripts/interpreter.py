@@ -1,11 +1,11 @@
-"""Find CPython interpreters on this machine, and fetch the missing ones.
+"""Find Python interpreters on this machine, and fetch the missing ones.
 
-    scripts/cpython.py VERSION...        for example: scripts/cpython.py 3.11 3.15 3.15-dbg
+    scripts/interpreter.py VERSION...        for example: scripts/interpreter.py 3.11 3.15-dbg pypy3.11
 
-Prints the path of one interpreter a line; `-dbg` names a debug build. An interpreter is looked for on PATH
-(`python3.15`, `python3.15-dbg`), then among the versions of pyenv, then in the cache. A missing one comes from Debian's
-packages (stable, testing, or unstable) and goes into the cache: `$XDG_CACHE_HOME/kwire/cpython` or
-`~/.cache/kwire/cpython`. Nothing is installed into the system.
+Prints the path of one interpreter a line; `-dbg` names a debug build of CPython, `pypy` PyPy. An interpreter is looked
+for on PATH (`python3.15`, `python3.15-dbg`, `pypy3.11`), then among the versions of pyenv, then in the cache. A missing
+one comes from Debian's packages (stable, testing, or unstable) and goes into the cache:
+`$XDG_CACHE_HOME/kwire/cpython` or `~/.cache/kwire/cpython`. Nothing is installed into the system.
 
 To fetch, the script needs apt, dpkg-deb, Debian's keyring, and a source of Debian's main archive in apt's
 configuration: it uses that mirror. apt resolves against an empty state, so the packages come with the C
@@ -21,11 +21,15 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = ("stable", "testing", "unstable")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kwire" / "cpython"
+
+LISTS_VALID_S = 3600
+"""Time in seconds for which the lists of packages are used again; the archives change four times a day."""
 
 DESCRIBE = (
     "import platform, sys, sysconfig;"
@@ -39,22 +43,34 @@ class NotAvailable(Exception):
 
 
 def main() -> None:
-    if not sys.argv[1:] or not all(re.fullmatch(r"3\.\d+(-dbg)?", version) for version in sys.argv[1:]):
-        sys.exit("usage: scripts/cpython.py VERSION...   with versions such as 3.15 or 3.15-dbg")
+    if not sys.argv[1:] or not all(re.fullmatch(r"(pypy)?3\.\d+|3\.\d+-dbg", version) for version in sys.argv[1:]):
+        sys.exit("usage: scripts/interpreter.py VERSION...   with versions such as 3.15, 3.15-dbg, or pypy3.11")
     for version in sys.argv[1:]:
         try:
             sys.stdout.write(f"{find(version) or fetch(version)}\n")
         except NotAvailable as error:
             sys.exit(
-                f"there is no CPython {version} on PATH or in pyenv, and it cannot be fetched: {error}\n"
+                f"there is no {described(version)} on PATH or in pyenv, and it cannot be fetched: {error}\n"
                 f"install it (for example: pyenv install {version.removesuffix('-dbg')}"
-                f"{' --debug' if version.endswith('-dbg') else ''}), or put python{version} on PATH"
+                f"{' --debug' if version.endswith('-dbg') else ''}), or put {program(version)} on PATH"
             )
+
+
+def is_pypy(version: str) -> bool:
+    return version.startswith("pypy")
+
+
+def described(version: str) -> str:
+    return version.replace("pypy", "PyPy ") if is_pypy(version) else f"CPython {version}"
+
+
+def program(version: str) -> str:
+    return version if is_pypy(version) else f"python{version}"
 
 
 def find(version: str) -> Path | None:
     """Return an interpreter of this machine or of the cache."""
-    names = [f"python{version}"]
+    names = [program(version)]
     if version.endswith("-dbg"):
         names.append(f"python{version.removesuffix('-dbg')}d")
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
@@ -67,17 +83,18 @@ def find(version: str) -> Path | None:
 
 
 def is_version(python: Path, version: str) -> bool:
-    """Return whether a file is a released CPython of this version, with the GIL, in the right build."""
+    """Return whether a file is a released interpreter of this version, with the GIL, in the right build."""
     if not python.is_file():
         return False
     # A shim of pyenv ends with an error if its version is not selected.
     answer = subprocess.run([python, "-I", "-c", DESCRIBE], capture_output=True, text=True, check=False)
     is_debug = version.endswith("-dbg")
-    return answer.stdout.split() == ["CPython", version.removesuffix("-dbg"), "final", "0", str(int(is_debug))]
+    name, _, number = described(version.removesuffix("-dbg")).partition(" ")
+    return answer.stdout.split() == [name, number, "final", "0", str(int(is_debug))]
 
 
 def executable(version: str) -> Path:
-    return CACHE / version / "usr" / "bin" / f"python{version}"
+    return CACHE / version / "usr" / "bin" / program(version)
 
 
 def fetch(version: str) -> Path:
@@ -96,7 +113,7 @@ def fetch(version: str) -> Path:
                 archive.unlink()
             use_own_libraries(executable(version), root)
             if not is_version(executable(version), version):
-                raise NotAvailable(f"{executable(version)} is not a released CPython {version}")
+                raise NotAvailable(f"{executable(version)} is not a released {described(version)}")
             (root / "complete").touch()
     return executable(version)
 
@@ -127,8 +144,13 @@ def download(version: str, archives: Path) -> list[Path]:
         "Debug::NoLocking": "true",
     }
     command = ["apt-get", "--quiet=2", *(f"--option={name}={value}" for name, value in settings.items())]
-    run(*command, "update")
-    packages = (f"python{version}", "patchelf", "ca-certificates")
+    # Resolving takes seconds, updating half a minute of a processor, and several versions are fetched in a row.
+    lists = apt / "updated"
+    if not lists.exists() or time.time() - lists.stat().st_mtime > LISTS_VALID_S:
+        run(*command, "update")
+        lists.touch()
+    # Debian has one PyPy at a time; `fetch` checks its version.
+    packages = ("pypy3" if is_pypy(version) else program(version), "patchelf", "ca-certificates")
     run(*command, "--yes", "--download-only", "install", *packages)
     return sorted(archives.glob("*.deb"))
 
