@@ -13,7 +13,7 @@ from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync
-from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, DOCUMENTS, LAST, REFUSED, cases_of, check_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,17 +183,19 @@ def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tm
     assert "node 2: max.connections=400 (broker)" in table
     found = {each["name"]: each for each in operator.json("configs", "get", "broker/2", "max.connections")}
     assert (found["max.connections"]["value"], found["max.connections"]["source"]) == ("400", "broker")
-    exported = operator.json("configs", "export")
-    assert exported == [
-        {"resource": "broker/2", "name": "max.connections", "value": "400"},
-        {"resource": "broker/default", "name": "max.connections", "value": "500"},
-    ]
+    [exported] = operator.json("configs", "export", "--json", "--only", "brokers")
+    document = json.loads(exported["document"])
+    assert document["brokers"] == {"default": {"max.connections": "500"}, "2": {"max.connections": "400"}}
     file = tmp_path / "configs.json"
-    file.write_text(json.dumps([{**exported[1], "value": "600"}]))
-    difference = {"resource": "broker/default", "name": "max.connections", "old": "500", "new": "600"}
-    assert operator.json("configs", "apply", str(file), "--dry-run") == [{**difference, "status": "would be changed"}]
-    assert operator.json("configs", "apply", str(file), "--yes") == [{**difference, "status": "changed"}]
-    assert operator.json("configs", "apply", str(file), "--yes") == []
+    file.write_text(json.dumps({"kwire": 1, "brokers": {"default": {"max.connections": 600}}}))
+    difference = {"resource": "broker/default", "name": "max.connections", "old": "500", "new": "600", "reason": None}
+    kept = {"resource": "broker/2", "name": "max.connections", "old": "400", "new": None, "status": "kept"}
+    kept |= {"reason": "not in the document: --prune deletes it"}
+    dry = operator.json("configs", "apply", str(file), "--dry-run")
+    assert dry == [{**difference, "status": "would be changed"}, kept]
+    applied = operator.json("configs", "apply", str(file), "--yes")
+    assert applied == [{**difference, "status": "changed"}, kept]
+    assert operator.json("configs", "apply", str(file), "--yes") == [kept]
     audit = operator.json("configs", "audit", "--newest", "2")
     assert [(each["resource"], each["old"], each["new"]) for each in audit] == [
         ("broker/2", "2", None),
@@ -210,10 +212,8 @@ def test_invalid_setting_of_a_broker_is_one_sentence(operator: Operator) -> None
 
 async def test_dry_run_says_what_the_real_run_does(cluster: LocalCluster, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("correct horse", encoding="utf-8")
-    (tmp_path / "configs.json").write_text("[]", encoding="utf-8")
-    (tmp_path / "acls.json").write_text(json.dumps(ACLS), encoding="utf-8")
-    invalid = [{"resource": "broker/default", "name": "nosuch", "value": "1"}]
-    (tmp_path / "invalid.json").write_text(json.dumps(invalid), encoding="utf-8")
+    for name, document in {"acls": ACLS, **DOCUMENTS}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
     for name, replica in (("same", 1), ("unknown", 99)):
         partitions = [{"topic": "dry", "partition": 0, "replicas": [replica]}]
         (tmp_path / f"{name}.json").write_text(json.dumps({"version": 1, "partitions": partitions}), encoding="utf-8")

@@ -53,14 +53,6 @@ def test_error_of_unknown_topic_has_similar_names(server: ServerProcess) -> None
         ),
         ("configs/get", 400, "resource is required"),
         ("configs/audit?newest=many", 400, "newest: expected an integer, got 'many'"),
-        (
-            "configs/audit",
-            400,
-            (
-                "kafka configs audit is not supported by this cluster: it works on a cluster "
-                "of nodes of the KIP-4 drafts, and this is a cluster of Apache Kafka"
-            ),
-        ),
     ],
 )
 def test_wrong_request_is_one_sentence(server: ServerProcess, path: str, status: int, message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kwire.client.admin import AdminClient
 from kwire.client.security import ClientProperties
 from tests.eventually import eventually_sync
-from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, DOCUMENTS, LAST, REFUSED, cases_of, check_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,8 @@ def _begin(producer: confluent_kafka.Producer) -> int:
 async def _values(admin: AdminClient, folder: Path) -> dict[str, object]:
     """Return what the cases name, and write their files."""
     (folder / "password").write_text("correct horse", encoding="utf-8")
-    (folder / "acls.json").write_text(json.dumps(ACLS), encoding="utf-8")
+    for name, document in {"acls": ACLS, **DOCUMENTS}.items():
+        (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
     for name, topic, replica in (("same", "dry", 1), ("unknown", "dry", 99)):
         partitions = [{"topic": topic, "partition": 0, "replicas": [replica]}]
         text = json.dumps({"version": 1, "partitions": partitions})

@@ -220,7 +220,7 @@ def test_status_shows_dead_letters_of_sinks(tmp_path: Path, capsys: pytest.Captu
         (["--recording", "text", "--out", "out", "--stream"], "a recording does not grow"),
         (["--capture", ".", "--out", "out", "--groups", "9"], "--configs, --groups, --log-dirs need --bootstrap"),
         (["--capture", ".", "--out", "out", "--desired", "text"], "expected CLUSTER_ID=FILE, got 'text'"),
-        (["--capture", ".", "--out", "out", "--desired", "c=text"], "text: Expecting value"),
+        (["--capture", ".", "--out", "out", "--desired", "c=text"], "text: expected the sections of a document"),
     ],
 )
 def test_invalid_options_are_rejected_before_spark_starts(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
     """Return the desired configs of clusters, of texts like `CLUSTER_ID=FILE`."""
     from kwire.client.admin import ConfigResource, ConfigResourceType
+    from kwire.operations.cluster_document.document import read
     from kwire.operations.parameters import InvalidArgument
-    from kwire.operations.verbs.configs.apply import read_configs
 
     def resource_of(resource: ConfigResource) -> tuple[str, str]:
         is_default = resource.type is ConfigResourceType.BROKER and not resource.name
@@ -32,10 +32,13 @@ def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
         if not separator:
             raise click.BadParameter(f"expected CLUSTER_ID=FILE, got {text!r}", param_hint="--desired")
         try:
-            configs = read_configs(Path(file))
+            configs = read(Path(file)).configs
         except InvalidArgument as error:
             raise click.BadParameter(str(error), param_hint="--desired") from None
-        by_cluster[cluster_id] = {resource_of(resource): values for resource, values in configs.items()}
+        by_cluster[cluster_id] = {
+            resource_of(resource): {name: value for name, value in values.items() if value is not None}  # no secrets
+            for resource, values in configs.items()
+        }
     return by_cluster
 
 

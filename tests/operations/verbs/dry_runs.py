@@ -141,6 +141,12 @@ tools run topics --nosuch
 ACLS = [{"resource_type": "TOPIC", "resource_name": "dry", "principal": "User:dry", "operation": "WRITE"}]
 """The content of `{folder}/acls.json`."""
 
+DOCUMENTS: dict[str, object] = {
+    "configs": {"kwire": 1, "topics": {"dry": {"configs": {"segment.ms": 70000, "retention.ms": -1}}}},
+    "invalid": {"kwire": 1, "topics": {"dry": {"configs": {"nosuch": 1}}}},
+}
+"""The documents of `configs apply` by the names of their files."""
+
 LAST = ("topics delete dry compacted",)
 """Accepted changes that end a test."""
 

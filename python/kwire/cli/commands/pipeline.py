@@ -109,7 +109,7 @@ def pipeline() -> None:
     "--desired",
     multiple=True,
     metavar="CLUSTER_ID=FILE",
-    help="Compare the configs of a cluster with what `kafka configs export --output json` printed; repeatable.",
+    help="Compare the configs of a cluster with the document that `kafka configs export` printed; repeatable.",
 )
 @polled_input_options
 @click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")

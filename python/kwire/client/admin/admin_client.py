@@ -167,7 +167,6 @@ class AdminClient(AdminSession):
     describe_configs = configs.describe_configs
     alter_configs = configs.alter_configs
     export_configs = configs.export_configs
-    apply_configs = configs.apply_configs
     recorded_config_changes = configs.recorded_config_changes
     wait_until_configured = configs.wait_until_configured
     describe_client_quotas = quotas.describe_client_quotas

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.config_values import (
         ConfigChange,
-        ConfigDifference,
         ConfigResource,
+        ConfigResourceType,
         ConfigValue,
         RecordedChange,
     )
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     AclDeletions: TypeAlias = dict[AclBindingFilter, dict[AclBinding, AdminError | None] | AdminError]
     ResourceConfigs: TypeAlias = dict[ConfigResource, dict[str, ConfigValue] | AdminError]
+    StoredConfigs: TypeAlias = dict[ConfigResource, dict[str, str | None]]
     ScramUsers: TypeAlias = dict[str, tuple[ScramCredentialInfo, ...] | AdminError]
     Targets: TypeAlias = Mapping[str, Mapping[int, Sequence[int]]]
     Topics: TypeAlias = dict[str, TopicDescription | AdminError]
@@ -70,11 +71,7 @@ class ConfigBackend(Protocol):
 
     async def alter(self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes: ...
 
-    async def export(self) -> dict[ConfigResource, dict[str, str]]: ...
-
-    async def apply(
-        self, configs: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool
-    ) -> list[ConfigDifference]: ...
+    async def export(self, type: ConfigResourceType) -> StoredConfigs: ...
 
     async def recorded_changes(self, newest: int) -> list[RecordedChange]: ...
 

@@ -42,7 +42,6 @@ class BlockingAdminClient(BlockingSession):
     describe_configs = blocking(AdminClient.describe_configs)
     alter_configs = blocking(AdminClient.alter_configs)
     export_configs = blocking(AdminClient.export_configs)
-    apply_configs = blocking(AdminClient.apply_configs)
     recorded_config_changes = blocking(AdminClient.recorded_config_changes)
     wait_until_configured = blocking(AdminClient.wait_until_configured)
     describe_client_quotas = blocking(AdminClient.describe_client_quotas)

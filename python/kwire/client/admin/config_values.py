@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConfigChange",
-    "ConfigDifference",
     "ConfigResource",
     "ConfigResourceType",
     "ConfigSource",
@@ -77,6 +76,13 @@ class ConfigSource(IntEnum):
         return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
 
 
+def stored_source(resource: ConfigResource) -> ConfigSource:
+    """Return the source of the configs that a resource itself stores."""
+    if resource.type is ConfigResourceType.BROKER:
+        return ConfigSource.BROKER if resource.name else ConfigSource.CLUSTER_DEFAULT
+    return ConfigSource[resource.type.name]
+
+
 class ConfigSynonym(NamedTuple):
     """A place that a config has a value in: its name there, the value, and the source."""
 
@@ -127,22 +133,6 @@ class ConfigChange:
     delete: Sequence[str] = ()
     append: Mapping[str, str] = field(default_factory=dict)
     subtract: Mapping[str, str] = field(default_factory=dict)
-
-
-class ConfigDifference(NamedTuple):
-    """A config that differs.
-
-    Attributes:
-        resource: the resource.
-        name: the config.
-        old: its value before; None if it was not set.
-        new: its value after; None if it is not set.
-    """
-
-    resource: ConfigResource
-    name: str
-    old: str | None
-    new: str | None
 
 
 class RecordedChange(NamedTuple):

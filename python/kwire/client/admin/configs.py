@@ -9,9 +9,9 @@ from kwire.client.admin import completion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.backend import AdminSession, ResourceConfigs
+    from kwire.client.admin.backend import AdminSession, ResourceConfigs, StoredConfigs
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.config_values import ConfigChange, ConfigDifference, ConfigResource, RecordedChange
+    from kwire.client.admin.config_values import ConfigChange, ConfigResource, ConfigResourceType, RecordedChange
     from kwire.client.admin.values import Outcomes
 
 
@@ -47,31 +47,20 @@ async def alter_configs(
     return await admin.backend.configs.alter(changes, validate_only=validate_only)
 
 
-async def export_configs(admin: AdminSession) -> dict[ConfigResource, dict[str, str]]:
-    """Return what is stored for all brokers and topics of a cluster of nodes, for `apply_configs`.
+async def export_configs(admin: AdminSession, type: ConfigResourceType) -> StoredConfigs:
+    """Return what resources of one type store, by resource and name; None for a secret, which brokers never return.
 
-    Raises:
-        NotSupported: the cluster is Kafka.
-    """
-    return await admin.backend.configs.export()
-
-
-async def apply_configs(
-    admin: AdminSession, configs: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False
-) -> list[ConfigDifference]:
-    """Make what a cluster of nodes stores for resources equal to `configs`, and return what differed.
-
-    Resources that are not named stay as they are. The command is never repeated after a lost response.
+    Inherited values and resources without a config of their own are left out, and so are the topics of Kafka itself
+    and brokers that are down. What a node cannot read is logged and left out.
 
     Args:
-        configs: all configs of each resource.
-        validate_only: only return what differs.
+        type: topics, brokers with the default of all brokers, groups (from Kafka 4.1), or client metrics (from 3.7).
 
     Raises:
-        AdminError: a config is invalid, or a change failed; the error says which changes were made before.
-        NotSupported: the cluster is Kafka.
+        NotSupported: the cluster has no configs of this type, or cannot list its resources.
+        AdminError: 29, 31 not authorized to describe the configs of a resource.
     """
-    return await admin.backend.configs.apply(configs, validate_only=validate_only)
+    return await admin.backend.configs.export(type)
 
 
 async def recorded_config_changes(admin: AdminSession, newest: int = 100) -> list[RecordedChange]:

@@ -6,27 +6,36 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from kwire.client.admin.answer import first_error_code
+from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
-from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue
+from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue, stored_source
 from kwire.client.admin.errors import NotSupported
+from kwire.client.admin.topic_metadata import read_metadata
 from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import NoReturn
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from typing import Any, NoReturn
 
-    from kwire.client.admin.backend import ResourceConfigs
+    from kwire.client.admin.answer import Answer
+    from kwire.client.admin.backend import ResourceConfigs, StoredConfigs
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.config_values import ConfigChange
     from kwire.client.admin.errors import AdminError
+    from kwire.messages.kafka.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
     from kwire.messages.kafka.incremental_alter_configs import AlterableConfig, IncrementalAlterConfigsResponse
+    from kwire.messages.kafka.list_config_resources import ListConfigResourcesRequest
 
 __all__ = ["KafkaConfigs"]
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 """Operations of IncrementalAlterConfigs."""
+
+RESOURCES_PER_REQUEST = 500
+"""Resources in one DescribeConfigs request. The response has 2 KB for each topic. Chosen, not measured."""
 
 
 class KafkaConfigs:
@@ -38,33 +47,46 @@ class KafkaConfigs:
     async def describe(
         self, resources: Iterable[ConfigResource], *, documentation: bool, synonyms: bool
     ) -> ResourceConfigs:
-        """Send a request to each broker concerned: a broker knows only its own configs."""
+        """Return the configs of resources by name."""
+        described: ResourceConfigs = {}
+        async for resource, answer, result in self._results(resources, documentation=documentation, synonyms=synonyms):
+            described[resource] = answer.error(result, str(resource)) or {
+                config.name: ConfigValue.of_result(config) for config in result.configs
+            }
+        return described
+
+    async def _results(
+        self, resources: Iterable[ConfigResource], *, documentation: bool = False, synonyms: bool = False
+    ) -> AsyncIterator[tuple[ConfigResource, Answer[Any], DescribeConfigsResult]]:
+        """Send requests to each broker concerned: a broker knows only its own configs."""
         from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
         by_target: dict[Target, list[ConfigResource]] = defaultdict(list)
         for resource in dict.fromkeys(resources):
             by_target[_target(resource)].append(resource)
+        # Two requests for each broker: it answers one while the response to the other is decoded.
+        turns = {target: asyncio.Semaphore(2) for target in by_target}
 
-        async def send(target: Target, of_target: Sequence[ConfigResource]) -> ResourceConfigs:
+        async def send(target: Target, part: Sequence[ConfigResource]) -> Answer[Any]:
             request = DescribeConfigsRequest(
                 resources=tuple(
                     DescribeConfigsResource(resource_type=type, resource_name=name, configuration_keys=None)
-                    for type, name in of_target
+                    for type, name in part
                 ),
                 include_synonyms=synonyms,
                 include_documentation=documentation,
             )
-            answer = await self._router.read(request, target)
-            described: ResourceConfigs = {}
-            for result in answer.response.results:
-                resource = ConfigResource(ConfigResourceType(result.resource_type), result.resource_name)
-                described[resource] = answer.error(result, str(resource)) or {
-                    config.name: ConfigValue.of_result(config) for config in result.configs
-                }
-            return described
+            async with turns[target]:
+                return await self._router.read(request, target)
 
-        parts = await asyncio.gather(*(send(target, of_target) for target, of_target in by_target.items()))
-        return {resource: configs for part in parts for resource, configs in part.items()}
+        parts = [
+            send(target, of_target[start : start + RESOURCES_PER_REQUEST])
+            for target, of_target in by_target.items()
+            for start in range(0, len(of_target), RESOURCES_PER_REQUEST)
+        ]
+        for answer in await asyncio.gather(*parts):
+            for result in answer.response.results:
+                yield ConfigResource(ConfigResourceType(result.resource_type), result.resource_name), answer, result
 
     async def alter(self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes:
         """Send a request to each broker concerned, and one to the controller for everything else."""
@@ -98,23 +120,62 @@ class KafkaConfigs:
             merged |= part
         return Outcomes(merged, max((part.attempts for part in parts), default=1))
 
-    async def export(self) -> NoReturn:
-        """Raise NotSupported."""
-        raise _not_supported("an export of configs")
+    async def export(self, type: ConfigResourceType) -> StoredConfigs:
+        """Return what resources of one type store. Topics of Kafka itself are left out.
 
-    async def apply(self, configs: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool) -> NoReturn:
-        """Raise NotSupported."""
-        del configs, validate_only
-        raise _not_supported("a document of configs")
+        Raises:
+            NotSupported: brokers cannot list the resources.
+            AdminError: the configs of a resource cannot be described.
+        """
+        exported: StoredConfigs = {}
+        async for resource, answer, result in self._results(await self._resources(type)):
+            error = answer.error(result, str(resource))
+            if error is not None and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue  # deleted since it was listed
+            if error is not None:
+                raise error
+            source = stored_source(resource)
+            stored = sorted((each.name, _stored(each)) for each in result.configs if each.config_source == source)
+            if stored:
+                exported[resource] = dict(stored)
+        return dict(sorted(exported.items()))
+
+    async def _resources(self, type: ConfigResourceType) -> list[ConfigResource]:
+        if type in {ConfigResourceType.TOPIC, ConfigResourceType.BROKER}:
+            metadata = await read_metadata(self._router, None if type is ConfigResourceType.TOPIC else ())
+            if type is ConfigResourceType.BROKER:
+                return [ConfigResource(type, name) for name in ("", *(str(each.node_id) for each in metadata.brokers))]
+            return [ConfigResource(type, each.name) for each in metadata.topics if each.name and not each.is_internal]
+        from kwire.messages.kafka.list_config_resources import ListConfigResourcesRequest
+
+        request = ListConfigResourcesRequest(resource_types=(type,))
+        try:
+            answer = await self._router.read(request, ANY, error_code, adapt=_for_version)
+        except NoCommonVersion:
+            raise NotSupported(f"a list of {type.singular}s with configs", "its brokers have none") from None
+        return [ConfigResource(type, each.resource_name) for each in answer.accepted().config_resources]
 
     async def recorded_changes(self, newest: int) -> NoReturn:
         """Raise NotSupported."""
         del newest
-        raise _not_supported("an audit of configs")
+        raise NotSupported("an audit of configs", "only clusters of kwire's nodes have it")
 
 
-def _not_supported(operation: str) -> NotSupported:
-    return NotSupported(operation, "only clusters of kwire's nodes have it")
+def _stored(config: DescribeConfigsResourceResult) -> str | None:
+    return None if config.is_sensitive else config.value or ""
+
+
+def _for_version(request: ListConfigResourcesRequest, version: int) -> ListConfigResourcesRequest:
+    """Return a request for a version. Version 0 lists client metrics only.
+
+    Raises:
+        NotSupported: the broker cannot list this type.
+    """
+    if version >= 1:
+        return request
+    if request.resource_types != (ConfigResourceType.CLIENT_METRICS,):
+        raise NotSupported("a list of groups with configs", "brokers have it from Kafka 4.1 on (KIP-1142)")
+    return type(request)()
 
 
 def _target(resource: ConfigResource) -> Target:

@@ -6,13 +6,11 @@ described and changed by the tool `config` of the nodes (KAFKA-1694).
 
 from __future__ import annotations
 
-import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kwire.client.admin.config_values import (
-    ConfigDifference,
     ConfigResource,
     ConfigResourceType,
     ConfigSource,
@@ -27,7 +25,7 @@ from kwire.client.admin.values import Outcomes, ShadowedConfig
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin.backend import Backend, ResourceConfigs
+    from kwire.client.admin.backend import Backend, ResourceConfigs, StoredConfigs
     from kwire.client.admin.config_values import ConfigChange
 
 __all__ = ["Kip4Configs"]
@@ -37,8 +35,6 @@ log = logging.getLogger("kwire.client")
 TOOL = "config"
 DEFAULT = "<default>"
 """The name of the resource for every broker, where the nodes store it."""
-ARGUMENT_LENGTH = 8_000
-"""Characters of one argument, which holds at most 32,767 bytes."""
 SOURCES = {
     "file": ConfigSource.STATIC,
     "broker": ConfigSource.BROKER,
@@ -106,32 +102,13 @@ class Kip4Configs:
                 outcomes[str(resource)] = None
         return Outcomes(outcomes, attempts, shadowed)
 
-    async def export(self) -> dict[ConfigResource, dict[str, str]]:
-        """Return what is stored for all brokers and topics. What cannot be read is logged and left out."""
+    async def export(self, type: ConfigResourceType) -> StoredConfigs:
+        """Return what is stored for brokers or topics. What cannot be read is logged and left out."""
+        kind, _ = _stored_as(ConfigResource(type, ""))
         stored = await tool_result(self._backend, TOOL, ["export"], "", reads=True)
-        for kind, named in stored.pop("errors", {}).items():
-            for name, reason in named.items():
-                log.warning("the configs of %s cannot be exported: %s", _resource(kind, name), reason)
-        return {_resource(kind, name): values for kind, named in stored.items() for name, values in named.items()}
-
-    async def apply(
-        self, configs: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool
-    ) -> list[ConfigDifference]:
-        """Make what is stored for resources equal to `configs`, and return what differed.
-
-        Raises:
-            AdminError: a config is invalid, or a change failed; the error says which changes were made before.
-            NotSupported: a resource is neither a topic nor a broker.
-        """
-        document: dict[str, dict[str, Mapping[str, str]]] = {}
-        for resource, values in configs.items():
-            kind, name = _stored_as(resource)
-            document.setdefault(kind, {})[name] = values
-        text = json.dumps(document)
-        parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
-        command = "diff" if validate_only else "apply"
-        planned = await tool_result(self._backend, TOOL, [command, *parts], "configs", reads=validate_only)
-        return [each for entity in planned for each in _differences(entity)]
+        for name, reason in stored.get("errors", {}).get(kind, {}).items():
+            log.warning("the configs of %s cannot be exported: %s", _resource(kind, name), reason)
+        return {_resource(kind, name): values for name, values in stored[kind].items()}
 
     async def recorded_changes(self, newest: int) -> list[RecordedChange]:
         """Return the newest changes of configs of brokers, ACLs, and credentials, oldest first."""
@@ -219,9 +196,3 @@ def _resource(kind: str, name: str) -> ConfigResource:
     if kind == "topics":
         return ConfigResource(ConfigResourceType.TOPIC, name)
     return ConfigResource(ConfigResourceType.BROKER, "" if name == DEFAULT else name)
-
-
-def _differences(entity: Mapping[str, Any]) -> list[ConfigDifference]:
-    kind, _, name = entity["entity"].partition("/")
-    resource = _resource(kind, name)
-    return [ConfigDifference(resource, name, each["old"], each["new"]) for name, each in entity["changes"].items()]

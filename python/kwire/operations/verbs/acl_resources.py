@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
 from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
@@ -21,6 +21,21 @@ RESOURCE_TYPES = {
     if each not in (ResourceType.UNKNOWN, ResourceType.ANY)
 }
 """Types of resources as they are written in a command line."""
+
+
+KEYS = frozenset(field.name for field in fields(AclBinding))
+"""The keys of an ACL in the document, as `acls list` prints them."""
+REQUIRED_KEYS = frozenset({"resource_type", "resource_name", "principal", "operation"})
+"""The keys without a default: the others are those of `acls add`."""
+ENUMERATIONS: dict[str, Any] = {
+    "resource_type": ResourceType,
+    "pattern_type": PatternType,
+    "operation": AclOperation,
+    "permission_type": AclPermissionType,
+}
+"""The classes of keys with a choice of values."""
+FILTERS = frozenset({"UNKNOWN", "ANY", "MATCH"})
+"""Values of these classes that no ACL has."""
 
 
 class Resource(NamedTuple):
@@ -121,3 +136,36 @@ def parse_filters(
             of_hosts or [None],
         )
     ]
+
+
+def acl_of_row(where: str, row: Any) -> AclBinding:
+    """Return the ACL of a row, as `acls list` prints it.
+
+    Args:
+        where: the location of the row, for errors.
+        row: the row.
+
+    Raises:
+        InvalidArgument: the row is not a valid ACL.
+    """
+    if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
+        raise InvalidArgument(f"{where}: expected an object with strings")
+    unknown, missing = sorted(row.keys() - KEYS), sorted(REQUIRED_KEYS - row.keys())
+    if unknown or missing:
+        problem = f"unknown key {unknown[0]}" if unknown else f"no {missing[0]}"
+        raise InvalidArgument(f"{where}: {problem}; the keys are {', '.join(sorted(KEYS))}")
+    values: dict[str, Any] = dict(row)
+    for key, kind in ENUMERATIONS.items():
+        choices = [each.value for each in kind if each.value not in FILTERS]
+        if key in row and row[key].upper() not in choices:
+            raise InvalidArgument(f"{where}: {key} {row[key]!r} is not one of {', '.join(choices)}")
+        if key in row:
+            values[key] = kind(row[key].upper())
+    if not row["resource_name"]:
+        raise InvalidArgument(f"{where}: resource_name is empty")
+    try:
+        parse_principals([row["principal"]])
+        check_operations(values["resource_type"], [values["operation"]])
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{where}: {error}") from None
+    return AclBinding(**values)

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ShadowedConfig
+from kwire.client.admin.config_values import stored_source
+from kwire.declare.secrets import is_secret_config
+from kwire.operations.config_journal import HIDDEN, JournaledChange, journaled
 from kwire.operations.declaration import Failure
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import similar
+from kwire.operations.verbs.resources import name_resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-    from kwire.client.admin import AdminClient, ConfigChange
+    from kwire.client.admin import AdminClient, ConfigChange, ConfigValue, Outcomes
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
 
-__all__ = ["ConfigsChanged", "change_configs"]
+__all__ = ["ConfigsChanged", "change_configs", "reported_configs", "unknown_config"]
 
 LISTENER_PREFIX = "listener.name."
 """The prefix of a config of one listener, before its name and the name of the config (KIP-103)."""
@@ -57,8 +61,14 @@ async def change_configs(
     """
     names = (*change.set, *change.append, *change.subtract, *change.delete)
     if resource.type is ConfigResourceType.BROKER and run.admin.dialect == "kafka" and not force:
-        await _check_names(run.admin, resource, names)
-    outcomes = await run.admin.alter_configs({resource: change}, validate_only=run.dry_run)
+        reported = await reported_configs(run.admin, resource)
+        for name in names:
+            if reason := unknown_config(name, reported):
+                raise InvalidArgument(reason)
+    if run.dry_run or run.admin.dialect == "kip4":  # nodes have an audit of their own
+        outcomes = await run.admin.alter_configs({resource: change}, validate_only=run.dry_run)
+    else:
+        outcomes = await _alter_with_journal(run, resource, change)
     status = f"would be {done}" if run.dry_run else done
     return [
         Failure(item, error)
@@ -68,30 +78,58 @@ async def change_configs(
     ]
 
 
-async def _check_names(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> None:
-    """Check that configs of brokers exist. A broker stores any name, and one that nothing reads has no effect.
+async def _alter_with_journal(run: Run, resource: ConfigResource, change: ConfigChange) -> Outcomes:
+    """Change configs of Kafka, with an entry in the journal of this machine."""
+    described = (await run.admin.describe_configs([resource]))[resource]
+    reported = {} if isinstance(described, AdminError) else described
+    source = stored_source(resource)
+    appended = {name: f"+{value}" for name, value in change.append.items()}
+    subtracted = {name: f"-{value}" for name, value in change.subtract.items()}
+    values: dict[str, str | None] = {**dict.fromkeys(change.delete), **change.set, **appended, **subtracted}
+    changes = []
+    for name, value in values.items():
+        config = reported.get(name)
+        is_secret = is_secret_config(name) or (config is not None and config.is_sensitive)
+        old = None if config is None or config.source is not source else config.value or ""
+        hidden = (None if each is None or not is_secret else HIDDEN for each in (old, value))
+        shown_old, shown_new = (hide or each for hide, each in zip(hidden, (old, value), strict=True))
+        changes.append(JournaledChange(name_resource(resource), name, shown_old, shown_new))
+    with journaled(run, (await run.admin.describe_cluster()).cluster_id, changes) as outcome:
+        outcomes = await run.admin.alter_configs({resource: change})
+        outcome.refused = {name_resource(resource): error.text for error in outcomes.errors.values()}
+    return outcomes
 
-    Brokers check the names of all other resources themselves.
+
+async def reported_configs(admin: AdminClient, resource: ConfigResource) -> dict[str, ConfigValue]:
+    """Return the configs of a broker, or those of the default and of a live broker, by name.
 
     Raises:
-        InvalidArgument: a broker reports neither the name nor, for one listener, the name after its prefix.
         AdminError: the configs cannot be described.
     """
     asked = resource
     if not resource.name:
         [first, *_] = (await admin.describe_cluster()).brokers
         asked = ConfigResource(ConfigResourceType.BROKER, str(first.id))
-    existing: set[str] = set()
-    for configs in (await admin.describe_configs({asked, resource})).values():
+    reported: dict[str, ConfigValue] = {}
+    for configs in (await admin.describe_configs([asked, resource])).values():
         if isinstance(configs, AdminError):
             raise configs
-        existing |= set(configs)
-    for name in names:
-        of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{each}") for each in existing)
-        if name not in existing and not of_listener:
-            suggested = similar(name, tuple(existing))
-            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            raise InvalidArgument(
-                f"brokers report no config {name!r}, and would store it without effect unless a plugin reads it; "
-                f"`set --force` does so{hint}"
-            )
+        reported |= configs
+    return reported
+
+
+def unknown_config(name: str, reported: Mapping[str, ConfigValue]) -> str | None:
+    """Return why brokers should not get a config, or None.
+
+    A broker stores any name, and one that nothing reads has no effect. The names of all other resources are checked by
+    the brokers.
+    """
+    of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{each}") for each in reported)
+    if name in reported or of_listener:
+        return None
+    suggested = similar(name, tuple(reported))
+    hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+    return (
+        f"brokers report no config {name!r}, and would store it without effect unless a plugin reads it; "
+        f"`configs set --force` does so{hint}"
+    )

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, AdminError, PatternType, ResourceType
+from kwire.client.admin import AclBinding, AdminError, PatternType, ResourceType
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.acl_resources import AclChange, acl_change, check_operations, parse_principals
-
-KEYS = frozenset(field.name for field in fields(AclBinding))
-"""The keys of an ACL in the document, as `acls list` prints them."""
-REQUIRED_KEYS = frozenset({"resource_type", "resource_name", "principal", "operation"})
-"""The keys without a default: the others are those of `acls add`."""
-ENUMERATIONS: dict[str, Any] = {
-    "resource_type": ResourceType,
-    "pattern_type": PatternType,
-    "operation": AclOperation,
-    "permission_type": AclPermissionType,
-}
-"""The classes of keys with a choice of values."""
-FILTERS = frozenset({"UNKNOWN", "ANY", "MATCH"})
-"""Values of these classes that no ACL has."""
+from kwire.operations.verbs.acl_resources import AclChange, acl_change, acl_of_row
 
 
 @operation(
@@ -112,33 +97,4 @@ def read_acls(file: Path) -> list[AclBinding]:
         raise InvalidArgument(f"{file}: {error}") from None
     if not isinstance(rows, list):
         raise InvalidArgument(f"{file}: expected a list of ACLs, as `acls list --output json` prints it")
-    return list(dict.fromkeys(_acl(f"{file}: ACL {number}", row) for number, row in enumerate(rows, 1)))
-
-
-def _acl(where: str, row: Any) -> AclBinding:
-    """Return the ACL of a row.
-
-    Raises:
-        InvalidArgument: the row is not a valid ACL.
-    """
-    if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
-        raise InvalidArgument(f"{where}: expected an object with strings")
-    unknown, missing = sorted(row.keys() - KEYS), sorted(REQUIRED_KEYS - row.keys())
-    if unknown or missing:
-        problem = f"unknown key {unknown[0]}" if unknown else f"no {missing[0]}"
-        raise InvalidArgument(f"{where}: {problem}; the keys are {', '.join(sorted(KEYS))}")
-    values: dict[str, Any] = dict(row)
-    for key, kind in ENUMERATIONS.items():
-        choices = [each.value for each in kind if each.value not in FILTERS]
-        if key in row and row[key].upper() not in choices:
-            raise InvalidArgument(f"{where}: {key} {row[key]!r} is not one of {', '.join(choices)}")
-        if key in row:
-            values[key] = kind(row[key].upper())
-    if not row["resource_name"]:
-        raise InvalidArgument(f"{where}: resource_name is empty")
-    try:
-        parse_principals([row["principal"]])
-        check_operations(values["resource_type"], [values["operation"]])
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{where}: {error}") from None
-    return AclBinding(**values)
+    return list(dict.fromkeys(acl_of_row(f"{file}: ACL {number}", row) for number, row in enumerate(rows, 1)))

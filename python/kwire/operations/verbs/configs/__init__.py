@@ -1,3 +1,3 @@
-"""Configs of topics, brokers, and groups: get, set, and delete them one by one."""
+"""Configs of topics, brokers, groups, and client metrics, one by one, and a whole cluster as a document."""
 
 ALIASES = ("config",)

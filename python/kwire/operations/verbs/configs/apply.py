@@ -2,70 +2,64 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-from kwire.client.admin import ConfigResource
-from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument
+from kwire.operations.cluster_document.application import DocumentChange, DocumentPlan, plan
+from kwire.operations.cluster_document.application import apply as apply_plan
+from kwire.operations.cluster_document.differences import Action
+from kwire.operations.declaration import Rows, Unhealthy, operation
+from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.resources import name_resource, parse_resource
 
-
-@dataclass(frozen=True, slots=True)
-class AppliedConfig:
-    """A config that differs from the document.
-
-    Attributes:
-        resource: the resource, such as `broker/default` or `topic/orders`.
-        name: the name of the config.
-        old: its value before; None if it was not set.
-        new: its value in the file; None if it is deleted.
-        status: `changed`, or `would be changed` in a dry run.
-    """
-
-    resource: str
-    name: str
-    old: str | None
-    new: str | None
-    status: str
+FILE_HELP = "A document of `configs export`, changed."
+OTHER_CLUSTER_HELP = "Accept the document of another cluster."
+SKIP_REFUSED_HELP = "Warn of what the cluster refuses or does not have, and leave it out."
 
 
 @operation(
     Danger.DESTROYS,
-    dialects=("kip4",),
-    nothing="No configs differ.",
-    examples=("configs apply configs.json --dry-run", "configs apply configs.json --yes"),
+    waits=True,
+    nothing="The cluster is as the document says.",
+    examples=(
+        "configs apply cluster.yaml --dry-run",
+        "configs apply cluster.yaml --if-unchanged exported.yaml --yes",
+        "configs apply prod.yaml --other-cluster --skip-refused --yes",
+    ),
 )
 async def apply(
     run: Run,
-    file: Annotated[Path, Argument("The rows of `configs export` in JSON, changed.", "FILE", document=True)],
-) -> Rows[AppliedConfig]:
-    """Give resources the configs of a document. Other resources stay as they are."""
-    wanted = read_configs(file)
-    planned = await run.admin.apply_configs(wanted, validate_only=True)
-    if planned and not run.dry_run:
-        run.confirm(f"Change {len(planned)} configs of {len({each.resource for each in planned})} resources?")
-        planned = await run.admin.apply_configs(wanted)
-    status = "would be changed" if run.dry_run else "changed"
-    return [AppliedConfig(name_resource(each.resource), each.name, each.old, each.new, status) for each in planned]
+    file: Annotated[Path, Argument(FILE_HELP, "FILE", document=True)],
+    if_unchanged: Annotated[
+        Path | None,
+        Option("Refuse to change what is no longer as in this earlier document.", "FILE", document=True),
+    ] = None,
+    prune: Annotated[
+        bool, Option("Delete configs, quotas, and ACLs that the document does not name; topics and users are kept.")
+    ] = False,
+    other_cluster: Annotated[bool, Option(OTHER_CLUSTER_HELP)] = False,
+    skip_refused: Annotated[bool, Option(SKIP_REFUSED_HELP)] = False,
+) -> Rows[DocumentChange]:
+    """Change the cluster to what a document says: configs, topics, quotas, and ACLs.
 
-
-def read_configs(file: Path) -> dict[ConfigResource, dict[str, str]]:
-    """Return the configs in a file by resource.
-
-    Raises:
-        InvalidArgument: the file cannot be read, or is not what `configs export` prints.
+    The cluster checks the whole plan before anything is changed. Repeating the command after an interrupt continues it.
+    Sections and resources that the document does not name stay as they are.
     """
-    try:
-        rows = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidArgument(f"{file}: {error}") from None
-    wanted: dict[ConfigResource, dict[str, str]] = {}
-    for row in rows if isinstance(rows, list) else [None]:
-        if not (isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("resource", "name", "value"))):
-            raise InvalidArgument(f"{file}: expected a list of objects with resource, name, and value as strings")
-        wanted.setdefault(parse_resource(row["resource"]), {})[row["name"]] = row["value"]
-    return wanted
+    planned = await plan(
+        run, file, other_cluster=other_cluster, skip_refused=skip_refused, prune=prune, base=if_unchanged
+    )
+    rows: Rows[DocumentChange] = [*planned.rows(would=True)]
+    if planned.applied and not run.dry_run:
+        run.confirm(_question(planned))
+        rows = [*await apply_plan(run, planned)]
+    manual = [each for each in planned.differences if each.action is Action.MANUAL]
+    if manual:
+        raise Unhealthy(rows, f"{len(manual)} settings remain for a person to change")
+    return rows
+
+
+def _question(planned: DocumentPlan) -> str:
+    counts = Counter(each.action.value for each in planned.applied)
+    changes = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+    return f"Change {len(planned.applied)} settings of cluster {planned.cluster_id} ({changes})?"

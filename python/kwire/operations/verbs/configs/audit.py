@@ -7,38 +7,52 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from kwire.client.admin import ConfigResource
+from kwire.operations.config_journal import read_journal
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Option
+from kwire.operations.parameters import InvalidArgument, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.resources import name_resource
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigAudit:
-    """A change of a config of brokers, of an ACL, or of the credential of a user.
+    """A change of a setting.
 
     Attributes:
         at: time of the change.
-        author: the maker: the client id and the address.
-        node: the node that wrote it.
-        resource: the change, such as `broker/default`, `acls/Topic/literal/orders`, or `users/alice`.
-        name: the name of the config, `acls`, or the mechanism of the credential.
+        author: the maker: the client id and the address, or in a journal, the user and the machine.
+        node: the node that wrote it; None in a journal.
+        resource: the change, such as `broker/default`, `topic/orders`, or `users/alice`.
+        name: the name of the setting.
         old: its value before; None if it was not set.
         new: its value after; None if it was deleted.
+        outcome: `made`, `refused` with the reason, or `unknown` after an interrupt.
     """
 
     at: str
     author: str
-    node: int
+    node: int | None
     resource: str
     name: str
     old: str | None
     new: str | None
+    outcome: str
 
 
-@operation(nothing="No change is recorded.", dialects=("kip4",), examples=("configs audit --newest 20",))
+@operation(nothing="No change is recorded.", examples=("configs audit --newest 20",))
 async def audit(run: Run, newest: Annotated[int, Option("How many changes to list.", "N")] = 100) -> Rows[ConfigAudit]:
-    """List who changed which configs of brokers, ACLs, and credentials of users, oldest first."""
+    """List who changed which settings, oldest first.
+
+    Nodes of kwire record all changes of configs of brokers, ACLs, and credentials. Kafka records nothing. There, it is
+    the journal of `configs apply`, `set`, and `delete` of the user on this machine.
+    """
+    if newest < 0:
+        raise InvalidArgument(f"--newest: expected an integer of 0 or more, found {newest}")
+    rows = await (_of_nodes(run, newest) if run.admin.dialect == "kip4" else _of_journal(run))
+    return [*rows[max(len(rows) - newest, 0) :]]
+
+
+async def _of_nodes(run: Run, newest: int) -> list[ConfigAudit]:
     return [
         ConfigAudit(
             datetime.fromtimestamp(each.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds"),
@@ -48,6 +62,18 @@ async def audit(run: Run, newest: Annotated[int, Option("How many changes to lis
             each.name,
             each.old,
             each.new,
+            "made",
         )
         for each in await run.admin.recorded_config_changes(newest)
     ]
+
+
+async def _of_journal(run: Run) -> list[ConfigAudit]:
+    entries = read_journal((await run.admin.describe_cluster()).cluster_id)
+    rows = []
+    for entry in entries:
+        for change in entry.changes:
+            reason = None if entry.refused is None else entry.refused.get(change.resource)
+            outcome = "unknown" if entry.refused is None else "made" if reason is None else f"refused: {reason}"
+            rows.append(ConfigAudit(entry.at, entry.author, None, *change, outcome))
+    return rows

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
+from kwire.operations.cluster_document.document import write
+from kwire.operations.cluster_document.state import Section, read_state
 from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Option
+from kwire.operations.rows import column
 from kwire.operations.run import Run
-from kwire.operations.verbs.resources import name_resource
 
 
 @dataclass(frozen=True, slots=True)
-class StoredConfig:
-    """A config that is stored for a resource.
+class ExportedCluster:
+    """A cluster as a document.
 
     Attributes:
-        resource: the resource, such as `broker/default` or `topic/orders`.
-        name: the name of the config.
-        value: its value.
+        cluster: the id of the cluster; None if it has none.
+        document: the document, in YAML or JSON.
     """
 
-    resource: str
-    name: str
-    value: str
+    cluster: str | None
+    document: str = field(metadata=column(unit="text"))
 
 
 @operation(
-    nothing="No configs are stored.", dialects=("kip4",), examples=("configs export --output json > configs.json",)
+    examples=(
+        "configs export > cluster.yaml",
+        "configs export --json > cluster.json",
+        "configs export --only topics --only acls > topics.yaml",
+    ),
 )
-async def export(run: Run) -> Rows[StoredConfig]:
-    """Export what is stored for all brokers and topics, for `configs apply`."""
-    stored = await run.admin.export_configs()
-    return [
-        StoredConfig(name_resource(resource), name, value)
-        for resource, values in stored.items()
-        for name, value in values.items()
-    ]
+async def export(
+    run: Run,
+    only: Annotated[list[Section], Option("Only this section.", "SECTION")] = [],
+    json: Annotated[bool, Option("Write JSON in place of YAML.")] = False,
+) -> Rows[ExportedCluster]:
+    """Export configs, topics, quotas, ACLs, and the names of users as one document, for `configs apply`.
+
+    Secrets are not exported, only their names.
+    """
+    state, unsupported = await read_state(run.admin, frozenset(only or Section))
+    for section in only:
+        if section in unsupported:
+            run.warn(f"{section} are left out: {unsupported[section]}.")
+    return [ExportedCluster(state.cluster_id, write(state, as_json=json))]

@@ -1,0 +1,266 @@
+"""Plans of documents, and their application step by step.
+
+| moment | what a crash, Ctrl-C, or a lost broker leaves | the way on |
+|---|---|---|
+| before the first step | nothing is changed | |
+| between two steps | the steps so far | the same command: its plan is the rest |
+| during a step | its request, made or not, and an entry of the journal without an outcome | the same command |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from kwire.errors import KwireError
+from kwire.operations.cluster_document.differences import Action, Difference, changed_since, compare
+from kwire.operations.cluster_document.document import read
+from kwire.operations.cluster_document.state import CONFIG_SECTIONS, ClusterState, Section, read_state
+from kwire.operations.cluster_document.steps import steps
+from kwire.operations.cluster_document.validation import refusals
+from kwire.operations.config_journal import JournaledChange, journaled
+from kwire.operations.declaration import Failed, TimedOut
+from kwire.operations.parameters import InvalidArgument
+from kwire.operations.rows import column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kwire.operations.cluster_document.steps import Step
+    from kwire.operations.run import Run
+
+__all__ = ["DocumentChange", "DocumentPlan", "apply", "plan"]
+
+PAUSE_S = 0.2
+"""Seconds between two looks at a cluster that does not report all changes yet. Chosen, not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """A setting that differs between a document and the cluster.
+
+    Attributes:
+        resource: the owner of the setting, such as `broker/default`, `topic/orders`, `quota/user alice`,
+            `acl/topic:orders`, or `user/alice`.
+        name: the name of the setting: a config, `partitions`, `replication_factor`, the key of a quota, the mechanism
+            of a credential, or principal, operation, and host of an ACL.
+        old: its value before; None if it was not set. An ACL has the value ALLOW or DENY, a secret `<secret>`.
+        new: its value in the document; None if it has none.
+        status: `created`, `changed`, or `deleted`, after `would be` in a dry run; `kept` if it is only in the cluster;
+            `manual` if a person must change it; `refused` if the cluster refuses it.
+        reason: why it is not applied; None if it is.
+    """
+
+    resource: str
+    name: str
+    old: str | None
+    new: str | None
+    status: str
+    reason: str | None = field(default=None, metadata=column(if_known=True))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPlan:
+    """What a document changes.
+
+    Attributes:
+        document: the state that the cluster should have.
+        cluster_id: the id of the cluster.
+        differences: all differences, in the order of their application.
+        prune: delete what the document does not name.
+        skipped: keys of settings that the cluster refuses and that are left out.
+    """
+
+    document: ClusterState
+    cluster_id: str | None
+    differences: Sequence[Difference]
+    prune: bool
+
+    @property
+    def applied(self) -> list[Difference]:
+        """The differences that `apply` carries out."""
+        return [each for each in self.differences if each.action.is_applied]
+
+    def rows(self, *, would: bool) -> list[DocumentChange]:
+        """Return the rows of all differences, as carried out or as planned."""
+        return [
+            _row(each, f"{'would be ' if would and each.action.is_applied else ''}{each.action.value}")
+            for each in self.differences
+        ]
+
+
+async def plan(
+    run: Run,
+    file: Path,
+    *,
+    other_cluster: bool,
+    skip_refused: bool,
+    prune: bool = False,
+    base: Path | None = None,
+    validate: bool = True,
+) -> DocumentPlan:
+    """Compare a document with the cluster, and let the cluster check what would be changed.
+
+    Args:
+        run: the run of the verb.
+        file: the document.
+        other_cluster: accept the document of another cluster.
+        skip_refused: warn of what the cluster refuses or does not have, and leave it out.
+        prune: delete what the document does not name.
+        base: an earlier document. Settings that have changed since are an error.
+        validate: False to compare only.
+
+    Raises:
+        InvalidArgument: the document is invalid, or of another cluster, or has sections that the cluster lacks.
+        Failed: settings have changed since `base`, or the cluster refuses some.
+    """
+    document = read(file)
+    earlier = None if base is None else read(base)
+    current, unsupported = await read_state(run.admin, document.sections)
+    if document.cluster_id not in (None, current.cluster_id) and not other_cluster:
+        raise InvalidArgument(
+            f"{file} is of the cluster {document.cluster_id}, and this is {current.cluster_id}: --other-cluster "
+            "accepts it"
+        )
+    for section, reason in unsupported.items():
+        if not _has(document, section):
+            continue
+        if not skip_refused:
+            raise InvalidArgument(
+                f"{file}: the cluster has no {section.replace('_', ' ')} ({reason}): remove the section, or "
+                "--skip-refused leaves it out"
+            )
+        run.warn(f"{section} are left out: {reason}.")
+    differences = compare(current, document, prune=prune)
+    if earlier is not None and (changed := changed_since(earlier, current, differences)):
+        rows = [_row(each, "changed since", f"not as in {base}") for each in changed]
+        raise Failed(rows, f"{len(changed)} settings have changed since {base}: nothing was changed")
+    if validate:
+        differences = await _without_refused(run, differences, skip_refused=skip_refused)
+    return DocumentPlan(document, current.cluster_id, differences, prune)
+
+
+async def _without_refused(run: Run, differences: list[Difference], *, skip_refused: bool) -> list[Difference]:
+    refused = await refusals(run.admin, differences)
+    if refused and not skip_refused:
+        rows = [_row(each, "refused", reason) for each, reason in refused.items()]
+        raise Failed(
+            rows, f"the cluster refuses {len(refused)} settings: nothing was changed; --skip-refused leaves them out"
+        )
+    for each, reason in refused.items():
+        run.warn(f"{each} is left out: {reason.rstrip('.')}.")
+    return [each for each in differences if each not in refused]
+
+
+def _has(document: ClusterState, section: Section) -> bool:
+    """Return whether a document has anything in a section."""
+    match section:
+        case Section.QUOTAS:
+            return bool(document.quotas)
+        case Section.USERS:
+            return bool(document.users)
+        case Section.ACLS:
+            return bool(document.acls)
+    type = CONFIG_SECTIONS[section]
+    return any(resource.type is type for resource in document.configs)
+
+
+async def apply(run: Run, planned: DocumentPlan) -> list[DocumentChange]:
+    """Carry out a plan, and wait until a broker reports all of it.
+
+    Raises:
+        Failed: the cluster has changed since the plan was made, it refuses a change, or a step could not be sent. The
+            rows say what was done.
+        TimedOut: a change is not reported in time.
+    """
+    # The question may have waited for minutes.
+    current, _ = await read_state(run.admin, planned.document.sections)
+    again = {each.key: each for each in compare(current, planned.document, prune=planned.prune)}
+    moved = [each for each in planned.applied if again.get(each.key) != each]
+    if moved:
+        rows = [_row(each, "changed since", "not as in the plan") for each in moved]
+        raise Failed(rows, "the cluster has changed since the plan was made: nothing was changed; make a new plan")
+    progress = _Progress(run, planned)
+    for step in steps(planned.differences):
+        await progress.carry_out(step)
+    rows = planned.rows(would=False)
+    if progress.refused:
+        raise Failed(progress.rows(), f"the cluster has refused {len(progress.refused)} of {progress.total} changes")
+    if run.wait and planned.applied:
+        await _wait_until_reported(run, planned, rows)
+    return rows
+
+
+class _Progress:
+    """The steps that are done, for what is said after an interrupt or an error."""
+
+    def __init__(self, run: Run, planned: DocumentPlan) -> None:
+        self._run = run
+        self._planned = planned
+        self._done: set[Difference] = set()
+        self.total = len(planned.applied)
+        self.refused: dict[Difference, str] = {}
+
+    def rows(self) -> list[DocumentChange]:
+        """Return the rows of what was done and what was refused."""
+        return [
+            _row(each, each.action.value) if each in self._done else _row(each, "refused", self.refused[each])
+            for each in self._planned.applied
+            if each in self._done or each in self.refused
+        ]
+
+    async def carry_out(self, step: Step) -> None:
+        """Send the request of a step.
+
+        Raises:
+            Failed: it was not answered.
+        """
+        differences = [each for of_subject in step.differences.values() for each in of_subject]
+        self._run.interruption = (
+            f"Interrupted: {len(self._done)} of {self.total} changes are made, and perhaps the next {len(differences)}."
+            " The same command continues."
+        )
+        try:
+            refused = await self._send(step, differences)
+        except KwireError as error:
+            raise Failed(
+                self.rows(),
+                f"stopped after {len(self._done)} of {self.total} changes, at {step.what}: {error}. The same command "
+                "continues",
+            ) from error
+        self.refused |= refused
+        self._done.update(each for each in differences if each not in refused)
+        self._run.show(f"{len(self._done)} of {self.total} changes are made")
+
+    async def _send(self, step: Step, differences: Sequence[Difference]) -> Mapping[Difference, str]:
+        if self._run.admin.dialect == "kip4":  # nodes have an audit of their own
+            errors = await step.carry_out(self._run.admin)
+            return {each: errors[each.subject].text for each in differences if each.subject in errors}
+        changes = [JournaledChange(each.resource, each.name, each.old, each.new) for each in differences]
+        with journaled(self._run, self._planned.cluster_id, changes) as outcome:
+            errors = await step.carry_out(self._run.admin)
+            refused = {each: errors[each.subject].text for each in differences if each.subject in errors}
+            outcome.refused = {each.resource: reason for each, reason in refused.items()}
+        return refused
+
+
+async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[DocumentChange]) -> None:
+    """Wait until the cluster is as the document says. Brokers report changes a moment after they have accepted them."""
+    expected = {each.key for each in planned.applied}
+    deadline = monotonic() + run.wait
+    while True:
+        current, _ = await read_state(run.admin, planned.document.sections)
+        missing = [each for each in compare(current, planned.document, prune=planned.prune) if each.key in expected]
+        if not missing:
+            return
+        if monotonic() > deadline:
+            raise TimedOut(rows, f"all changes are made, but {missing[0]} is not reported within {run.wait:g} s")
+        await asyncio.sleep(PAUSE_S)
+
+
+def _row(each: Difference, status: str, reason: str = "") -> DocumentChange:
+    why = reason or (each.reason if each.action in (Action.KEEP, Action.MANUAL) else "")
+    return DocumentChange(each.resource, each.name, each.old, each.new, status, why or None)

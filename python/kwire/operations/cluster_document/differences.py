@@ -1,0 +1,276 @@
+"""Differences between a cluster and a document, in the order in which they are applied. No I/O.
+
+| what differs | action |
+|---|---|
+| a topic, config, quota, or ACL of the document that the cluster lacks | create |
+| a config or quota with another value, more partitions | change |
+| a config or quota that a resource or entity of the document does not have there | delete |
+| a resource, entity, or ACL that the document does not name | keep; delete with `prune` |
+| a topic or user that the document does not name | keep |
+| fewer partitions, another replication factor, a secret or a credential that is missing | manual |
+
+ACLs that deny come before ACLs that allow, and permissions are taken away last, those that allow first. So at no moment
+may a user do what both states deny, and nobody loses in between what both allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+from kwire.client.admin import (
+    AclBinding,
+    AclPermissionType,
+    ClientQuotaEntity,
+    ConfigResource,
+    ConfigResourceType,
+    PatternType,
+)
+from kwire.operations.cluster_document.state import CONFIG_SECTIONS, ClusterState, Section
+from kwire.operations.config_journal import HIDDEN
+from kwire.operations.parameters import InvalidArgument
+from kwire.operations.verbs.resources import name_resource
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+__all__ = ["Action", "Difference", "changed_since", "compare"]
+
+Subject: TypeAlias = ConfigResource | ClientQuotaEntity | AclBinding | str
+"""What has the setting that differs: a resource, a quota's entity, an ACL, or the name of a user."""
+
+SIZE = "partitions"
+FACTOR = "replication_factor"
+"""Names of the settings of a topic that are not configs."""
+
+
+class Action(Enum):
+    """What `apply` does about a difference."""
+
+    CREATE = "created"
+    CHANGE = "changed"
+    DELETE = "deleted"
+    KEEP = "kept"
+    MANUAL = "manual"
+
+    @property
+    def is_applied(self) -> bool:
+        """True if `apply` carries it out."""
+        return self not in (Action.KEEP, Action.MANUAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One setting that differs.
+
+    Attributes:
+        section: its section in the document.
+        subject: what has the setting.
+        name: the name of the setting.
+        old: the value in the cluster; None if it has none.
+        new: the value in the document; None if it has none.
+        action: what is to be done.
+        reason: why nothing is done, and what a person can do.
+    """
+
+    section: Section
+    subject: Subject
+    name: str
+    old: str | None
+    new: str | None
+    action: Action
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[Subject, str]:
+        """The identity of the setting."""
+        return self.subject, self.name
+
+    @property
+    def resource(self) -> str:
+        """The subject for people, such as `topic/orders` or `acl/topic:orders`."""
+        match self.subject:
+            case ConfigResource():
+                return name_resource(self.subject)
+            case ClientQuotaEntity():
+                return f"quota/{self.subject}"
+            case AclBinding():
+                acl = self.subject
+                prefix = "" if acl.pattern_type is PatternType.LITERAL else f"{acl.pattern_type.lower()} "
+                return f"acl/{prefix}{acl.resource_type.lower().replace('_', '-')}:{acl.resource_name}"
+        return f"user/{self.subject}"
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.name}"
+
+
+def compare(current: ClusterState, document: ClusterState, *, prune: bool = False) -> list[Difference]:
+    """Return what differs in the sections that both states have.
+
+    Args:
+        current: the state of the cluster.
+        document: the state that it should have.
+        prune: delete what the document does not name, except topics and users.
+
+    Raises:
+        InvalidArgument: the document has a value for a secret of the cluster.
+    """
+    surplus = (Action.DELETE, "") if prune else (Action.KEEP, "not in the document: --prune deletes it")
+    differences: list[Difference] = []
+    for section in Section:
+        if section not in current.sections or section not in document.sections:
+            continue
+        match section:
+            case Section.QUOTAS:
+                differences += _quotas(current, document, *surplus)
+            case Section.USERS:
+                differences += _users(current, document)
+            case Section.ACLS:
+                differences += _acls(current, document, *surplus)
+            case Section.TOPICS:
+                differences += _topics(current, document)
+            case _:
+                differences += _resources(section, current, document, *surplus)
+    return differences
+
+
+def changed_since(base: ClusterState, current: ClusterState, planned: Iterable[Difference]) -> list[Difference]:
+    """Return the planned differences of settings that have another value than in an earlier state.
+
+    A setting that has the value of the document already is not planned. So the rest of an interrupted run is no
+    conflict.
+    """
+    changed = {each.key for each in compare(current, base, prune=True)}
+    return [each for each in planned if each.action.is_applied and each.key in changed]
+
+
+def _resources(
+    section: Section, current: ClusterState, document: ClusterState, surplus: Action, reason: str
+) -> Iterator[Difference]:
+    type = CONFIG_SECTIONS[section]
+    for resource in sorted({*current.configs, *document.configs}):
+        if resource.type is not type:
+            continue
+        stored = current.configs.get(resource, {})
+        if resource in document.configs:
+            yield from _configs(section, resource, stored, document.configs[resource])
+        else:
+            for name, value in stored.items():
+                yield Difference(section, resource, name, _shown(value), None, surplus, reason)
+
+
+def _configs(
+    section: Section, resource: ConfigResource, stored: Mapping[str, str | None], stated: Mapping[str, str | None]
+) -> Iterator[Difference]:
+    for name in sorted({*stored, *stated}):
+        old = _shown(stored[name]) if name in stored else None
+        if name not in stated:
+            yield Difference(section, resource, name, old, None, Action.DELETE)
+            continue
+        new = stated[name]
+        if new is None:
+            if name not in stored:
+                how = f"a secret: `kafka configs set {name_resource(resource)} {name}=...`"
+                yield Difference(section, resource, name, None, HIDDEN, Action.MANUAL, how)
+        elif name in stored and stored[name] is None:
+            raise InvalidArgument(
+                f"{name_resource(resource)}: {name} is a secret of the cluster, which has no place in a file: write "
+                f"{HIDDEN!r}, and set it with `kafka configs set`"
+            )
+        elif name not in stored:
+            yield Difference(section, resource, name, None, new, Action.CREATE)
+        elif stored[name] != new:
+            yield Difference(section, resource, name, old, new, Action.CHANGE)
+
+
+def _shown(value: str | None) -> str:
+    return HIDDEN if value is None else value
+
+
+def _topics(current: ClusterState, document: ClusterState) -> Iterator[Difference]:
+    for name in sorted({*current.topics, *document.topics}):
+        topic = ConfigResource(ConfigResourceType.TOPIC, name)
+        existing, stated = current.topics.get(name), document.topics.get(name)
+        if stated is None:
+            size = str(current.topics[name].partitions)
+            reason = f"not in the document: `kafka topics delete {name}`"
+            yield Difference(Section.TOPICS, topic, SIZE, size, None, Action.KEEP, reason)
+            continue
+        if existing is None:
+            yield Difference(Section.TOPICS, topic, SIZE, None, _number(stated.partitions), Action.CREATE)
+            factor = _number(stated.replication_factor)
+            yield Difference(Section.TOPICS, topic, FACTOR, None, factor, Action.CREATE)
+        else:
+            yield from _sizes(topic, existing.partitions or 0, stated.partitions)
+            if stated.replication_factor not in (None, existing.replication_factor):
+                new = str(stated.replication_factor)
+                reason = f"moves replicas: `kafka topics alter {name} --replication-factor {new}`"
+                old = str(existing.replication_factor)
+                yield Difference(Section.TOPICS, topic, FACTOR, old, new, Action.MANUAL, reason)
+        yield from _configs(Section.TOPICS, topic, current.configs.get(topic, {}), document.configs.get(topic, {}))
+
+
+def _sizes(topic: ConfigResource, existing: int, stated: int | None) -> Iterator[Difference]:
+    if stated is None or stated == existing:
+        return
+    difference = Difference(Section.TOPICS, topic, SIZE, str(existing), str(stated), Action.CHANGE)
+    if stated < existing:
+        yield replace(difference, action=Action.MANUAL, reason="a topic cannot lose partitions")
+    else:
+        yield difference
+
+
+def _number(value: int | None) -> str:
+    return "default" if value is None else str(value)
+
+
+def _quotas(current: ClusterState, document: ClusterState, surplus: Action, reason: str) -> Iterator[Difference]:
+    for entity in sorted({*current.quotas, *document.quotas}, key=str):
+        existing = current.quotas.get(entity, {})
+        stated = document.quotas.get(entity)
+        for key in sorted({*existing, *(stated or {})}):
+            old, new = (
+                None if values is None or key not in values else f"{values[key]:.17g}" for values in (existing, stated)
+            )
+            if old == new:
+                continue
+            if stated is None:
+                yield Difference(Section.QUOTAS, entity, key, old, None, surplus, reason)
+            else:
+                yield Difference(Section.QUOTAS, entity, key, old, new, _action(old, new))
+
+
+def _action(old: str | None, new: str | None) -> Action:
+    if old is None:
+        return Action.CREATE
+    return Action.DELETE if new is None else Action.CHANGE
+
+
+def _users(current: ClusterState, document: ClusterState) -> Iterator[Difference]:
+    for user in sorted({*current.users, *document.users}):
+        existing, stated = current.users.get(user, frozenset()), document.users.get(user, frozenset())
+        for mechanism in sorted(existing ^ stated):
+            if mechanism in stated:
+                reason = f"needs a password: `kafka users set {user} --mechanism {mechanism}`"
+                yield Difference(Section.USERS, user, mechanism, None, HIDDEN, Action.MANUAL, reason)
+            else:
+                reason = f"not in the document: `kafka users delete {user}`"
+                yield Difference(Section.USERS, user, mechanism, HIDDEN, None, Action.KEEP, reason)
+
+
+def _acls(current: ClusterState, document: ClusterState, surplus: Action, reason: str) -> Iterator[Difference]:
+    def difference(acl: AclBinding, *, is_new: bool) -> Difference:
+        name = f"{acl.principal} {acl.operation} from {acl.host}"
+        old, new = (None, str(acl.permission_type)) if is_new else (str(acl.permission_type), None)
+        action, why = (Action.CREATE, "") if is_new else (surplus, reason)
+        return Difference(Section.ACLS, acl, name, old, new, action, why)
+
+    yield from (difference(acl, is_new=True) for acl in _ordered(document.acls - current.acls, AclPermissionType.DENY))
+    yield from (
+        difference(acl, is_new=False) for acl in _ordered(current.acls - document.acls, AclPermissionType.ALLOW)
+    )
+
+
+def _ordered(acls: Collection[AclBinding], first: AclPermissionType) -> list[AclBinding]:
+    return sorted(acls, key=lambda acl: (acl.permission_type is not first, acl))

@@ -1,0 +1,212 @@
+"""Steps that apply differences: one request each, which the cluster can also check without making it.
+
+A step has the same effect if it is repeated, except the creation of topics, which then fails without harm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from kwire.client.admin import (
+    AclBinding,
+    AclPermissionType,
+    AdminError,
+    ClientQuotaEntity,
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    TopicChange,
+)
+from kwire.client.admin.kip4_tools import tool_result
+from kwire.operations.cluster_document.differences import FACTOR, SIZE, Action, Difference, Subject
+from kwire.operations.cluster_document.state import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+    from kwire.client.admin import AdminClient
+
+    Refusals: TypeAlias = dict[Subject, AdminError]
+    Send: TypeAlias = Callable[[AdminClient, Mapping[Subject, Sequence[Difference]], bool], Awaitable[Refusals]]
+
+__all__ = ["Step", "by_subject", "steps"]
+
+SUBJECTS_PER_STEP = 500
+"""Subjects in one request that changes configs, quotas, or ACLs. Chosen, not measured."""
+TOPICS_PER_STEP = 100
+"""New topics in one request: a controller creates some hundred partitions in a second. Chosen, not measured."""
+ARGUMENT_LENGTH = 8_000
+"""Characters of one argument of a tool of nodes, which holds at most 32,767 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Differences that one request applies.
+
+    Attributes:
+        what: the things that it changes, such as `topics`.
+        differences: the differences by subject.
+    """
+
+    what: str
+    differences: Mapping[Subject, Sequence[Difference]]
+    _send: Send
+
+    async def check(self, admin: AdminClient, part: Mapping[Subject, Sequence[Difference]] | None = None) -> Refusals:
+        """Let the cluster check the step, or a part of it, and return by subject why it refuses it."""
+        return await self._send(admin, self.differences if part is None else part, True)
+
+    async def carry_out(self, admin: AdminClient) -> Refusals:
+        """Send the request, and return by subject why the cluster refuses it."""
+        return await self._send(admin, self.differences, False)
+
+
+def by_subject(differences: Iterable[Difference]) -> dict[Subject, list[Difference]]:
+    """Return differences by what they are of, in their order."""
+    grouped: dict[Subject, list[Difference]] = defaultdict(list)
+    for each in differences:
+        grouped[each.subject].append(each)
+    return dict(grouped)
+
+
+def steps(differences: Sequence[Difference]) -> Iterator[Step]:
+    """Return the steps for differences, in the order of the sections."""
+    for section in Section:
+        of_section = [each for each in differences if each.section is section and each.action.is_applied]
+        match section:
+            case Section.TOPICS:
+                new = {each.subject for each in of_section if each.name == SIZE and each.action is Action.CREATE}
+                created = [each for each in of_section if each.subject in new]
+                grown = [each for each in of_section if each.subject not in new and each.name == SIZE]
+                configs = [each for each in of_section if each.subject not in new and each.name != SIZE]
+                yield from _parts("topics", created, _create_topics, TOPICS_PER_STEP)
+                yield from _parts("partitions", grown, _add_partitions)
+                yield from _parts("configs of topics", configs, _alter_configs)
+            case Section.QUOTAS:
+                yield from _parts("quotas", of_section, _alter_quotas)
+            case Section.ACLS:
+                for is_new, permission in (
+                    (True, AclPermissionType.DENY),
+                    (True, AclPermissionType.ALLOW),
+                    (False, AclPermissionType.ALLOW),
+                    (False, AclPermissionType.DENY),
+                ):
+                    acls = [
+                        each
+                        for each in of_section
+                        if (each.action is Action.CREATE) is is_new
+                        and cast("AclBinding", each.subject).permission_type is permission
+                    ]
+                    yield from _parts("ACLs", acls, _create_acls if is_new else _delete_acls)
+            case _:
+                yield from _parts(f"configs of {section.replace('_', ' ')}", of_section, _alter_configs)
+
+
+def _parts(what: str, differences: Sequence[Difference], send: Send, size: int = SUBJECTS_PER_STEP) -> Iterator[Step]:
+    grouped = list(by_subject(differences).items())
+    for start in range(0, len(grouped), size):
+        yield Step(what, dict(grouped[start : start + size]), send)
+
+
+async def _alter_configs(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+) -> Refusals:
+    changes = {
+        cast("ConfigResource", resource): ConfigChange(
+            set={each.name: each.new for each in of_resource if each.new is not None},
+            delete=[each.name for each in of_resource if each.new is None],
+        )
+        for resource, of_resource in differences.items()
+    }
+    if validate_only and admin.dialect == "kip4" and next(iter(differences.values()))[0].section is Section.TOPICS:
+        return await _check_topics_of_nodes(admin, {each: change.set for each, change in changes.items()})
+    outcomes = await admin.alter_configs(changes, validate_only=validate_only)
+    return _refusals({str(each): each for each in changes}, outcomes)
+
+
+async def _create_topics(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+) -> Refusals:
+    names = {cast("ConfigResource", topic).name: topic for topic in differences}
+    topics = {}
+    for topic, of_topic in differences.items():
+        values = {each.name: each.new or "" for each in of_topic}
+        sizes = {name: values.pop(name, "default") for name in (SIZE, FACTOR)}
+        numbers = {name: None if value == "default" else int(value) for name, value in sizes.items()}
+        topics[cast("ConfigResource", topic).name] = NewTopic(
+            partitions=numbers[SIZE], replication_factor=numbers[FACTOR], configs=values
+        )
+    if validate_only and admin.dialect == "kip4":
+        configs = {cast("ConfigResource", names[name]): topic.configs for name, topic in topics.items()}
+        return await _check_topics_of_nodes(admin, configs)
+    return _refusals(names, await admin.create_topics(topics, validate_only=validate_only))
+
+
+async def _check_topics_of_nodes(admin: AdminClient, configs: Mapping[ConfigResource, Mapping[str, str]]) -> Refusals:
+    """Let a node check configs of topics that need not exist: requests of the drafts have no check."""
+    text = json.dumps({"topics": {topic.name: dict(values) for topic, values in configs.items()}})
+    parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
+    try:
+        await tool_result(admin.backend, "config", ["diff", *parts], "topics", reads=True)
+    except AdminError as error:
+        if len(configs) == 1:
+            return dict.fromkeys(configs, error)
+        refused: Refusals = {}
+        for topic, values in configs.items():
+            refused |= await _check_topics_of_nodes(admin, {topic: values})
+        return refused
+    return {}
+
+
+async def _add_partitions(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+) -> Refusals:
+    if validate_only and admin.dialect == "kip4":
+        return {}  # the drafts have no check; `compare` has checked the only rule
+    names = {cast("ConfigResource", topic).name: topic for topic in differences}
+    changes = {
+        cast("ConfigResource", topic).name: TopicChange(partitions=int(of_topic[0].new or 0))
+        for topic, of_topic in differences.items()
+    }
+    return _refusals(names, await admin.alter_topics(changes, validate_only=validate_only))
+
+
+async def _alter_quotas(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+) -> Refusals:
+    changes = {
+        cast("ClientQuotaEntity", entity): {each.name: None if each.new is None else float(each.new) for each in values}
+        for entity, values in differences.items()
+    }
+    outcomes = await admin.alter_client_quotas(changes, validate_only=validate_only)
+    return _refusals({str(each): each for each in changes}, outcomes)
+
+
+async def _create_acls(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+) -> Refusals:
+    if validate_only:
+        return {}  # a document is checked when it is read
+    acls = [cast("AclBinding", each) for each in differences]
+    return _refusals({str(each): each for each in acls}, await admin.create_acls(acls))
+
+
+async def _delete_acls(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+) -> Refusals:
+    if validate_only:
+        return {}
+    acls = [cast("AclBinding", each) for each in differences]
+    results = await admin.delete_acls(each.exact_filter() for each in acls)
+    errors = (
+        (acl, result if isinstance(result, AdminError) else result.get(acl))
+        for acl, result in zip(acls, results.values(), strict=True)
+    )
+    return {acl: error for acl, error in errors if error is not None}
+
+
+def _refusals(subjects: Mapping[str, Subject], outcomes: Mapping[str, AdminError | None]) -> Refusals:
+    return {subjects[item]: error for item, error in outcomes.items() if error is not None}

@@ -1,0 +1,71 @@
+"""Checks of planned differences by the cluster, before anything is changed.
+
+The cluster decides which names and values exist: it checks each request without carrying it out. It checks all configs
+of a resource together and reports one error, so those of a refused resource are sent one by one to find the refused
+ones. Only the names of configs of Kafka's brokers are compared here with what brokers report, because brokers store any
+name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from kwire.operations.cluster_document.differences import FACTOR, SIZE
+from kwire.operations.cluster_document.state import Section
+from kwire.operations.cluster_document.steps import by_subject, steps
+from kwire.operations.verbs.config_changes import reported_configs, unknown_config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.client.admin import AdminClient, ConfigResource
+    from kwire.operations.cluster_document.differences import Difference
+    from kwire.operations.cluster_document.steps import Step
+
+__all__ = ["refusals"]
+
+
+async def refusals(admin: AdminClient, differences: Sequence[Difference]) -> dict[Difference, str]:
+    """Return the differences that the cluster refuses, with its reasons."""
+    refused = await _refused_broker_configs(admin, differences)
+    for step in steps([each for each in differences if each not in refused]):
+        for subject, error in (await step.check(admin)).items():
+            of_subject = step.differences[subject]
+            found = await _one_by_one(admin, step, of_subject)
+            refused |= found or dict.fromkeys(of_subject, error.text)
+    return refused
+
+
+async def _one_by_one(admin: AdminClient, step: Step, differences: Sequence[Difference]) -> dict[Difference, str]:
+    """Return which differences of a refused resource are refused, each with the size of a topic that is created."""
+    size = [each for each in differences if each.name in (SIZE, FACTOR)]
+    subject = differences[0].subject
+    if size and (errors := await step.check(admin, {subject: size})):
+        return dict.fromkeys(differences, errors[subject].text)
+    refused = {}
+    for each in differences:
+        if each not in size and (errors := await step.check(admin, {subject: [*size, each]})):
+            refused[each] = errors[subject].text
+    return refused
+
+
+async def _refused_broker_configs(admin: AdminClient, differences: Sequence[Difference]) -> dict[Difference, str]:
+    """Return the configs of Kafka's brokers that are unknown, secret, or of a broker that is down."""
+    of_brokers = [each for each in differences if each.section is Section.BROKERS and each.action.is_applied]
+    if admin.dialect == "kip4" or not of_brokers:
+        return {}
+    live = {each.id for each in (await admin.describe_cluster()).brokers}
+    refused: dict[Difference, str] = {}
+    for subject, changes in by_subject(of_brokers).items():
+        resource = cast("ConfigResource", subject)
+        if resource.broker_id is not None and resource.broker_id not in live:
+            refused |= dict.fromkeys(changes, "no live broker has this id")
+            continue
+        reported = await reported_configs(admin, resource)
+        for each in changes:
+            reason = unknown_config(each.name, reported)
+            if reason is None and each.new is not None and each.name in reported and reported[each.name].is_sensitive:
+                reason = "a secret, which has no place in a file: set it with `kafka configs set`"
+            if reason is not None:
+                refused[each] = reason
+    return refused

@@ -1,0 +1,136 @@
+"""The journal of configuration changes on clusters of Apache Kafka, which keeps no audit itself.
+
+It is a file for each cluster, in `$XDG_STATE_HOME/kwire/configs`, of the user who makes the changes. Nodes of kwire
+keep an audit in ZooKeeper, so their changes are not in it. A change is two lines of JSON: before its request is sent,
+and after the response. A change without a second line was interrupted, and its outcome is unknown.
+
+    {"id": "7f3a...", "at": "2026-11-25T12:00:00.000+00:00", "author": "ann@ops-1", "changes": [...]}
+    {"id": "7f3a...", "refused": {"topic/orders": "unknown config ..."}}
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import socket
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.storage.staging import state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kwire.operations.run import Run
+
+__all__ = ["HIDDEN", "JournalEntry", "JournaledChange", "journal_path", "journaled", "read_journal"]
+
+HIDDEN = "<secret>"
+"""Stands for the value of a secret, in the journal and in documents."""
+NO_ID = "without-id"
+"""The name of the file of clusters that report no id."""
+
+
+class JournaledChange(NamedTuple):
+    """A setting that changes; a secret is written as `<secret>`."""
+
+    resource: str
+    name: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(slots=True)
+class JournalEntry:
+    """Changes of one request.
+
+    Attributes:
+        at: the time before the request, in ISO 8601.
+        author: the user and the machine.
+        changes: the changes.
+        refused: by resource, why the cluster has refused its changes; None if the outcome is not known.
+    """
+
+    at: str
+    author: str
+    changes: Sequence[JournaledChange]
+    refused: dict[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The outcome of changes, to be filled in: by resource, the refusal."""
+
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def journal_path(cluster_id: str | None) -> Path:
+    """Return the file of a cluster, which need not exist."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", cluster_id or NO_ID)
+    return Path(state_folder()) / "configs" / f"{name}.jsonl"
+
+
+@contextmanager
+def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChange]) -> Iterator[Outcome]:
+    """Write changes before the block makes them, and the outcome after it. A block that raises has no outcome.
+
+    Without a journal the changes are made all the same, after a warning: a full disk must not stop an operator.
+    """
+    outcome = Outcome()
+    path = journal_path(cluster_id)
+    id = uuid.uuid4().hex
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _append(path, {"id": id, "at": at, "author": _author(), "changes": [each._asdict() for each in changes]})
+    except OSError as error:
+        run.warn(f"the journal {path} cannot be written, so the changes are not in it: {error.strerror}")
+        yield outcome
+        return
+    yield outcome
+    _append(path, {"id": id, "refused": outcome.refused})
+
+
+def read_journal(cluster_id: str | None) -> list[JournalEntry]:
+    """Return the entries of a cluster, oldest first. A line that was cut off by a crash is ignored."""
+    try:
+        lines = journal_path(cluster_id).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    entries: dict[str, JournalEntry] = {}
+    for line in lines:
+        try:
+            written = json.loads(line)
+        except ValueError:
+            continue
+        if "changes" in written:
+            changes = [JournaledChange(**each) for each in written["changes"]]
+            entries[written["id"]] = JournalEntry(written["at"], written["author"], changes)
+        elif written["id"] in entries:
+            entries[written["id"]].refused = written["refused"]
+    return list(entries.values())
+
+
+def _append(path: Path, value: Any) -> None:
+    """Append a line, which is on disk afterwards. Lines of other processes are not mixed with it: it is one write."""
+    data = json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(file, data)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _author() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user id without name, as in a container
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,26 @@
+"""`kafka configs diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire.operations.cluster_document.application import DocumentChange, plan
+from kwire.operations.declaration import Rows, Unhealthy, operation
+from kwire.operations.parameters import Argument, Option
+from kwire.operations.run import Run
+from kwire.operations.verbs.configs.apply import FILE_HELP, OTHER_CLUSTER_HELP, SKIP_REFUSED_HELP
+
+
+@operation(nothing="The cluster is as the document says.", examples=("configs diff cluster.yaml",))
+async def diff(
+    run: Run,
+    file: Annotated[Path, Argument(FILE_HELP, "FILE", document=True)],
+    other_cluster: Annotated[bool, Option(OTHER_CLUSTER_HELP)] = False,
+    skip_refused: Annotated[bool, Option(SKIP_REFUSED_HELP)] = False,
+) -> Rows[DocumentChange]:
+    """Show what differs between a document and the cluster. The exit code is 6 if anything differs."""
+    planned = await plan(run, file, other_cluster=other_cluster, skip_refused=skip_refused, validate=skip_refused)
+    if planned.differences:
+        raise Unhealthy(planned.rows(would=True), f"{len(planned.differences)} settings differ from {file}")
+    return []

@@ -1,0 +1,159 @@
+"""Differences of two states: an empty plan for equal states, a safe order, and conflicts with an earlier document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+
+from kwire.client.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ClientQuotaEntity,
+    ConfigResource,
+    ConfigResourceType,
+    ResourceType,
+    ScramMechanismName,
+)
+from kwire.operations.cluster_document.differences import Action, Difference, changed_since, compare
+from kwire.operations.cluster_document.state import ClusterState, Section, TopicSize
+from kwire.operations.cluster_document.steps import steps
+from kwire.operations.parameters import InvalidArgument
+from tests.operations.cluster_document.test_document import states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ORDERS = ConfigResource(ConfigResourceType.TOPIC, "orders")
+BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
+
+
+def acl(user: str, permission: AclPermissionType = AclPermissionType.ALLOW) -> AclBinding:
+    return AclBinding(
+        resource_type=ResourceType.TOPIC,
+        resource_name="orders",
+        principal=f"User:{user}",
+        operation=AclOperation.READ,
+        permission_type=permission,
+    )
+
+
+def described(differences: Iterable[Difference]) -> list[tuple[str, str, str | None, str | None, str]]:
+    return [(each.resource, each.name, each.old, each.new, each.action.value) for each in differences]
+
+
+EMPTY = ClusterState(sections=frozenset(Section))
+STATE = ClusterState(
+    sections=frozenset(Section),
+    configs={ORDERS: {"retention.ms": "1"}, BROKERS: {"log.retention.ms": "2", "ssl.key.password": None}},
+    topics={"orders": TopicSize(6, 3)},
+    quotas={ClientQuotaEntity(user="alice"): {"producer_byte_rate": 0.1}},
+    acls=frozenset({acl("alice"), acl("eve", AclPermissionType.DENY)}),
+    users={"alice": frozenset({ScramMechanismName.SCRAM_SHA_512})},
+)
+
+
+@settings(max_examples=10)
+@given(state=states())
+def test_equal_states_do_not_differ(state: ClusterState) -> None:
+    assert compare(state, state, prune=True) == []
+
+
+@settings(max_examples=20)
+@given(current=states(), document=states())
+def test_every_applied_difference_is_in_exactly_one_step(current: ClusterState, document: ClusterState) -> None:
+    try:
+        differences = compare(current, document, prune=True)
+    except InvalidArgument:
+        return  # a value for a secret
+    assert len({each.key for each in differences}) == len(differences)
+    stepped = [each for step in steps(differences) for part in step.differences.values() for each in part]
+    assert sorted(map(repr, stepped)) == sorted(repr(each) for each in differences if each.action.is_applied)
+
+
+def test_new_cluster_gets_everything_but_secrets() -> None:
+    assert described(compare(EMPTY, STATE)) == [
+        ("broker/default", "log.retention.ms", None, "2", "created"),
+        ("broker/default", "ssl.key.password", None, "<secret>", "manual"),
+        ("topic/orders", "partitions", None, "6", "created"),
+        ("topic/orders", "replication_factor", None, "3", "created"),
+        ("topic/orders", "retention.ms", None, "1", "created"),
+        ("quota/user alice", "producer_byte_rate", None, "0.10000000000000001", "created"),
+        ("user/alice", "SCRAM-SHA-512", None, "<secret>", "manual"),
+        ("acl/topic:orders", "User:eve READ from *", None, "DENY", "created"),
+        ("acl/topic:orders", "User:alice READ from *", None, "ALLOW", "created"),
+    ]
+
+
+def test_surplus_is_kept_and_deleted_with_prune_except_topics_and_users() -> None:
+    kept = compare(STATE, EMPTY)
+    assert {each.action for each in kept} == {Action.KEEP}
+    assert all(each.reason.startswith("not in the document") for each in kept)
+    pruned = compare(STATE, EMPTY, prune=True)
+    assert {each.resource for each in pruned if each.action is Action.KEEP} == {"topic/orders", "user/alice"}
+    assert described(pruned)[-2:] == [
+        ("acl/topic:orders", "User:alice READ from *", "ALLOW", None, "deleted"),
+        ("acl/topic:orders", "User:eve READ from *", "DENY", None, "deleted"),
+    ]
+
+
+def test_section_that_a_document_lacks_is_not_compared() -> None:
+    assert compare(STATE, ClusterState(sections=frozenset({Section.GROUPS})), prune=True) == []
+
+
+def test_sizes_of_topics() -> None:
+    for stated, expected in (
+        (TopicSize(8, 3), [("partitions", "6", "8", "changed")]),
+        (TopicSize(None, None), []),
+        (TopicSize(4, 2), [("partitions", "6", "4", "manual"), ("replication_factor", "3", "2", "manual")]),
+    ):
+        document = replace(STATE, topics={"orders": stated})
+        assert [each[1:] for each in described(compare(STATE, document))] == expected
+
+
+def test_value_of_a_secret_of_the_cluster_is_refused_without_showing_it() -> None:
+    current = replace(STATE, configs={BROKERS: {"plugin.thing": None}})
+    with pytest.raises(InvalidArgument, match=r"broker/default: plugin.thing is a secret") as error:
+        compare(current, replace(STATE, configs={BROKERS: {"plugin.thing": "hunter2"}}))
+    assert "hunter2" not in str(error.value)
+
+
+def test_permissions_never_exceed_both_states_nor_fall_below_both() -> None:
+    """After every step, what is allowed is allowed by one of the states, and what both allow is allowed."""
+    users = ("a", "b", "c", "d")
+    allow, deny = AclPermissionType.ALLOW, AclPermissionType.DENY
+
+    def allowed(acls: frozenset[AclBinding]) -> set[str]:
+        return {user for user in users if acl(user) in acls and acl(user, deny) not in acls}
+
+    current = frozenset({acl("a"), acl("b", deny), acl("b"), acl("c"), acl("d", allow)})
+    document = frozenset({acl("a", deny), acl("a"), acl("b"), acl("d"), acl("c", deny)})
+    now = replace(EMPTY, acls=current)
+    seen = [current]
+    for step in steps(compare(now, replace(EMPTY, acls=document), prune=True)):
+        new = {subject for subject, part in step.differences.items() if part[0].action is Action.CREATE}
+        assert all(isinstance(each, AclBinding) for each in step.differences)
+        old = step.differences.keys() - new
+        seen.append(frozenset({each for each in seen[-1] | new if each not in old}))  # type: ignore[misc]
+    assert seen[-1] == document
+    assert len(list(pairwise(seen))) == 3
+    for acls in seen:
+        assert allowed(current) & allowed(document) <= allowed(acls) <= allowed(current) | allowed(document)
+
+
+def test_only_planned_settings_that_have_changed_are_conflicts() -> None:
+    document = replace(STATE, configs={**STATE.configs, ORDERS: {"retention.ms": "9"}})
+    for now, conflicts in (
+        ("1", []),  # as exported
+        ("9", []),  # as in the document, such as after an interrupted run
+        ("5", ["retention.ms"]),
+    ):
+        current = replace(STATE, configs={**STATE.configs, ORDERS: {"retention.ms": now}})
+        planned = compare(current, document)
+        assert [each.name for each in changed_since(STATE, current, planned)] == conflicts
+    elsewhere = replace(STATE, configs={**STATE.configs, BROKERS: {"log.retention.ms": "3"}})
+    assert [each.name for each in changed_since(STATE, elsewhere, compare(elsewhere, document))] == ["log.retention.ms"]
