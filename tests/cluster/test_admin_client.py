@@ -14,9 +14,12 @@ from kwire.client.admin import (
     BlockingAdminClient,
     BrokerNotFound,
     ChangeTimeout,
+    FeaturesRefused,
+    FeatureUpdate,
     NewTopic,
     OutcomeUnknown,
     Progress,
+    SafeLevel,
     TopicChange,
     TopicDescription,
 )
@@ -79,17 +82,30 @@ async def test_features_are_reported_by_a_broker_and_changed_together(empty_clus
         }
         assert (described.host, described.port) in {(node.host, node.port) for node in empty_cluster.nodes}
 
-        refused = await admin.update_features({group: 2, "unknown": 1}, downgrade=True)
-        assert "unknown" in refused.errors
+        updates = [FeatureUpdate(group, 2, allow_downgrade=True), FeatureUpdate("unknown", 1)]
+        for compare_brokers in (True, False):
+            with pytest.raises(FeaturesRefused) as refused:
+                await admin.update_features(updates, compare_brokers=compare_brokers)
+            error = refused.value.outcomes.errors["unknown"]
+            assert ("by the brokers 1, 2, 3 (unknown there)" in error.text) is compare_brokers
         unchanged = await admin.describe_features()
         assert (unchanged.epoch, unchanged.finalized_features) == (described.epoch, described.finalized_features)
 
-        (await admin.update_features({group: 0, transaction: 3}, downgrade=True)).raise_first()
+        lowered = [FeatureUpdate(group, 0, allow_downgrade=True), FeatureUpdate(transaction, 3, allow_downgrade=True)]
+        changed = await admin.update_features(lowered)
         await admin.wait_until_features({group: 0, transaction: 3})
-        changed = await admin.describe_features()
+        assert changed.finalized_features == (await admin.describe_features()).finalized_features
         assert changed.finalized_features == {transaction: FinalizedFeature(transaction, 1, 3)}
         assert changed.epoch == described.epoch + 1
         assert changed.supported_features == described.supported_features
+
+        # Up and down in one request, each with its own flag; without the flag, a lower level is refused.
+        with pytest.raises(FeaturesRefused, match=transaction):
+            await admin.update_features([FeatureUpdate(group, 2), FeatureUpdate(transaction, 2)])
+        both = await admin.update_features([FeatureUpdate(group, 2), FeatureUpdate(transaction, 2, True)])
+        assert {name: both.level(name) for name in (group, transaction)} == {group: 2, transaction: 2}
+        assert both.epoch == changed.epoch + 1
+        assert await admin.lowest_safe_level(transaction) == SafeLevel(0, None)
 
 
 async def test_every_operation(empty_cluster: LocalCluster) -> None:

@@ -95,7 +95,7 @@ def test_document_of_39_is_applied_to_an_empty_44(
         "min.insync.replicas",
         "refused",
     )
-    options = [document, "--other-cluster", "--skip-refused"]
+    options: list[str | Path] = [document, "--other-cluster", "--skip-refused"]
     planned = target.json("configs", "apply", *options, "--dry-run", code=6)
     assert [each["reason"] for each in planned if each["status"] == "manual"] == [
         "needs a password: `kafka users set carol --mechanism SCRAM-SHA-512`"
@@ -137,7 +137,7 @@ def test_document_of_39_is_applied_to_nodes(document: Path) -> None:
         refused = nodes.run("configs", "apply", document, "--other-cluster", "--yes")
         assert refused.code == 2
         assert "the cluster has no quotas" in refused.err
-        options = [document, "--other-cluster", "--skip-refused"]
+        options: list[str | Path] = [document, "--other-cluster", "--skip-refused"]
         applied = nodes.run("configs", "apply", *options, "--yes")
         assert applied.code == 6, applied.err  # users need passwords
         assert "Warning: quotas are left out: a quota of clients is not supported by this cluster" in applied.err

@@ -36,7 +36,14 @@ _MODULES = {
         "NotSupported",
         "OutcomeUnknown",
     ),
-    "kwire.client.admin.features": ("FeatureMetadata", "FinalizedFeature", "SupportedFeature"),
+    "kwire.client.admin.features": (
+        "FeatureMetadata",
+        "FeatureUpdate",
+        "FeaturesRefused",
+        "FinalizedFeature",
+        "SafeLevel",
+        "SupportedFeature",
+    ),
     "kwire.client.admin.group_values": (
         "CommittedOffset",
         "EARLIEST",

@@ -194,6 +194,8 @@ class AdminClient(AdminSession):
     wait_for_log_dirs = log_dirs.wait_for_log_dirs
     describe_api_versions = features.describe_api_versions
     describe_features = features.describe_features
+    describe_features_of_brokers = features.describe_features_of_brokers
+    lowest_safe_level = features.lowest_safe_level
     update_features = features.update_features
     wait_until_features = features.wait_until_features
     describe_quorum = quorum.describe_quorum

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RecordedChange,
     )
     from kwire.client.admin.errors import AdminError
+    from kwire.client.admin.features import FeatureUpdate, SafeLevel
     from kwire.client.admin.scram_values import (
         ScramCredentialInfo,
         ScramMechanismName,
@@ -136,9 +137,9 @@ class Backend(Protocol):
         """Return a request for the features as they are now; the features that a connection knows are as old as it."""
         ...
 
-    async def update_features(
-        self, levels: Mapping[str, int], *, downgrade: bool, unsafe: bool, validate_only: bool
-    ) -> Outcomes: ...
+    async def update_features(self, updates: tuple[FeatureUpdate, ...], *, validate_only: bool) -> Outcomes: ...
+
+    async def lowest_safe_level(self, name: str, level: int) -> SafeLevel: ...
 
     async def run_tool(
         self,

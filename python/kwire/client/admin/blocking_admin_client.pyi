@@ -63,6 +63,8 @@ class BlockingAdminClient(BlockingSession):
     wait_for_log_dirs = blocking(AdminClient.wait_for_log_dirs)
     describe_api_versions = blocking(AdminClient.describe_api_versions)
     describe_features = blocking(AdminClient.describe_features)
+    describe_features_of_brokers = blocking(AdminClient.describe_features_of_brokers)
+    lowest_safe_level = blocking(AdminClient.lowest_safe_level)
     update_features = blocking(AdminClient.update_features)
     wait_until_features = blocking(AdminClient.wait_until_features)
     describe_quorum = blocking(AdminClient.describe_quorum)

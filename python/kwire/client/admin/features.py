@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin import completion
 from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
-from kwire.client.admin.errors import AdminError
+from kwire.client.admin.errors import AdminError, ChangeTimeout
 from kwire.client.admin.every_broker import at_every_broker
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.values import Outcomes
 
 
 class SupportedFeature(NamedTuple):
@@ -36,6 +37,23 @@ class FinalizedFeature(NamedTuple):
     max_version_level: int
 
 
+class FeatureUpdate(NamedTuple):
+    """A new level of a feature (KIP-584).
+
+    Attributes:
+        name: the feature.
+        max_version_level: the new level; below 1 to delete the feature, or on Kafka to disable it.
+        allow_downgrade: True if the level may be lowered or deleted. It permits that and does not demand it.
+        unsafe: True to lower the level even if metadata is lost (KIP-778). A node makes no difference: it never goes
+            below the lowest safe level.
+    """
+
+    name: str
+    max_version_level: int
+    allow_downgrade: bool = False
+    unsafe: bool = False
+
+
 class FeatureMetadata(NamedTuple):
     """Features as one broker reports them.
 
@@ -45,6 +63,7 @@ class FeatureMetadata(NamedTuple):
         supported_features: the features that the broker supports, by name.
         host: the host of the broker.
         port: its port.
+        attempts: number of times that an update was sent; 1 if nothing was updated.
     """
 
     finalized_features: Mapping[str, FinalizedFeature]
@@ -52,6 +71,39 @@ class FeatureMetadata(NamedTuple):
     supported_features: Mapping[str, SupportedFeature]
     host: str
     port: int
+    attempts: int = 1
+
+    def level(self, name: str) -> int:
+        """Return the finalized level of a feature; 0 without one."""
+        finalized = self.finalized_features.get(name)
+        return 0 if finalized is None else finalized.max_version_level
+
+
+class FeaturesRefused(AdminError):
+    """An update of features was refused, at least for one of them.
+
+    The attributes of the error are those of the first feature that was refused.
+
+    Attributes:
+        outcomes: the outcome by feature. All or none are changed, except on Kafka before 4.0.
+    """
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        first = next(iter(outcomes.errors.values()))
+        super().__init__(first.code, first.name, first.item, first.text, outcomes.attempts)
+        self.outcomes = outcomes
+
+
+class SafeLevel(NamedTuple):
+    """The lowest level of a feature to which the cluster goes without a loss of metadata.
+
+    Attributes:
+        level: the level; 0 if the feature can be disabled.
+        reason: why it does not go lower; None for level 0.
+    """
+
+    level: int
+    reason: str | None
 
 
 async def describe_features(admin: AdminSession) -> FeatureMetadata:
@@ -78,26 +130,113 @@ async def describe_features(admin: AdminSession) -> FeatureMetadata:
         pause = await back_off(pause)
 
 
-async def update_features(
-    admin: AdminSession,
-    levels: Mapping[str, int],
-    *,
-    downgrade: bool = False,
-    unsafe: bool = False,
-    validate_only: bool = False,
-) -> Outcomes:
-    """Set the levels of features: all of them or none. The command is not repeated after a lost response.
-
-    Errors: 7 the result is not known yet; 42 the level is invalid; 95 a broker does not support it; 96 the features
-    cannot be written; 1013, in a cluster of the drafts, another update is in progress.
+async def describe_features_of_brokers(admin: AdminSession, brokers: Sequence[int] = ()) -> dict[int, FeatureMetadata]:
+    """Return the features as each broker reports them, by broker. During an upgrade, brokers support different levels.
 
     Args:
-        levels: the new level by feature; 0 disables it.
-        downgrade: allow lower levels than now, on Kafka if no metadata is lost.
-        unsafe: allow lower levels even if metadata is lost.
-        validate_only: check the request and change nothing. The drafts do not support it.
+        brokers: the ids of the brokers; all live brokers if there are none.
+
+    Raises:
+        BrokerNotFound: no live broker has one of the ids.
     """
-    return await admin.backend.update_features(levels, downgrade=downgrade, unsafe=unsafe, validate_only=validate_only)
+    answers = await at_every_broker(admin.router, admin.backend.features_request(), brokers)
+    return {broker: _metadata(answer) for broker, answer in answers.items()}
+
+
+async def update_features(
+    admin: AdminSession,
+    updates: Iterable[FeatureUpdate],
+    *,
+    validate_only: bool = False,
+    compare_brokers: bool = True,
+) -> FeatureMetadata:
+    """Set the levels of features with one request, and return the features after it.
+
+    All of them are set or none, except on Kafka before 4.0. The command is not repeated after a lost response. It
+    succeeds once a broker reports the new levels; `wait_until_features` waits for all brokers.
+
+    Args:
+        updates: the updates, at most one for each feature.
+        validate_only: check the request and change nothing; the features are those as they are. The drafts do not
+            support it.
+        compare_brokers: compare the levels with those that every live broker supports, before anything is sent. The
+            error then names the brokers that lack a level, which a controller does not do in all versions.
+
+    Raises:
+        FeaturesRefused: 7 the result is not known yet; 42 the level is invalid; 95 a broker does not support it, or the
+            downgrade is not allowed; 96 the features cannot be written; 1013, in a cluster of the drafts, another
+            update is in progress.
+        ChangeTimeout: the update was accepted, but is not reported in time.
+        EncodeError: a level is outside of int16. Nothing was sent.
+    """
+    requested = tuple(updates)
+    if compare_brokers:
+        lacking = missing_support(requested, await describe_features_of_brokers(admin))
+        if lacking:
+            code = ErrorCode.FEATURE_UPDATE_FAILED
+            raise FeaturesRefused(
+                Outcomes(
+                    {
+                        each.name: AdminError.of_kafka(code, each.name, text)
+                        if (text := lacking.get(each.name))
+                        else None
+                        for each in requested
+                    }
+                )
+            )
+    outcomes = await admin.backend.update_features(requested, validate_only=validate_only)
+    if outcomes.errors:
+        raise FeaturesRefused(outcomes)
+    if validate_only:
+        return await describe_features(admin)
+    return (await _updated(admin, requested))._replace(attempts=outcomes.attempts)
+
+
+def missing_support(updates: Iterable[FeatureUpdate], brokers: Mapping[int, FeatureMetadata]) -> dict[str, str]:
+    """Return by feature the brokers that do not support its new level, as a sentence. Deletions need no support."""
+    missing: dict[str, str] = {}
+    for update in updates:
+        lacking: dict[str, list[int]] = {}
+        for broker, described in sorted(brokers.items()):
+            supported = described.supported_features.get(update.name)
+            if supported is None:
+                lacking.setdefault("unknown there", []).append(broker)
+            elif not supported.min_version <= update.max_version_level <= supported.max_version:
+                only = f"{supported.min_version} to {supported.max_version}"
+                lacking.setdefault(only, []).append(broker)
+        if lacking and update.max_version_level > 0:
+            texts = (f"{', '.join(map(str, ids))} ({why})" for why, ids in lacking.items())
+            missing[update.name] = (
+                f"level {update.max_version_level} is not supported by the brokers {', '.join(texts)}"
+            )
+    return missing
+
+
+async def lowest_safe_level(admin: AdminSession, name: str) -> SafeLevel:
+    """Return the lowest level to which a finalized feature can be lowered without a loss, and why not lower.
+
+    Kafka's controller is asked to check a safe downgrade to each lower level, without making it (KIP-778). Nodes
+    declare the level in `supported.features`.
+
+    Raises:
+        AdminError: the feature is not finalized, or the cluster cannot be asked.
+    """
+    return await admin.backend.lowest_safe_level(name, (await describe_features(admin)).level(name))
+
+
+async def _updated(admin: AdminSession, updates: Sequence[FeatureUpdate]) -> FeatureMetadata:
+    """Wait until a broker reports new levels, and return its features."""
+    cache = admin.router.metadata
+    deadline = cache.clock() + admin.router.timeout
+    pause = FIRST_PAUSE
+    while True:
+        features = await describe_features(admin)
+        missing = [each.name for each in updates if features.level(each.name) != max(each.max_version_level, 0)]
+        if not missing:
+            return features
+        if cache.clock() >= deadline:
+            raise ChangeTimeout("updated", admin.router.timeout, {f"{features.host}:{features.port}": missing})
+        pause = await back_off(pause)
 
 
 async def wait_until_features(
@@ -115,15 +254,18 @@ async def wait_until_features(
     expected = {name: {"level": level} for name, level in levels.items()}
 
     async def reported(broker_id: int) -> Mapping[str, Mapping[str, int]]:
-        finalized = (await _describe_features(admin, BrokerTarget(broker_id))).finalized_features
-        return {name: {"level": finalized[name].max_version_level if name in finalized else 0} for name in levels}
+        described = await _describe_features(admin, BrokerTarget(broker_id))
+        return {name: {"level": described.level(name)} for name in levels}
 
     await completion.wait_for_values(admin.router, expected, reported, timeout, on_progress)
 
 
 async def _describe_features(admin: AdminSession, target: Target) -> FeatureMetadata:
-    answer: Answer[Any] = await admin.router.read(admin.backend.features_request(), target, error_code)
-    response, endpoint = answer.response, answer.endpoint
+    return _metadata(await admin.router.read(admin.backend.features_request(), target, error_code))
+
+
+def _metadata(answer: Answer[Any]) -> FeatureMetadata:
+    response, endpoint = answer.accepted(), answer.endpoint
     return FeatureMetadata(
         {
             each.name: FinalizedFeature(each.name, each.min_version_level, each.max_version_level)

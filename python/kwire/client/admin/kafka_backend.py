@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.features import FeatureUpdate, SafeLevel
     from kwire.client.admin.kafka_acls import KafkaAcls
     from kwire.client.admin.kafka_configs import KafkaConfigs
     from kwire.client.admin.kafka_scram_users import KafkaScramUsers
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     )
     from kwire.messages.kafka.elect_leaders import TopicPartitions
     from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
+    from kwire.messages.kafka.update_features import UpdateFeaturesRequest
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
 
@@ -454,23 +456,42 @@ class KafkaBackend:
 
         return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
-    async def update_features(
-        self, levels: Mapping[str, int], *, downgrade: bool, unsafe: bool, validate_only: bool
-    ) -> Outcomes:
+    async def update_features(self, updates: tuple[FeatureUpdate, ...], *, validate_only: bool) -> Outcomes:
         from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
-        kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE if downgrade else UPGRADE
+        def type_of(update: FeatureUpdate) -> int:
+            return UNSAFE_DOWNGRADE if update.unsafe else SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+
         request = UpdateFeaturesRequest(
             timeout_ms=self._timeout_ms,
             feature_updates=tuple(
-                FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
-                for name, level in levels.items()
+                FeatureUpdateKey(
+                    feature=each.name, max_version_level=each.max_version_level, upgrade_type=type_of(each)
+                )
+                for each in updates
             ),
             validate_only=validate_only,
         )
-        answer = await self._router.command(request, CONTROLLER, error_code, repeatable=validate_only)
+        answer = await self._router.command(
+            request, CONTROLLER, error_code, repeatable=validate_only, adapt=_with_flags_only
+        )
         failed = {result.feature: result for result in answer.response.results if result.error_code}
-        return answer.outcomes((name, failed.get(name, answer.response)) for name in levels)
+        return answer.outcomes((each.name, failed.get(each.name, answer.response)) for each in updates)
+
+    async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
+        from kwire.client.admin.features import FeatureUpdate, SafeLevel
+
+        safe, reason = level, None if level else "the feature is not finalized"
+        for lower in range(level - 1, -1, -1):
+            outcomes = await self.update_features(
+                (FeatureUpdate(name, lower, allow_downgrade=True),), validate_only=True
+            )
+            error = outcomes[name]
+            if error is not None:
+                reason = error.text
+                break
+            safe = lower
+        return SafeLevel(safe, reason)
 
     async def run_tool(
         self,
@@ -507,6 +528,31 @@ def _with_names_only(request: DeleteTopicsRequest, version: int) -> DeleteTopics
 
     return (
         request if version >= 6 else DeleteTopicsRequest(topic_names=request.topic_names, timeout_ms=request.timeout_ms)
+    )
+
+
+def _with_flags_only(request: UpdateFeaturesRequest, version: int) -> UpdateFeaturesRequest:
+    """Return a request for a version. Version 0 has a flag in place of types, and no check.
+
+    Raises:
+        NotSupported: the request is to be validated only.
+    """
+    if version >= 1:
+        return request
+    if request.validate_only:
+        raise NotSupported("a check of features", "brokers have it from Kafka 3.3 on (KIP-778)")
+    from kwire.messages.kafka.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+    return UpdateFeaturesRequest(
+        timeout_ms=request.timeout_ms,
+        feature_updates=tuple(
+            FeatureUpdateKey(
+                feature=each.feature,
+                max_version_level=each.max_version_level,
+                allow_downgrade=each.upgrade_type != UPGRADE,
+            )
+            for each in request.feature_updates
+        ),
     )
 
 

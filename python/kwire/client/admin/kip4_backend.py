@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.features import FeatureUpdate, SafeLevel
     from kwire.client.admin.kip4_acls import Kip4Acls
     from kwire.client.admin.kip4_configs import Kip4Configs
     from kwire.client.admin.kip4_scram_users import Kip4ScramUsers
@@ -221,25 +222,42 @@ class Kip4Backend:
 
         return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
-    async def update_features(
-        self, levels: Mapping[str, int], *, downgrade: bool, unsafe: bool, validate_only: bool
-    ) -> Outcomes:
-        from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
+    async def update_features(self, updates: tuple[FeatureUpdate, ...], *, validate_only: bool) -> Outcomes:
+        """Send the updates in at most two groups: those that may lower a level, and the others."""
+        from kwire.messages.kip584.update_features import Feature, UpdateFeaturesRequest
+        from kwire.messages.kip584.update_features import FeatureUpdate as FeatureGroup
 
         _reject_validate_only("UpdateFeatures", validate_only=validate_only)
-        features = tuple(Feature(name=name, max_version_level=level) for name, level in levels.items())
+        groups: dict[bool, list[Feature]] = {}
+        for each in updates:
+            feature = Feature(name=each.name, max_version_level=each.max_version_level)
+            groups.setdefault(each.allow_downgrade or each.unsafe, []).append(feature)
         request = UpdateFeaturesRequest(
             timeout_ms=int(self._router.timeout * 1000),
-            feature_updates=(FeatureUpdate(allow_downgrade=downgrade or unsafe, features=features),),
+            feature_updates=tuple(
+                FeatureGroup(allow_downgrade=flag, features=tuple(features)) for flag, features in groups.items()
+            ),
         )
         answer = await self._router.command(request, CONTROLLER, error_code)
         failed = {result.feature: result for result in answer.response.results}
         outcomes: dict[str, AdminError | None] = {}
-        for name in levels:
-            result = failed.get(name, answer.response)
+        for each in updates:
+            result = failed.get(each.name, answer.response)
             code, text = result.error_code, result.error_message
-            outcomes[name] = AdminError.of_kip4(code, name, text, answer.attempts) if code else None
+            outcomes[each.name] = AdminError.of_kip4(code, each.name, text, answer.attempts) if code else None
         return Outcomes(outcomes, answer.attempts)
+
+    async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
+        from kwire.client.admin.features import SafeLevel
+        from kwire.client.admin.kip4_tools import tool_result
+
+        setting = "supported.features"
+        [described] = await tool_result(self, "config", ["describe", setting], setting, reads=True)
+        declared = dict(text.strip().partition(":")[::2] for text in str(described["value"]).split(","))
+        lowest = declared.get(name, "").partition(":")[2]
+        if not level or not lowest:
+            return SafeLevel(0, None if level else "the feature is not finalized")
+        return SafeLevel(int(lowest), f"nodes declare it in {setting}")
 
     async def run_tool(
         self,

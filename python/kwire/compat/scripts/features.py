@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import FeaturesRefused, FeatureUpdate
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.client.admin import AdminError
     from kwire.compat.script import ScriptRun
 
 METADATA = "metadata.version"
@@ -78,19 +82,27 @@ async def _update(run: ScriptRun, command: str) -> None:
         raise ScriptFailed(f"You must specify at least one feature to {command}")
     dry_run = "dry-run" in values
     admin = await run.admin()
-    outcomes = await admin.update_features(
-        levels, downgrade=command != "upgrade", unsafe="unsafe" in values, validate_only=dry_run
-    )
+    updates = [
+        FeatureUpdate(name, level, allow_downgrade=command != "upgrade", unsafe="unsafe" in values)
+        for name, level in levels.items()
+    ]
+    errors: Mapping[str, AdminError] = {}
+    try:
+        await admin.update_features(
+            updates, validate_only=dry_run, compare_brokers=False
+        )  # Kafka's tool does not compare
+    except FeaturesRefused as error:
+        errors = error.outcomes.errors
     could = "can be" if dry_run else "was"
     done = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}[command]
-    for name, error in sorted(outcomes.items()):
+    for name in sorted(levels):
         target = "" if command == "disable" else f" to {_level(name, levels[name])}"
-        if error is None:
+        if name not in errors:
             run.print(f"{name} {could} {done}{target}.")
         else:
-            run.print(f"{'Can not' if dry_run else 'Could not'} {command} {name}{target}. {error.text}")
-    if outcomes.errors:
-        raise ScriptFailed(f"{len(outcomes.errors)} out of {len(outcomes)} operation(s) failed.")
+            run.print(f"{'Can not' if dry_run else 'Could not'} {command} {name}{target}. {errors[name].text}")
+    if errors:
+        raise ScriptFailed(f"{len(errors)} out of {len(levels)} operation(s) failed.")
 
 
 def _metadata_level(text: str) -> int:

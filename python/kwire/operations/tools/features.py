@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from kwire.client.admin import AdminClient, FeatureMetadata
+from kwire.client.admin import AdminClient, FeatureMetadata, FeaturesRefused, FeatureUpdate
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_configs
 from kwire.operations.run import ToolRun
@@ -69,10 +69,12 @@ async def features(
 
 async def _update(admin: AdminClient, name: str, level: int, *, downgrade: bool, unsafe: bool) -> str | None:
     """Update one feature, and return the reason of a failure."""
-    outcomes = await admin.update_features({name: level}, downgrade=downgrade, unsafe=unsafe)
-    if not outcomes.errors:
-        await admin.wait_until_features({name: level}, timeout=WAIT_SECONDS)
-    return next((error.text for error in outcomes.errors.values()), None)
+    try:
+        await admin.update_features([FeatureUpdate(name, level, allow_downgrade=downgrade, unsafe=unsafe)])
+    except FeaturesRefused as error:
+        return error.text
+    await admin.wait_until_features({name: level}, timeout=WAIT_SECONDS)
+    return None
 
 
 def _describe(run: ToolRun, described: FeatureMetadata) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import FeaturesRefused, FeatureUpdate
+from kwire.operations.declaration import Failure
 from kwire.operations.parameters import InvalidArgument, parse_configs
-from kwire.operations.verbs.changes import changes
+from kwire.operations.verbs.changes import ItemChange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
-    from kwire.operations.verbs.changes import ItemChange
 
 
 def parse_levels(texts: Sequence[str]) -> dict[str, int]:
@@ -32,10 +33,38 @@ def parse_levels(texts: Sequence[str]) -> dict[str, int]:
 
 
 async def set_levels(
-    run: Run, levels: dict[str, int], *, downgrade: bool = False, unsafe: bool = False
+    run: Run,
+    upgrades: Mapping[str, int],
+    downgrades: Mapping[str, int],
+    *,
+    unsafe: bool = False,
 ) -> Rows[ItemChange]:
-    """Set the levels of features, or check whether they can be set in a dry run."""
-    outcomes = await run.admin.update_features(levels, downgrade=downgrade, unsafe=unsafe, validate_only=run.dry_run)
-    if run.wait and not run.dry_run and not any(outcomes.values()):
+    """Set the levels of features with one request, or check whether they can be set in a dry run.
+
+    Raises:
+        InvalidArgument: a feature is to be raised and lowered.
+    """
+    if twice := sorted(upgrades.keys() & downgrades.keys()):
+        raise InvalidArgument(f"{twice[0]} is named twice, to be raised and to be lowered")
+    updates = [
+        *(FeatureUpdate(name, level) for name, level in upgrades.items()),
+        *(FeatureUpdate(name, level, allow_downgrade=True, unsafe=unsafe) for name, level in downgrades.items()),
+    ]
+    would = "would be " if run.dry_run else ""
+    try:
+        updated = await run.admin.update_features(updates, validate_only=run.dry_run)
+    except FeaturesRefused as error:
+        errors = error.outcomes.errors
+        return [
+            Failure(each.name, errors[each.name])
+            if each.name in errors
+            else ItemChange(each.name, "not changed: another feature was refused", error.attempts)
+            for each in updates
+        ]
+    if run.wait and not run.dry_run:
+        levels = {each.name: each.max_version_level for each in updates}
         await run.admin.wait_until_features(levels, timeout=run.wait, on_progress=run.on_progress)
-    return changes(outcomes, "downgraded" if downgrade or unsafe else "upgraded", dry_run=run.dry_run)
+    return [
+        ItemChange(each.name, f"{would}{'downgraded' if each.allow_downgrade else 'upgraded'}", updated.attempts)
+        for each in updates
+    ]

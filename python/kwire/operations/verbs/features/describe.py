@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from kwire.operations.declaration import Rows, operation
+from kwire.operations.parameters import Option
+from kwire.operations.rows import column
 from kwire.operations.run import Run
 
 
@@ -18,6 +21,8 @@ class Feature:
         supported_max: the highest level.
         finalized: the level of the cluster; None if it has none.
         epoch: the epoch of the finalized features; -1 without one.
+        lowest_safe: the lowest level without a loss of metadata, with `--safe`.
+        reason: why the cluster does not go lower, with `--safe`.
     """
 
     name: str
@@ -25,15 +30,23 @@ class Feature:
     supported_max: int | None
     finalized: int | None
     epoch: int
+    lowest_safe: int | None = field(default=None, metadata=column(if_known=True))
+    reason: str | None = field(default=None, metadata=column(if_known=True))
 
 
-@operation(nothing="The broker supports no features.", examples=("features describe",))
-async def describe(run: Run) -> Rows[Feature]:
+@operation(nothing="The broker supports no features.", examples=("features describe", "features describe --safe"))
+async def describe(
+    run: Run,
+    safe: Annotated[
+        bool, Option("Find the lowest level of each feature without a loss, and what prevents a lower one.")
+    ] = False,
+) -> Rows[Feature]:
     """Describe the features that a broker supports and their levels in the cluster."""
     rows: Rows[Feature] = []
     found = await run.admin.describe_features()
     for name in sorted({*found.supported_features, *found.finalized_features}):
         supported, finalized = found.supported_features.get(name), found.finalized_features.get(name)
+        lowest = await run.admin.lowest_safe_level(name) if safe and finalized else None
         rows.append(
             Feature(
                 name,
@@ -41,6 +54,8 @@ async def describe(run: Run) -> Rows[Feature]:
                 supported and supported.max_version,
                 finalized and finalized.max_version_level,
                 found.epoch,
+                lowest and lowest.level,
+                lowest and lowest.reason,
             )
         )
     return rows

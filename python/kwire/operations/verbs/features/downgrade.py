@@ -25,4 +25,4 @@ async def downgrade(
     levels = parse_levels(features)
     if not run.dry_run:
         run.confirm(f"Downgrade {', '.join(features)}{' and lose metadata' if unsafe else ''}?")
-    return await set_levels(run, levels, downgrade=True, unsafe=unsafe)
+    return await set_levels(run, {}, levels, unsafe=unsafe)

@@ -5,15 +5,32 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger
+from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.feature_levels import parse_levels, set_levels
 
 
-@operation(Danger.CHANGES, waits=True, examples=("features upgrade metadata.version=25 --dry-run",))
+@operation(
+    Danger.CHANGES,
+    dangers={"downgrade": Danger.DESTROYS},
+    waits=True,
+    examples=(
+        "features upgrade metadata.version=25 --dry-run",
+        "features upgrade transaction.version=2 --downgrade group.version=0 --yes",
+    ),
+)
 async def upgrade(
-    run: Run, features: Annotated[list[str], Argument("Features with their new levels.", "NAME=LEVEL")]
+    run: Run,
+    features: Annotated[list[str], Argument("Features with their new levels.", "NAME=LEVEL")],
+    downgrade: Annotated[list[str], Option("Lower this feature with the same request.", "NAME=LEVEL")] = [],
 ) -> Rows[ItemChange]:
-    """Raise the levels of features: all of them or none. Brokers that lack a level cannot join any more."""
-    return await set_levels(run, parse_levels(features))
+    """Raise the levels of features: all of them or none. Brokers that lack a level cannot join any more.
+
+    First, the levels that every live broker supports are compared, and the brokers that lack one are named.
+    """
+    levels = parse_levels(features)
+    lowered = parse_levels(downgrade) if downgrade else {}
+    if lowered and not run.dry_run:
+        run.confirm(f"Downgrade {', '.join(downgrade)}?")
+    return await set_levels(run, levels, lowered)
