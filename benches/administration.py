@@ -4,9 +4,9 @@
 
 - Describe all topics: the CPU time of this process with all its threads, for one call of each client to the same fake
   cluster in another process. Both results have the same topics and partitions.
-- Lag of all groups, and list all topics: the time of a whole process from its start to its end, in turns with the
-  Java program behind Kafka's script, on one broker of Kafka 3.9.1. All outputs go to a file. Python's byte code and
-  Kafka's jars are in the page cache after a first turn that does not count.
+- Lag of all groups, list all topics, and export all configs: the time of a whole process from its start to its end, in
+  turns with the Java program behind Kafka's script, on one broker of Kafka 3.9.1. All outputs go to a file. Python's
+  byte code and Kafka's jars are in the page cache after a first turn that does not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benches.figure import Figure
 from benches.program import print_figures
 from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic, TopicDescription, TopicPartition
 from kwire.testing.kafka import Kafka39
-from kwire.testing.kafka.jars import jars_of
+from kwire.testing.kafka.jars import jars, jars_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 SECONDS = 120
 TOOLS = Path(__file__).parent / "kafka-tools.xml"
 TOPIC_COMMAND = "org.apache.kafka.tools.TopicCommand"
+CONFIG_COMMAND = "kafka.admin.ConfigCommand"
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+OVERRIDES = {"retention.ms": "86400000", "cleanup.policy": "compact"}
 FAKE_CLUSTER = """\
 import sys
 from kwire.testing import FakeCluster
@@ -71,6 +73,7 @@ def run(quick: bool) -> list[Figure]:
     with Kafka39() as cluster:  # a broker with many groups is busy for minutes
         asyncio.run(create_topics(cluster.bootstrap, size.listed_topics))
         figures.append(list_topics(cluster.bootstrap, size))
+        figures.append(export_configs(cluster.bootstrap, size))
     return figures
 
 
@@ -155,7 +158,10 @@ async def create_topics(bootstrap: str, count: int) -> None:
     async with await AdminClient.open(bootstrap, timeout=SECONDS) as admin:
         for start in range(0, count, batch):
             numbers = range(start, min(start + batch, count))
-            new = {f"topic-{number:05}": NewTopic(partitions=1, replication_factor=1) for number in numbers}
+            new = {
+                f"topic-{number:05}": NewTopic(partitions=1, replication_factor=1, configs=OVERRIDES)
+                for number in numbers
+            }
             (await admin.create_topics(new)).raise_first()
             await admin.wait_until_created(list(new), timeout=SECONDS)
 
@@ -183,25 +189,57 @@ def list_topics(bootstrap: str, size: Size) -> Figure:
     )
 
 
+def export_configs(bootstrap: str, size: Size) -> Figure:
+    """One export, beside one `kafka-configs --describe --all` of each topic, of which one is run in each turn."""
+    return faster(
+        f"kafka configs export of {size.listed_topics} topics, x Kafka's ConfigCommand --describe --all for each topic",
+        bootstrap,
+        ["configs", "export"],
+        [CONFIG_COMMAND, "--describe", "--all", "--entity-type", "topics", "--entity-name", "topic-00000"],
+        turns=size.turns,
+        targets=(100, 300),
+        runs=size.listed_topics,
+    )
+
+
 def faster(
-    name: str, bootstrap: str, ours: list[str], theirs: list[str], *, turns: int, targets: tuple[float, float]
+    name: str,
+    bootstrap: str,
+    ours: list[str],
+    theirs: list[str],
+    *,
+    turns: int,
+    targets: tuple[float, float],
+    runs: int = 1,
 ) -> Figure:
-    """Return how many times faster a command of kwire is than a program of Kafka, both as processes, in turns."""
+    """Return how many times faster a command of kwire is than a program of Kafka, both as processes, in turns.
+
+    Args:
+        runs: number of runs of Kafka's program that do what one run of kwire does. One of them is measured.
+    """
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"PYTHONPYCACHEPREFIX": folder}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         output = Path(folder) / "output"
         command = [sys.executable, "-m", "kwire", "-b", bootstrap, *ours]
-        java = ["java", "-Xmx1g", "-cp", f"{jars_of(TOOLS)}/*", *theirs, "--bootstrap-server", bootstrap]
+        java = [
+            "java",
+            "-Xmx1g",
+            "-cp",
+            f"{jars_of(TOOLS)}/*:{jars('kafka39')}/*",
+            *theirs,
+            "--bootstrap-server",
+            bootstrap,
+        ]
         seconds_of(command, output, environment)
         mine, kafka = [], []
         for _ in range(turns):
             mine.append(seconds_of(command, output, environment))
             kafka.append(seconds_of(java, output, environment))
-    ratio = median(one / two for one, two in zip(kafka, mine, strict=True))
-    return Figure(
-        name, ratio, "x", *targets, detail=f"{median(mine):.2f} s; Kafka's {median(kafka):.2f} s, processes with start"
-    )
+    ratio = runs * median(one / two for one, two in zip(kafka, mine, strict=True))
+    each = "" if runs == 1 else f" for one of {runs}"
+    detail = f"{median(mine):.2f} s; Kafka's {median(kafka):.2f} s{each}, processes with start"
+    return Figure(name, ratio, "x", *targets, detail=detail)
 
 
 def seconds_of(command: list[str], output: Path, environment: dict[str, str]) -> float:

@@ -95,18 +95,23 @@ def test_features(operator: Operator) -> None:
     """KIP-584: 'the latest entire set of finalized cluster-wide features, as well as the entire set of features
     supported by the broker serving this read request'.
     """
-    assert operator.json("features", "describe") == [
+    group, transaction = operator.json("features", "describe", "--safe")
+    assert (group.pop("lowest_safe"), group.pop("reason")) == (0, None)
+    assert (transaction.pop("lowest_safe"), transaction.pop("reason")) == (2, "nodes declare it in supported.features")
+    assert [group, transaction] == [
         {"name": "group_coordinator", "supported_min": 1, "supported_max": 3, "finalized": 3, "epoch": 0},
         {"name": "transaction_coordinator", "supported_min": 1, "supported_max": 4, "finalized": 4, "epoch": 0},
     ]
+    [lacked] = operator.json("features", "upgrade", "transaction_coordinator=5", code=1)
+    assert "level 5 is not supported by the brokers 1, 2 (1 to 4)" in lacked["error"]["message"]
     [refused] = operator.json("features", "upgrade", "group_coordinator=2", code=1)
     assert "requires that downgrades are allowed" in refused["error"]["message"]
     lowered = operator.json("features", "downgrade", "group_coordinator=2", "transaction_coordinator=3", "--yes")
     assert [each["status"] for each in lowered] == ["downgraded", "downgraded"]
     described = {each["name"]: (each["finalized"], each["epoch"]) for each in operator.json("features", "describe")}
     assert described == {"group_coordinator": (2, 1), "transaction_coordinator": (3, 1)}
-    raised = operator.json("features", "upgrade", "group_coordinator=3")
-    assert [each["status"] for each in raised] == ["upgraded"]
+    both = ("group_coordinator=3", "--downgrade", "transaction_coordinator=2", "--yes")
+    assert [each["status"] for each in operator.json("features", "upgrade", *both)] == ["upgraded", "downgraded"]
     unsafe = operator.json("features", "downgrade", "transaction_coordinator=1", "--yes", code=1)
     assert "its lowest safe level" in unsafe[0]["error"]["message"]
 

@@ -71,7 +71,6 @@ class DocumentPlan:
         cluster_id: the id of the cluster.
         differences: all differences, in the order of their application.
         prune: delete what the document does not name.
-        skipped: keys of settings that the cluster refuses and that are left out.
     """
 
     document: ClusterState
@@ -137,7 +136,7 @@ async def plan(
     differences = compare(current, document, prune=prune)
     if earlier is not None and (changed := changed_since(earlier, current, differences)):
         rows = [_row(each, "changed since", f"not as in {base}") for each in changed]
-        raise Failed(rows, f"{len(changed)} settings have changed since {base}: nothing was changed")
+        raise Failed(rows, f"Settings that have changed since {base}: {len(changed)}; nothing was changed")
     if validate:
         differences = await _without_refused(run, differences, skip_refused=skip_refused)
     return DocumentPlan(document, current.cluster_id, differences, prune)
@@ -148,7 +147,8 @@ async def _without_refused(run: Run, differences: list[Difference], *, skip_refu
     if refused and not skip_refused:
         rows = [_row(each, "refused", reason) for each, reason in refused.items()]
         raise Failed(
-            rows, f"the cluster refuses {len(refused)} settings: nothing was changed; --skip-refused leaves them out"
+            rows,
+            f"Settings that the cluster refuses: {len(refused)}; nothing was changed (--skip-refused leaves them out)",
         )
     for each, reason in refused.items():
         run.warn(f"{each} is left out: {reason.rstrip('.')}.")
@@ -188,7 +188,7 @@ async def apply(run: Run, planned: DocumentPlan) -> list[DocumentChange]:
         await progress.carry_out(step)
     rows = planned.rows(would=False)
     if progress.refused:
-        raise Failed(progress.rows(), f"the cluster has refused {len(progress.refused)} of {progress.total} changes")
+        raise Failed(progress.rows(), f"The cluster has refused {len(progress.refused)} of {progress.total} changes")
     if run.wait and planned.applied:
         await _wait_until_reported(run, planned, rows)
     return rows

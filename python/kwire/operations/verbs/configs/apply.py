@@ -55,7 +55,7 @@ async def apply(
         rows = [*await apply_plan(run, planned)]
     manual = [each for each in planned.differences if each.action is Action.MANUAL]
     if manual:
-        raise Unhealthy(rows, f"{len(manual)} settings remain for a person to change")
+        raise Unhealthy(rows, f"Settings that remain for a person to change: {len(manual)}")
     return rows
 
 

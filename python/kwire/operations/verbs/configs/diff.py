@@ -22,5 +22,5 @@ async def diff(
     """Show what differs between a document and the cluster. The exit code is 6 if anything differs."""
     planned = await plan(run, file, other_cluster=other_cluster, skip_refused=skip_refused, validate=skip_refused)
     if planned.differences:
-        raise Unhealthy(planned.rows(would=True), f"{len(planned.differences)} settings differ from {file}")
+        raise Unhealthy(planned.rows(would=True), f"Settings that differ from {file}: {len(planned.differences)}")
     return []
