@@ -23,7 +23,7 @@ from kwire.client.admin import (
     TopicChange,
     TopicDescription,
 )
-from kwire.client.admin.features import FinalizedFeature, SupportedFeature
+from kwire.client.admin.feature_values import FinalizedFeature, SupportedFeature
 from kwire.protocol.errors import ConnectionFault, Timeout
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator

@@ -36,14 +36,14 @@ _MODULES = {
         "NotSupported",
         "OutcomeUnknown",
     ),
-    "kwire.client.admin.features": (
+    "kwire.client.admin.feature_values": (
         "FeatureMetadata",
         "FeatureUpdate",
-        "FeaturesRefused",
         "FinalizedFeature",
         "SafeLevel",
         "SupportedFeature",
     ),
+    "kwire.client.admin.features": ("FeaturesRefused",),
     "kwire.client.admin.group_values": (
         "CommittedOffset",
         "EARLIEST",

@@ -19,12 +19,12 @@ from kwire.client.admin.errors import ChangeTimeout as ChangeTimeout
 from kwire.client.admin.errors import ControllerNotFound as ControllerNotFound
 from kwire.client.admin.errors import NotSupported as NotSupported
 from kwire.client.admin.errors import OutcomeUnknown as OutcomeUnknown
-from kwire.client.admin.features import FeatureMetadata as FeatureMetadata
+from kwire.client.admin.feature_values import FeatureMetadata as FeatureMetadata
+from kwire.client.admin.feature_values import FeatureUpdate as FeatureUpdate
+from kwire.client.admin.feature_values import FinalizedFeature as FinalizedFeature
+from kwire.client.admin.feature_values import SafeLevel as SafeLevel
+from kwire.client.admin.feature_values import SupportedFeature as SupportedFeature
 from kwire.client.admin.features import FeaturesRefused as FeaturesRefused
-from kwire.client.admin.features import FeatureUpdate as FeatureUpdate
-from kwire.client.admin.features import FinalizedFeature as FinalizedFeature
-from kwire.client.admin.features import SafeLevel as SafeLevel
-from kwire.client.admin.features import SupportedFeature as SupportedFeature
 from kwire.client.admin.group_values import EARLIEST as EARLIEST
 from kwire.client.admin.group_values import LATEST as LATEST
 from kwire.client.admin.group_values import MAX_TIMESTAMP as MAX_TIMESTAMP

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         RecordedChange,
     )
     from kwire.client.admin.errors import AdminError
-    from kwire.client.admin.features import FeatureUpdate, SafeLevel
+    from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
     from kwire.client.admin.scram_values import (
         ScramCredentialInfo,
         ScramMechanismName,

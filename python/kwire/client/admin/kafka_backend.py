@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
-    from kwire.client.admin.features import FeatureUpdate, SafeLevel
+    from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
     from kwire.client.admin.kafka_acls import KafkaAcls
     from kwire.client.admin.kafka_configs import KafkaConfigs
     from kwire.client.admin.kafka_scram_users import KafkaScramUsers
@@ -479,7 +479,7 @@ class KafkaBackend:
         return answer.outcomes((each.name, failed.get(each.name, answer.response)) for each in updates)
 
     async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
-        from kwire.client.admin.features import FeatureUpdate, SafeLevel
+        from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
 
         safe, reason = level, None if level else "the feature is not finalized"
         for lower in range(level - 1, -1, -1):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
-    from kwire.client.admin.features import FeatureUpdate, SafeLevel
+    from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
     from kwire.client.admin.kip4_acls import Kip4Acls
     from kwire.client.admin.kip4_configs import Kip4Configs
     from kwire.client.admin.kip4_scram_users import Kip4ScramUsers
@@ -248,7 +248,7 @@ class Kip4Backend:
         return Outcomes(outcomes, answer.attempts)
 
     async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
-        from kwire.client.admin.features import SafeLevel
+        from kwire.client.admin.feature_values import SafeLevel
         from kwire.client.admin.kip4_tools import tool_result
 
         setting = "supported.features"
