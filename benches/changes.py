@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from benches.figure import Figure
 from benches.program import print_figures
 from kwire.client import Connection
-from kwire.client.admin import AdminClient
+from kwire.client.admin import AdminClient, FeatureUpdate
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
 from kwire.messages.kip4.admin import AdminRequest
@@ -47,7 +47,8 @@ async def measure_changes(cluster: LocalCluster, turns: int) -> list[Figure]:
             settings.append(await seconds_until(connections, partial(has_setting, value)))
             level = 100 - 1 - turn
             started = time.perf_counter()
-            (await admin.update_features({"group_coordinator": level}, downgrade=True)).raise_first()
+            update = FeatureUpdate("group_coordinator", level, allow_downgrade=True)
+            await admin.update_features([update], compare_brokers=False)
             await seconds_until(connections, partial(has_level, level))
             features.append(time.perf_counter() - started)
         for connection in connections:
