@@ -190,7 +190,7 @@ def list_topics(bootstrap: str, size: Size) -> Figure:
 
 
 def export_configs(bootstrap: str, size: Size) -> Figure:
-    """One export, beside one `kafka-configs --describe --all` of each topic, of which one is run in each turn."""
+    """Compare one export with one `kafka-configs --describe --all` for each topic; each turn runs one of them."""
     return faster(
         f"kafka configs export of {size.listed_topics} topics, x Kafka's ConfigCommand --describe --all for each topic",
         bootstrap,

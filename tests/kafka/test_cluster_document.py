@@ -169,7 +169,7 @@ def test_applying_again_continues_after_a_fault(
     file = tmp_path / "topics.json"
     topics = {f"{fault}-{number}": {"partitions": 1, "replication_factor": 1} for number in range(350)}
     file.write_text(json.dumps({"kwire": 1, "cluster": Kafka44.cluster_id, "topics": topics}), encoding="utf-8")
-    words = ["-b", target.bootstrap, "--command-config", str(properties), "--timeout", "5"]
+    words = ["-b", target.bootstrap, "--command-config", str(properties), "--timeout", "10"]
     process = subprocess.Popen(
         [*INTERRUPTIBLE, *COMMAND, *words, "configs", "apply", str(file), "--yes"],
         stdout=subprocess.PIPE,
@@ -177,7 +177,12 @@ def test_applying_again_continues_after_a_fault(
         text=True,
     )
     journal = journal_path(Kafka44.cluster_id)
-    eventually_sync(lambda: journal.exists() and len(journal.read_text().splitlines()) >= 2, "a step is made")
+
+    def is_a_step_made() -> bool:
+        assert process.poll() is None, process.communicate()
+        return journal.exists() and len(journal.read_text().splitlines()) >= 2
+
+    eventually_sync(is_a_step_made, "a step is made")
     if fault == "broker":
         empty.brokers[0].kill()
     else:

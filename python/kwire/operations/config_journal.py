@@ -64,7 +64,7 @@ class JournalEntry:
 
 
 @dataclass(slots=True)
-class Outcome:
+class JournalOutcome:
     """The outcome of changes, to be filled in: by resource, the refusal."""
 
     refused: dict[str, str] = field(default_factory=dict)
@@ -77,12 +77,12 @@ def journal_path(cluster_id: str | None) -> Path:
 
 
 @contextmanager
-def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChange]) -> Iterator[Outcome]:
+def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChange]) -> Iterator[JournalOutcome]:
     """Write changes before the block makes them, and the outcome after it. A block that raises has no outcome.
 
     Without a journal the changes are made all the same, after a warning: a full disk must not stop an operator.
     """
-    outcome = Outcome()
+    outcome = JournalOutcome()
     path = journal_path(cluster_id)
     id = uuid.uuid4().hex
     at = datetime.now(UTC).isoformat(timespec="milliseconds")

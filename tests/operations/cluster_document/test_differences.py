@@ -19,8 +19,8 @@ from kwire.client.admin import (
     ResourceType,
     ScramMechanismName,
 )
-from kwire.operations.cluster_document.differences import Action, Difference, changed_since, compare
-from kwire.operations.cluster_document.state import ClusterState, Section, TopicSize
+from kwire.operations.cluster_document.differences import DocumentAction, DocumentDifference, changed_since, compare
+from kwire.operations.cluster_document.state import DocumentState, Section, TopicSize
 from kwire.operations.cluster_document.steps import steps
 from kwire.operations.parameters import InvalidArgument
 from tests.operations.cluster_document.test_document import states
@@ -42,12 +42,12 @@ def acl(user: str, permission: AclPermissionType = AclPermissionType.ALLOW) -> A
     )
 
 
-def described(differences: Iterable[Difference]) -> list[tuple[str, str, str | None, str | None, str]]:
+def described(differences: Iterable[DocumentDifference]) -> list[tuple[str, str, str | None, str | None, str]]:
     return [(each.resource, each.name, each.old, each.new, each.action.value) for each in differences]
 
 
-EMPTY = ClusterState(sections=frozenset(Section))
-STATE = ClusterState(
+EMPTY = DocumentState(sections=frozenset(Section))
+STATE = DocumentState(
     sections=frozenset(Section),
     configs={ORDERS: {"retention.ms": "1"}, BROKERS: {"log.retention.ms": "2", "ssl.key.password": None}},
     topics={"orders": TopicSize(6, 3)},
@@ -59,13 +59,13 @@ STATE = ClusterState(
 
 @settings(max_examples=10)
 @given(state=states())
-def test_equal_states_do_not_differ(state: ClusterState) -> None:
+def test_equal_states_do_not_differ(state: DocumentState) -> None:
     assert compare(state, state, prune=True) == []
 
 
 @settings(max_examples=20)
 @given(current=states(), document=states())
-def test_every_applied_difference_is_in_exactly_one_step(current: ClusterState, document: ClusterState) -> None:
+def test_every_applied_difference_is_in_exactly_one_step(current: DocumentState, document: DocumentState) -> None:
     try:
         differences = compare(current, document, prune=True)
     except InvalidArgument:
@@ -91,10 +91,10 @@ def test_new_cluster_gets_everything_but_secrets() -> None:
 
 def test_surplus_is_kept_and_deleted_with_prune_except_topics_and_users() -> None:
     kept = compare(STATE, EMPTY)
-    assert {each.action for each in kept} == {Action.KEEP}
+    assert {each.action for each in kept} == {DocumentAction.KEEP}
     assert all(each.reason.startswith("not in the document") for each in kept)
     pruned = compare(STATE, EMPTY, prune=True)
-    assert {each.resource for each in pruned if each.action is Action.KEEP} == {"topic/orders", "user/alice"}
+    assert {each.resource for each in pruned if each.action is DocumentAction.KEEP} == {"topic/orders", "user/alice"}
     assert described(pruned)[-2:] == [
         ("acl/topic:orders", "User:alice READ from *", "ALLOW", None, "deleted"),
         ("acl/topic:orders", "User:eve READ from *", "DENY", None, "deleted"),
@@ -102,7 +102,7 @@ def test_surplus_is_kept_and_deleted_with_prune_except_topics_and_users() -> Non
 
 
 def test_section_that_a_document_lacks_is_not_compared() -> None:
-    assert compare(STATE, ClusterState(sections=frozenset({Section.GROUPS})), prune=True) == []
+    assert compare(STATE, DocumentState(sections=frozenset({Section.GROUPS})), prune=True) == []
 
 
 def test_sizes_of_topics() -> None:
@@ -135,10 +135,10 @@ def test_permissions_never_exceed_both_states_nor_fall_below_both() -> None:
     now = replace(EMPTY, acls=current)
     seen = [current]
     for step in steps(compare(now, replace(EMPTY, acls=document), prune=True)):
-        new = {subject for subject, part in step.differences.items() if part[0].action is Action.CREATE}
-        assert all(isinstance(each, AclBinding) for each in step.differences)
-        old = step.differences.keys() - new
-        seen.append(frozenset({each for each in seen[-1] | new if each not in old}))  # type: ignore[misc]
+        changed = [each for part in step.differences.values() for each in part]
+        subjects = {each.subject: each.action for each in changed if isinstance(each.subject, AclBinding)}
+        new = {acl for acl, action in subjects.items() if action is DocumentAction.CREATE}
+        seen.append((seen[-1] | new) - (subjects.keys() - new))
     assert seen[-1] == document
     assert len(list(pairwise(seen))) == 3
     for acls in seen:

@@ -24,7 +24,7 @@ from kwire.client.admin import (
 )
 from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
 from kwire.operations.cluster_document.document import read, write
-from kwire.operations.cluster_document.state import ClusterState, Section, TopicSize
+from kwire.operations.cluster_document.state import DocumentState, Section, TopicSize
 from kwire.operations.parameters import InvalidArgument
 from tests.for_rows import for_rows
 
@@ -56,7 +56,7 @@ def acls(draw: st.DrawFn) -> AclBinding:
 
 
 @st.composite
-def states(draw: st.DrawFn) -> ClusterState:
+def states(draw: st.DrawFn) -> DocumentState:
     topics = draw(st.dictionaries(NAMES, st.builds(TopicSize, *[st.integers(1, 2**31 - 1)] * 2), max_size=3))
     configs = {ConfigResource(ConfigResourceType.TOPIC, name): draw(st.one_of(st.just({}), CONFIGS)) for name in topics}
     for type, names in (
@@ -68,7 +68,7 @@ def states(draw: st.DrawFn) -> ClusterState:
             configs[ConfigResource(type, name)] = draw(CONFIGS)
     numbers = st.floats(allow_nan=False, allow_infinity=False)
     mechanisms = st.frozensets(st.sampled_from(list(ScramMechanismName)[1:]), min_size=1)
-    return ClusterState(
+    return DocumentState(
         cluster_id=draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-1", "007"])),
         sections=frozenset(Section),
         configs=configs,
@@ -88,7 +88,7 @@ def states(draw: st.DrawFn) -> ClusterState:
 @settings(max_examples=25)
 @given(state=states(), as_json=st.booleans())
 def test_what_is_written_is_read_again(
-    state: ClusterState, as_json: bool, tmp_path_factory: pytest.TempPathFactory
+    state: DocumentState, as_json: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "document"
     text = write(state, as_json=as_json)
@@ -102,7 +102,7 @@ def test_acl_is_one_line() -> None:
     acl = AclBinding(
         resource_type=ResourceType.TOPIC, resource_name="a" * 249, principal="User:alice", operation=AclOperation.READ
     )
-    state = ClusterState(sections=frozenset({Section.ACLS}), acls=frozenset({acl}))
+    state = DocumentState(sections=frozenset({Section.ACLS}), acls=frozenset({acl}))
     assert len(write(state, as_json=False).splitlines()) == 4
 
 

@@ -73,7 +73,7 @@ class SafeLevel(NamedTuple):
 
     Attributes:
         level: the level; 0 if the feature can be disabled.
-        reason: why it does not go lower; None for level 0.
+        reason: the obstacle to a lower level; None for level 0.
     """
 
     level: int

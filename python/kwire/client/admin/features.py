@@ -91,7 +91,7 @@ async def update_features(
         updates: the updates, at most one for each feature.
         validate_only: check the request and change nothing; the features are those as they are. The drafts do not
             support it.
-        compare_brokers: compare the levels with those that every live broker supports, before anything is sent. The
+        compare_brokers: compare the levels with the ranges of every live broker, before anything is sent. The
             error then names the brokers that lack a level, which a controller does not do in all versions.
 
     Raises:

@@ -223,7 +223,7 @@ class Kip4Backend:
         return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
     async def update_features(self, updates: tuple[FeatureUpdate, ...], *, validate_only: bool) -> Outcomes:
-        """Send the updates in at most two groups: those that may lower a level, and the others."""
+        """Send the updates in at most two groups, with and without the permission to lower a level."""
         from kwire.messages.kip584.update_features import Feature, UpdateFeaturesRequest
         from kwire.messages.kip584.update_features import FeatureUpdate as FeatureGroup
 

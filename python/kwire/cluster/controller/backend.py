@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.cluster.controller.errors import CommandError
-    from kwire.cluster.controller.feature_commands import FeatureUpdate
+    from kwire.cluster.controller.feature_commands import FeatureUpdateOutcome
     from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.controller.topic_state import Topic
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
@@ -115,7 +115,7 @@ class AdminBackend(Protocol):
         Statuses have the codes 3 and 1005.
         """
 
-    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdate:
+    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdateOutcome:
         """Finalize, upgrade, downgrade, and delete features: all of them or none. Errors of features have code 42.
 
         Raises:

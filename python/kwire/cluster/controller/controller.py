@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.backend import TopicNames, TopicReassignmentStatus
     from kwire.cluster.controller.cluster_state import Cluster
     from kwire.cluster.controller.events import ChangeEvent, ControllerEvent
-    from kwire.cluster.controller.feature_commands import FeatureUpdate
+    from kwire.cluster.controller.feature_commands import FeatureUpdateOutcome
     from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.controller.topic_state import Topic
@@ -239,7 +239,7 @@ class Controller:
         """See `AdminBackend`."""
         return await self._request(lambda context: replica_commands.verify_reassignments(context, topics))
 
-    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdate:
+    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdateOutcome:
         """See `AdminBackend`."""
         return await self._request(lambda context: feature_commands.update_features(context, changes))
 

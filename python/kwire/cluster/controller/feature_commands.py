@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.feature_rules import FeatureChange
     from kwire.cluster.zookeeper.operations import Operation
 
-__all__ = ["FeatureUpdate", "process_features_change", "update_features"]
+__all__ = ["FeatureUpdateOutcome", "process_features_change", "update_features"]
 
 log = logging.getLogger("kwire.cluster.controller")
 
@@ -41,7 +41,7 @@ MAX_SKIPPED_EPOCHS = 100_000
 NO_FEATURES = VersionedFeatures(None, -1)
 
 
-class FeatureUpdate(NamedTuple):
+class FeatureUpdateOutcome(NamedTuple):
     """The outcome of UpdateFeatures: the epoch, and the errors by feature. If there are any, nothing was changed."""
 
     epoch: int
@@ -105,7 +105,7 @@ async def process_features_change(context: ControllerContext) -> None:
         return
 
 
-async def update_features(context: ControllerContext, changes: Sequence[FeatureChange]) -> FeatureUpdate:
+async def update_features(context: ControllerContext, changes: Sequence[FeatureChange]) -> FeatureUpdateOutcome:
     """Finalize, upgrade, downgrade, and delete features: all of them or none.
 
     Raises:
@@ -126,7 +126,7 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
     brokers = {broker.id: broker.registration.features for broker in (await context.loader.brokers()).values()}
     plan = plan_update(znode, changes, context.settings.supported_features, brokers)
     if plan.errors:
-        return FeatureUpdate(context.features.epoch, plan.errors)
+        return FeatureUpdateOutcome(context.features.epoch, plan.errors)
     try:
         context.features = await _write(context, context.features, plan.after, context.features.epoch)
     except (WriteConflict, StoreError) as error:
@@ -135,7 +135,7 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
             ErrorCode.FEATURE_UPDATE_FAILED, f"the finalized features are unchanged: cannot write to ZooKeeper: {error}"
         ) from error
     log.info("finalized features at epoch %d: %s", context.features.epoch, dict(plan.after.features))
-    return FeatureUpdate(context.features.epoch, {})
+    return FeatureUpdateOutcome(context.features.epoch, {})
 
 
 async def _read_last(context: ControllerContext) -> VersionedFeatures:

@@ -15,9 +15,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
-from kwire.operations.cluster_document.differences import Action, Difference, changed_since, compare
+from kwire.operations.cluster_document.differences import DocumentAction, DocumentDifference, changed_since, compare
 from kwire.operations.cluster_document.document import read
-from kwire.operations.cluster_document.state import CONFIG_SECTIONS, ClusterState, Section, read_state
+from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, read_state
 from kwire.operations.cluster_document.steps import steps
 from kwire.operations.cluster_document.validation import refusals
 from kwire.operations.config_journal import JournaledChange, journaled
@@ -51,7 +51,7 @@ class DocumentChange:
         new: its value in the document; None if it has none.
         status: `created`, `changed`, or `deleted`, after `would be` in a dry run; `kept` if it is only in the cluster;
             `manual` if a person must change it; `refused` if the cluster refuses it.
-        reason: why it is not applied; None if it is.
+        reason: the reason if it is not applied; otherwise None.
     """
 
     resource: str
@@ -64,7 +64,7 @@ class DocumentChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlan:
-    """What a document changes.
+    """The changes that a document makes.
 
     Attributes:
         document: the state that the cluster should have.
@@ -73,13 +73,13 @@ class DocumentPlan:
         prune: delete what the document does not name.
     """
 
-    document: ClusterState
+    document: DocumentState
     cluster_id: str | None
-    differences: Sequence[Difference]
+    differences: Sequence[DocumentDifference]
     prune: bool
 
     @property
-    def applied(self) -> list[Difference]:
+    def applied(self) -> list[DocumentDifference]:
         """The differences that `apply` carries out."""
         return [each for each in self.differences if each.action.is_applied]
 
@@ -142,7 +142,9 @@ async def plan(
     return DocumentPlan(document, current.cluster_id, differences, prune)
 
 
-async def _without_refused(run: Run, differences: list[Difference], *, skip_refused: bool) -> list[Difference]:
+async def _without_refused(
+    run: Run, differences: list[DocumentDifference], *, skip_refused: bool
+) -> list[DocumentDifference]:
     refused = await refusals(run.admin, differences)
     if refused and not skip_refused:
         rows = [_row(each, "refused", reason) for each, reason in refused.items()]
@@ -155,7 +157,7 @@ async def _without_refused(run: Run, differences: list[Difference], *, skip_refu
     return [each for each in differences if each not in refused]
 
 
-def _has(document: ClusterState, section: Section) -> bool:
+def _has(document: DocumentState, section: Section) -> bool:
     """Return whether a document has anything in a section."""
     match section:
         case Section.QUOTAS:
@@ -200,9 +202,9 @@ class _Progress:
     def __init__(self, run: Run, planned: DocumentPlan) -> None:
         self._run = run
         self._planned = planned
-        self._done: set[Difference] = set()
+        self._done: set[DocumentDifference] = set()
         self.total = len(planned.applied)
-        self.refused: dict[Difference, str] = {}
+        self.refused: dict[DocumentDifference, str] = {}
 
     def rows(self) -> list[DocumentChange]:
         """Return the rows of what was done and what was refused."""
@@ -235,7 +237,7 @@ class _Progress:
         self._done.update(each for each in differences if each not in refused)
         self._run.show(f"{len(self._done)} of {self.total} changes are made")
 
-    async def _send(self, step: Step, differences: Sequence[Difference]) -> Mapping[Difference, str]:
+    async def _send(self, step: Step, differences: Sequence[DocumentDifference]) -> Mapping[DocumentDifference, str]:
         if self._run.admin.dialect == "kip4":  # nodes have an audit of their own
             errors = await step.carry_out(self._run.admin)
             return {each: errors[each.subject].text for each in differences if each.subject in errors}
@@ -261,6 +263,6 @@ async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[Docum
         await asyncio.sleep(PAUSE_S)
 
 
-def _row(each: Difference, status: str, reason: str = "") -> DocumentChange:
-    why = reason or (each.reason if each.action in (Action.KEEP, Action.MANUAL) else "")
+def _row(each: DocumentDifference, status: str, reason: str = "") -> DocumentChange:
+    why = reason or (each.reason if each.action in (DocumentAction.KEEP, DocumentAction.MANUAL) else "")
     return DocumentChange(each.resource, each.name, each.old, each.new, status, why or None)

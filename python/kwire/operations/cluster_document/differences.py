@@ -9,8 +9,8 @@
 | a topic or user that the document does not name | keep |
 | fewer partitions, another replication factor, a secret or a credential that is missing | manual |
 
-ACLs that deny come before ACLs that allow, and permissions are taken away last, those that allow first. So at no moment
-may a user do what both states deny, and nobody loses in between what both allow.
+ACLs that deny come before ACLs that allow, and permissions are taken away last, allowing ones first. So at no moment
+may a user do what both states deny, and no user loses in between what both allow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kwire.client.admin import (
     ConfigResourceType,
     PatternType,
 )
-from kwire.operations.cluster_document.state import CONFIG_SECTIONS, ClusterState, Section
+from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section
 from kwire.operations.config_journal import HIDDEN
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.verbs.resources import name_resource
@@ -35,18 +35,18 @@ from kwire.operations.verbs.resources import name_resource
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-__all__ = ["Action", "Difference", "changed_since", "compare"]
+__all__ = ["DocumentAction", "DocumentDifference", "changed_since", "compare"]
 
 Subject: TypeAlias = ConfigResource | ClientQuotaEntity | AclBinding | str
-"""What has the setting that differs: a resource, a quota's entity, an ACL, or the name of a user."""
+"""The owner of a setting: a resource, the entity of a quota, an ACL, or the name of a user."""
 
 SIZE = "partitions"
 FACTOR = "replication_factor"
 """Names of the settings of a topic that are not configs."""
 
 
-class Action(Enum):
-    """What `apply` does about a difference."""
+class DocumentAction(Enum):
+    """The treatment of a difference by `apply`."""
 
     CREATE = "created"
     CHANGE = "changed"
@@ -57,21 +57,21 @@ class Action(Enum):
     @property
     def is_applied(self) -> bool:
         """True if `apply` carries it out."""
-        return self not in (Action.KEEP, Action.MANUAL)
+        return self not in (DocumentAction.KEEP, DocumentAction.MANUAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DocumentDifference:
     """One setting that differs.
 
     Attributes:
         section: its section in the document.
-        subject: what has the setting.
+        subject: the owner of the setting.
         name: the name of the setting.
         old: the value in the cluster; None if it has none.
         new: the value in the document; None if it has none.
-        action: what is to be done.
-        reason: why nothing is done, and what a person can do.
+        action: the treatment.
+        reason: the reason if nothing is done, with the command for a person.
     """
 
     section: Section
@@ -79,7 +79,7 @@ class Difference:
     name: str
     old: str | None
     new: str | None
-    action: Action
+    action: DocumentAction
     reason: str = ""
 
     @property
@@ -105,7 +105,7 @@ class Difference:
         return f"{self.resource} {self.name}"
 
 
-def compare(current: ClusterState, document: ClusterState, *, prune: bool = False) -> list[Difference]:
+def compare(current: DocumentState, document: DocumentState, *, prune: bool = False) -> list[DocumentDifference]:
     """Return what differs in the sections that both states have.
 
     Args:
@@ -116,8 +116,8 @@ def compare(current: ClusterState, document: ClusterState, *, prune: bool = Fals
     Raises:
         InvalidArgument: the document has a value for a secret of the cluster.
     """
-    surplus = (Action.DELETE, "") if prune else (Action.KEEP, "not in the document: --prune deletes it")
-    differences: list[Difference] = []
+    surplus = (DocumentAction.DELETE, "") if prune else (DocumentAction.KEEP, "not in the document: --prune deletes it")
+    differences: list[DocumentDifference] = []
     for section in Section:
         if section not in current.sections or section not in document.sections:
             continue
@@ -135,7 +135,9 @@ def compare(current: ClusterState, document: ClusterState, *, prune: bool = Fals
     return differences
 
 
-def changed_since(base: ClusterState, current: ClusterState, planned: Iterable[Difference]) -> list[Difference]:
+def changed_since(
+    base: DocumentState, current: DocumentState, planned: Iterable[DocumentDifference]
+) -> list[DocumentDifference]:
     """Return the planned differences of settings that have another value than in an earlier state.
 
     A setting that has the value of the document already is not planned. So the rest of an interrupted run is no
@@ -146,8 +148,8 @@ def changed_since(base: ClusterState, current: ClusterState, planned: Iterable[D
 
 
 def _resources(
-    section: Section, current: ClusterState, document: ClusterState, surplus: Action, reason: str
-) -> Iterator[Difference]:
+    section: Section, current: DocumentState, document: DocumentState, surplus: DocumentAction, reason: str
+) -> Iterator[DocumentDifference]:
     type = CONFIG_SECTIONS[section]
     for resource in sorted({*current.configs, *document.configs}):
         if resource.type is not type:
@@ -157,66 +159,68 @@ def _resources(
             yield from _configs(section, resource, stored, document.configs[resource])
         else:
             for name, value in stored.items():
-                yield Difference(section, resource, name, _shown(value), None, surplus, reason)
+                yield DocumentDifference(section, resource, name, _shown(value), None, surplus, reason)
 
 
 def _configs(
     section: Section, resource: ConfigResource, stored: Mapping[str, str | None], stated: Mapping[str, str | None]
-) -> Iterator[Difference]:
+) -> Iterator[DocumentDifference]:
     for name in sorted({*stored, *stated}):
         old = _shown(stored[name]) if name in stored else None
         if name not in stated:
-            yield Difference(section, resource, name, old, None, Action.DELETE)
+            yield DocumentDifference(section, resource, name, old, None, DocumentAction.DELETE)
             continue
         new = stated[name]
         if new is None:
             if name not in stored:
                 how = f"a secret: `kafka configs set {name_resource(resource)} {name}=...`"
-                yield Difference(section, resource, name, None, HIDDEN, Action.MANUAL, how)
+                yield DocumentDifference(section, resource, name, None, HIDDEN, DocumentAction.MANUAL, how)
         elif name in stored and stored[name] is None:
             raise InvalidArgument(
                 f"{name_resource(resource)}: {name} is a secret of the cluster, which has no place in a file: write "
                 f"{HIDDEN!r}, and set it with `kafka configs set`"
             )
         elif name not in stored:
-            yield Difference(section, resource, name, None, new, Action.CREATE)
+            yield DocumentDifference(section, resource, name, None, new, DocumentAction.CREATE)
         elif stored[name] != new:
-            yield Difference(section, resource, name, old, new, Action.CHANGE)
+            yield DocumentDifference(section, resource, name, old, new, DocumentAction.CHANGE)
 
 
 def _shown(value: str | None) -> str:
     return HIDDEN if value is None else value
 
 
-def _topics(current: ClusterState, document: ClusterState) -> Iterator[Difference]:
+def _topics(current: DocumentState, document: DocumentState) -> Iterator[DocumentDifference]:
     for name in sorted({*current.topics, *document.topics}):
         topic = ConfigResource(ConfigResourceType.TOPIC, name)
         existing, stated = current.topics.get(name), document.topics.get(name)
         if stated is None:
             size = str(current.topics[name].partitions)
             reason = f"not in the document: `kafka topics delete {name}`"
-            yield Difference(Section.TOPICS, topic, SIZE, size, None, Action.KEEP, reason)
+            yield DocumentDifference(Section.TOPICS, topic, SIZE, size, None, DocumentAction.KEEP, reason)
             continue
         if existing is None:
-            yield Difference(Section.TOPICS, topic, SIZE, None, _number(stated.partitions), Action.CREATE)
+            yield DocumentDifference(
+                Section.TOPICS, topic, SIZE, None, _number(stated.partitions), DocumentAction.CREATE
+            )
             factor = _number(stated.replication_factor)
-            yield Difference(Section.TOPICS, topic, FACTOR, None, factor, Action.CREATE)
+            yield DocumentDifference(Section.TOPICS, topic, FACTOR, None, factor, DocumentAction.CREATE)
         else:
             yield from _sizes(topic, existing.partitions or 0, stated.partitions)
             if stated.replication_factor not in (None, existing.replication_factor):
                 new = str(stated.replication_factor)
                 reason = f"moves replicas: `kafka topics alter {name} --replication-factor {new}`"
                 old = str(existing.replication_factor)
-                yield Difference(Section.TOPICS, topic, FACTOR, old, new, Action.MANUAL, reason)
+                yield DocumentDifference(Section.TOPICS, topic, FACTOR, old, new, DocumentAction.MANUAL, reason)
         yield from _configs(Section.TOPICS, topic, current.configs.get(topic, {}), document.configs.get(topic, {}))
 
 
-def _sizes(topic: ConfigResource, existing: int, stated: int | None) -> Iterator[Difference]:
+def _sizes(topic: ConfigResource, existing: int, stated: int | None) -> Iterator[DocumentDifference]:
     if stated is None or stated == existing:
         return
-    difference = Difference(Section.TOPICS, topic, SIZE, str(existing), str(stated), Action.CHANGE)
+    difference = DocumentDifference(Section.TOPICS, topic, SIZE, str(existing), str(stated), DocumentAction.CHANGE)
     if stated < existing:
-        yield replace(difference, action=Action.MANUAL, reason="a topic cannot lose partitions")
+        yield replace(difference, action=DocumentAction.MANUAL, reason="a topic cannot lose partitions")
     else:
         yield difference
 
@@ -225,7 +229,9 @@ def _number(value: int | None) -> str:
     return "default" if value is None else str(value)
 
 
-def _quotas(current: ClusterState, document: ClusterState, surplus: Action, reason: str) -> Iterator[Difference]:
+def _quotas(
+    current: DocumentState, document: DocumentState, surplus: DocumentAction, reason: str
+) -> Iterator[DocumentDifference]:
     for entity in sorted({*current.quotas, *document.quotas}, key=str):
         existing = current.quotas.get(entity, {})
         stated = document.quotas.get(entity)
@@ -236,35 +242,37 @@ def _quotas(current: ClusterState, document: ClusterState, surplus: Action, reas
             if old == new:
                 continue
             if stated is None:
-                yield Difference(Section.QUOTAS, entity, key, old, None, surplus, reason)
+                yield DocumentDifference(Section.QUOTAS, entity, key, old, None, surplus, reason)
             else:
-                yield Difference(Section.QUOTAS, entity, key, old, new, _action(old, new))
+                yield DocumentDifference(Section.QUOTAS, entity, key, old, new, _action(old, new))
 
 
-def _action(old: str | None, new: str | None) -> Action:
+def _action(old: str | None, new: str | None) -> DocumentAction:
     if old is None:
-        return Action.CREATE
-    return Action.DELETE if new is None else Action.CHANGE
+        return DocumentAction.CREATE
+    return DocumentAction.DELETE if new is None else DocumentAction.CHANGE
 
 
-def _users(current: ClusterState, document: ClusterState) -> Iterator[Difference]:
+def _users(current: DocumentState, document: DocumentState) -> Iterator[DocumentDifference]:
     for user in sorted({*current.users, *document.users}):
         existing, stated = current.users.get(user, frozenset()), document.users.get(user, frozenset())
         for mechanism in sorted(existing ^ stated):
             if mechanism in stated:
                 reason = f"needs a password: `kafka users set {user} --mechanism {mechanism}`"
-                yield Difference(Section.USERS, user, mechanism, None, HIDDEN, Action.MANUAL, reason)
+                yield DocumentDifference(Section.USERS, user, mechanism, None, HIDDEN, DocumentAction.MANUAL, reason)
             else:
                 reason = f"not in the document: `kafka users delete {user}`"
-                yield Difference(Section.USERS, user, mechanism, HIDDEN, None, Action.KEEP, reason)
+                yield DocumentDifference(Section.USERS, user, mechanism, HIDDEN, None, DocumentAction.KEEP, reason)
 
 
-def _acls(current: ClusterState, document: ClusterState, surplus: Action, reason: str) -> Iterator[Difference]:
-    def difference(acl: AclBinding, *, is_new: bool) -> Difference:
+def _acls(
+    current: DocumentState, document: DocumentState, surplus: DocumentAction, reason: str
+) -> Iterator[DocumentDifference]:
+    def difference(acl: AclBinding, *, is_new: bool) -> DocumentDifference:
         name = f"{acl.principal} {acl.operation} from {acl.host}"
         old, new = (None, str(acl.permission_type)) if is_new else (str(acl.permission_type), None)
-        action, why = (Action.CREATE, "") if is_new else (surplus, reason)
-        return Difference(Section.ACLS, acl, name, old, new, action, why)
+        action, why = (DocumentAction.CREATE, "") if is_new else (surplus, reason)
+        return DocumentDifference(Section.ACLS, acl, name, old, new, action, why)
 
     yield from (difference(acl, is_new=True) for acl in _ordered(document.acls - current.acls, AclPermissionType.DENY))
     yield from (

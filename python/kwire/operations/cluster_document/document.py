@@ -42,7 +42,7 @@ from kwire.client.admin import (
     SpecialName,
 )
 from kwire.declare.secrets import is_secret_config
-from kwire.operations.cluster_document.state import CONFIG_SECTIONS, ClusterState, Section, TopicSize
+from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire.operations.config_journal import HIDDEN
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import similar
@@ -68,7 +68,7 @@ MECHANISMS = {each.value: each for each in ScramMechanismName if each is not Scr
 # Writing
 
 
-def write(state: ClusterState, *, as_json: bool) -> str:
+def write(state: DocumentState, *, as_json: bool) -> str:
     """Return the text of a document."""
     document: dict[str, Any] = {FORM: CURRENT_FORM, CLUSTER: state.cluster_id}
     for section in Section:
@@ -79,7 +79,7 @@ def write(state: ClusterState, *, as_json: bool) -> str:
     return _yaml(document)
 
 
-def _written(section: Section, state: ClusterState) -> Any:
+def _written(section: Section, state: DocumentState) -> Any:
     """Return a section as nested values, sorted, so that equal states have equal texts."""
     match section:
         case Section.TOPICS:
@@ -103,7 +103,7 @@ def _written_configs(values: Mapping[str, str | None]) -> dict[str, str]:
     return {name: HIDDEN if value is None else value for name, value in sorted(values.items())}
 
 
-def _written_topic(name: str, size: TopicSize, state: ClusterState) -> dict[str, Any]:
+def _written_topic(name: str, size: TopicSize, state: DocumentState) -> dict[str, Any]:
     configs = state.configs.get(ConfigResource(ConfigResourceType.TOPIC, name))
     topic: dict[str, Any] = {key: value for key, value in size._asdict().items() if value is not None}
     return {**topic, "configs": _written_configs(configs)} if configs else topic
@@ -132,14 +132,13 @@ class _Row(dict[str, Any]):
 def _yaml(document: Mapping[str, Any]) -> str:
     import yaml
 
-    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-        pass
-
-    Dumper.add_representer(
-        _Row, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
+    base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    dumper: Any = type("Dumper", (base,), {})  # a representer belongs to a class
+    dumper.add_representer(
+        _Row, lambda each, row: each.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
     )
     text: str = yaml.dump(
-        document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1, default_flow_style=False
+        document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1, default_flow_style=False
     )
     return text
 
@@ -147,7 +146,7 @@ def _yaml(document: Mapping[str, Any]) -> str:
 # Reading
 
 
-def read(file: Path) -> ClusterState:
+def read(file: Path) -> DocumentState:
     """Return the state that a document describes.
 
     Raises:
@@ -164,7 +163,7 @@ def read(file: Path) -> ClusterState:
     for section in sections:
         reader.read_section(section, document[section], state)
     cluster_id = document.get(CLUSTER)
-    return ClusterState(
+    return DocumentState(
         cluster_id=None if cluster_id in (None, "null", "") else str(cluster_id), sections=frozenset(sections), **state
     )
 

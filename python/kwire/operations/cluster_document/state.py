@@ -51,8 +51,8 @@ class TopicSize(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState:
-    """What a document describes, or what a cluster has.
+class DocumentState:
+    """The content of a document, or of a cluster.
 
     Attributes:
         cluster_id: the id of the cluster; None if it is not known.
@@ -76,7 +76,7 @@ class ClusterState:
 class ReadState(NamedTuple):
     """The state of a cluster, and by section that it does not support, the reason."""
 
-    state: ClusterState
+    state: DocumentState
     unsupported: Mapping[Section, str]
 
 
@@ -112,7 +112,7 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         read(Section.USERS, _users(admin, Section.USERS in sections), {}),
         read(Section.ACLS, _acls(admin, Section.ACLS in sections), frozenset()),
     )
-    state = ClusterState(
+    state = DocumentState(
         cluster_id=cluster.cluster_id,
         sections=frozenset(sections).difference(unsupported),
         configs={resource: values for each in stored for resource, values in each.items()},

@@ -21,7 +21,7 @@ from kwire.client.admin import (
     TopicChange,
 )
 from kwire.client.admin.kip4_tools import tool_result
-from kwire.operations.cluster_document.differences import FACTOR, SIZE, Action, Difference, Subject
+from kwire.operations.cluster_document.differences import FACTOR, SIZE, DocumentAction, DocumentDifference, Subject
 from kwire.operations.cluster_document.state import Section
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
 
     Refusals: TypeAlias = dict[Subject, AdminError]
-    Send: TypeAlias = Callable[[AdminClient, Mapping[Subject, Sequence[Difference]], bool], Awaitable[Refusals]]
+    Send: TypeAlias = Callable[[AdminClient, Mapping[Subject, Sequence[DocumentDifference]], bool], Awaitable[Refusals]]
 
 __all__ = ["Step", "by_subject", "steps"]
 
@@ -52,10 +52,12 @@ class Step:
     """
 
     what: str
-    differences: Mapping[Subject, Sequence[Difference]]
+    differences: Mapping[Subject, Sequence[DocumentDifference]]
     _send: Send
 
-    async def check(self, admin: AdminClient, part: Mapping[Subject, Sequence[Difference]] | None = None) -> Refusals:
+    async def check(
+        self, admin: AdminClient, part: Mapping[Subject, Sequence[DocumentDifference]] | None = None
+    ) -> Refusals:
         """Let the cluster check the step, or a part of it, and return by subject why it refuses it."""
         return await self._send(admin, self.differences if part is None else part, True)
 
@@ -64,21 +66,23 @@ class Step:
         return await self._send(admin, self.differences, False)
 
 
-def by_subject(differences: Iterable[Difference]) -> dict[Subject, list[Difference]]:
+def by_subject(differences: Iterable[DocumentDifference]) -> dict[Subject, list[DocumentDifference]]:
     """Return differences by what they are of, in their order."""
-    grouped: dict[Subject, list[Difference]] = defaultdict(list)
+    grouped: dict[Subject, list[DocumentDifference]] = defaultdict(list)
     for each in differences:
         grouped[each.subject].append(each)
     return dict(grouped)
 
 
-def steps(differences: Sequence[Difference]) -> Iterator[Step]:
+def steps(differences: Sequence[DocumentDifference]) -> Iterator[Step]:
     """Return the steps for differences, in the order of the sections."""
     for section in Section:
         of_section = [each for each in differences if each.section is section and each.action.is_applied]
         match section:
             case Section.TOPICS:
-                new = {each.subject for each in of_section if each.name == SIZE and each.action is Action.CREATE}
+                new = {
+                    each.subject for each in of_section if each.name == SIZE and each.action is DocumentAction.CREATE
+                }
                 created = [each for each in of_section if each.subject in new]
                 grown = [each for each in of_section if each.subject not in new and each.name == SIZE]
                 configs = [each for each in of_section if each.subject not in new and each.name != SIZE]
@@ -97,7 +101,7 @@ def steps(differences: Sequence[Difference]) -> Iterator[Step]:
                     acls = [
                         each
                         for each in of_section
-                        if (each.action is Action.CREATE) is is_new
+                        if (each.action is DocumentAction.CREATE) is is_new
                         and cast("AclBinding", each.subject).permission_type is permission
                     ]
                     yield from _parts("ACLs", acls, _create_acls if is_new else _delete_acls)
@@ -105,14 +109,16 @@ def steps(differences: Sequence[Difference]) -> Iterator[Step]:
                 yield from _parts(f"configs of {section.replace('_', ' ')}", of_section, _alter_configs)
 
 
-def _parts(what: str, differences: Sequence[Difference], send: Send, size: int = SUBJECTS_PER_STEP) -> Iterator[Step]:
+def _parts(
+    what: str, differences: Sequence[DocumentDifference], send: Send, size: int = SUBJECTS_PER_STEP
+) -> Iterator[Step]:
     grouped = list(by_subject(differences).items())
     for start in range(0, len(grouped), size):
         yield Step(what, dict(grouped[start : start + size]), send)
 
 
 async def _alter_configs(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     changes = {
         cast("ConfigResource", resource): ConfigChange(
@@ -128,7 +134,7 @@ async def _alter_configs(
 
 
 async def _create_topics(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     names = {cast("ConfigResource", topic).name: topic for topic in differences}
     topics = {}
@@ -162,7 +168,7 @@ async def _check_topics_of_nodes(admin: AdminClient, configs: Mapping[ConfigReso
 
 
 async def _add_partitions(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     if validate_only and admin.dialect == "kip4":
         return {}  # the drafts have no check; `compare` has checked the only rule
@@ -175,7 +181,7 @@ async def _add_partitions(
 
 
 async def _alter_quotas(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     changes = {
         cast("ClientQuotaEntity", entity): {each.name: None if each.new is None else float(each.new) for each in values}
@@ -186,7 +192,7 @@ async def _alter_quotas(
 
 
 async def _create_acls(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     if validate_only:
         return {}  # a document is checked when it is read
@@ -195,7 +201,7 @@ async def _create_acls(
 
 
 async def _delete_acls(
-    admin: AdminClient, differences: Mapping[Subject, Sequence[Difference]], validate_only: bool
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     if validate_only:
         return {}

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient, ConfigResource
-    from kwire.operations.cluster_document.differences import Difference
+    from kwire.operations.cluster_document.differences import DocumentDifference
     from kwire.operations.cluster_document.steps import Step
 
 __all__ = ["refusals"]
 
 
-async def refusals(admin: AdminClient, differences: Sequence[Difference]) -> dict[Difference, str]:
+async def refusals(admin: AdminClient, differences: Sequence[DocumentDifference]) -> dict[DocumentDifference, str]:
     """Return the differences that the cluster refuses, with its reasons."""
     refused = await _refused_broker_configs(admin, differences)
     for step in steps([each for each in differences if each not in refused]):
@@ -36,7 +36,9 @@ async def refusals(admin: AdminClient, differences: Sequence[Difference]) -> dic
     return refused
 
 
-async def _one_by_one(admin: AdminClient, step: Step, differences: Sequence[Difference]) -> dict[Difference, str]:
+async def _one_by_one(
+    admin: AdminClient, step: Step, differences: Sequence[DocumentDifference]
+) -> dict[DocumentDifference, str]:
     """Return which differences of a refused resource are refused, each with the size of a topic that is created."""
     size = [each for each in differences if each.name in (SIZE, FACTOR)]
     subject = differences[0].subject
@@ -49,13 +51,15 @@ async def _one_by_one(admin: AdminClient, step: Step, differences: Sequence[Diff
     return refused
 
 
-async def _refused_broker_configs(admin: AdminClient, differences: Sequence[Difference]) -> dict[Difference, str]:
+async def _refused_broker_configs(
+    admin: AdminClient, differences: Sequence[DocumentDifference]
+) -> dict[DocumentDifference, str]:
     """Return the configs of Kafka's brokers that are unknown, secret, or of a broker that is down."""
     of_brokers = [each for each in differences if each.section is Section.BROKERS and each.action.is_applied]
     if admin.dialect == "kip4" or not of_brokers:
         return {}
     live = {each.id for each in (await admin.describe_cluster()).brokers}
-    refused: dict[Difference, str] = {}
+    refused: dict[DocumentDifference, str] = {}
     for subject, changes in by_subject(of_brokers).items():
         resource = cast("ConfigResource", subject)
         if resource.broker_id is not None and resource.broker_id not in live:

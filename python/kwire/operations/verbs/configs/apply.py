@@ -8,7 +8,7 @@ from typing import Annotated
 
 from kwire.operations.cluster_document.application import DocumentChange, DocumentPlan, plan
 from kwire.operations.cluster_document.application import apply as apply_plan
-from kwire.operations.cluster_document.differences import Action
+from kwire.operations.cluster_document.differences import DocumentAction
 from kwire.operations.declaration import Rows, Unhealthy, operation
 from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
@@ -53,7 +53,7 @@ async def apply(
     if planned.applied and not run.dry_run:
         run.confirm(_question(planned))
         rows = [*await apply_plan(run, planned)]
-    manual = [each for each in planned.differences if each.action is Action.MANUAL]
+    manual = [each for each in planned.differences if each.action is DocumentAction.MANUAL]
     if manual:
         raise Unhealthy(rows, f"Settings that remain for a person to change: {len(manual)}")
     return rows

@@ -22,7 +22,7 @@ class Feature:
         finalized: the level of the cluster; None if it has none.
         epoch: the epoch of the finalized features; -1 without one.
         lowest_safe: the lowest level without a loss of metadata, with `--safe`.
-        reason: why the cluster does not go lower, with `--safe`.
+        reason: the obstacle to a lower level, with `--safe`.
     """
 
     name: str

@@ -16,7 +16,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.update_features import FeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
-    from kwire.cluster.controller.feature_commands import FeatureUpdate
+    from kwire.cluster.controller.feature_commands import FeatureUpdateOutcome
     from kwire.cluster.node.requests.request_context import RequestContext
 
 ALTER = Permission(AclOperation.ALTER, "Cluster")
@@ -55,7 +55,7 @@ async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> Upd
     return UpdateFeaturesResponse(error_code=ErrorCode.NO_ERROR)
 
 
-async def _update(changes: list[FeatureChange], context: RequestContext) -> FeatureUpdate:
+async def _update(changes: list[FeatureChange], context: RequestContext) -> FeatureUpdateOutcome:
     """Update the features, and wait until this node has seen the result.
 
     Raises:
