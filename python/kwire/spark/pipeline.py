@@ -258,7 +258,7 @@ class Pipeline:
         return IngestTask(self._store.location, progress.reporters, progress.clusters, self.reference_codec)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
-        return entries_of(manifest.collect())
+        return entries_of(manifest.toArrow())
 
     # Gold
 

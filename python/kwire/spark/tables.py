@@ -104,11 +104,12 @@ def arrow_type(type: str) -> pa.DataType:
     }[kind]
 
 
+@cache
 def ddl_schema(ddl: str) -> pa.Schema:
-    """Return the Arrow schema of columns in Spark's DDL, which are separated by commas and have simple types."""
+    """Return the Arrow schema of columns in Spark's DDL."""
     import pyarrow as pa
 
-    columns = (column.split() for column in ddl.split(", "))
+    columns = (column.split(maxsplit=1) for column in _split(ddl))
     return pa.schema([pa.field(name.strip("`"), arrow_type(type)) for name, type in columns])
 
 

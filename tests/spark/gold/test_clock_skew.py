@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import functions as f
 
 from kwire.spark.gold.clock_skew import (
     PROPAGATION,
@@ -200,7 +199,7 @@ def test_every_row_is_in_one_window(
         "cluster_id string, broker_id int, at timestamp, date string, poller_id string",
     )
 
-    all_corrected = [row["at"].astimezone(UTC) for row in clocks.correct(rows, "at", f.broadcast).collect()]
+    all_corrected = [row["at"].astimezone(UTC) for row in clocks.correct(rows, "at").collect()]
     corrected, of_others = all_corrected[: len(given)], all_corrected[len(given) :]
 
     assert of_others == [given[0]] * len(others)

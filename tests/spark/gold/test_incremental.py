@@ -16,7 +16,7 @@ import pytest
 
 from kwire.spark import gold
 from kwire.spark.gold import config_changes, state
-from kwire.spark.gold.build import ONE_TASK_ROWS
+from kwire.spark.gold.build import IN_PROCESS_ROWS
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.commits import PipelineStore
@@ -83,7 +83,7 @@ def test_build_by_hours_equals_one_build(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_random_history_in_random_builds_equals_one_build(spark: SparkSession, tmp_path: Path) -> None:
-    """The builds of the parts run in one task and with shuffles in turn, and the build of the whole in one task."""
+    """The builds of the parts run on Spark and in this process in turn, and the build of the whole in this process."""
     random = Random(15)
     begin, rounds = HOUR + timedelta(minutes=25), 120
     whole = random_history.silver(random, 4, begin, rounds)
@@ -93,7 +93,7 @@ def test_random_history_in_random_builds_equals_one_build(spark: SparkSession, t
         stop = begin + end * random_history.INTERVAL
         recorded.commit_silver(between(whole, start, stop), tmp_path / "parts")
         store = PipelineStore(str(tmp_path / "parts"))
-        gold.build(spark, store, one_task_rows=ONE_TASK_ROWS if number % 2 else 0)
+        gold.build(spark, store, in_process_rows=IN_PROCESS_ROWS if number % 2 else 0)
         start = stop
     recorded.commit_silver(whole, tmp_path / "whole")
     gold.build(spark, PipelineStore(str(tmp_path / "whole")))

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as f
-
 from kwire.spark.gold import days
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.in_process import Window, f
+from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -74,9 +73,9 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     build.replace(TOPIC_USAGE, _topic_usage(sizes), start)
     rows = rows.drop("date")
     if start is not None and build.files(f"gold/_{STATE}"):
-        rows = build.gathered(rows.unionByName(build.state(STATE, start)))
+        rows = rows.unionByName(build.state(STATE, start, SILVER_SCHEMAS[STATE].ddl))
     if as_of is not None:
-        build.keep_state(STATE, as_of, _last_reports(rows.where(f.col("at") < f.lit(as_of))))
+        build.keep_state(STATE, as_of, _last_reports(rows.where(f.col("at") < f.lit(as_of))), SILVER_SCHEMAS[STATE].ddl)
     return _signals(rows)
 
 

@@ -10,9 +10,8 @@ from collections import deque
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.in_process import f
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:

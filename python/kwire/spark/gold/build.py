@@ -11,8 +11,8 @@ A build has these steps:
    c. the stages of `STAGES`, in order: each names the results that it reads;
    d. the incidents since the oldest one that had not ended when the window began (`_diagnose`);
    e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
-   A window that reads at most `ONE_TASK_ROWS` runs in one task: tables are read as one partition, which joins, groups,
-   and windows of Spark need not shuffle, and the stages are the same (`GoldView.in_one_task`).
+   A window that reads at most `IN_PROCESS_ROWS` is built in this process: the stages are the same, but their queries
+   run on DuckDB instead of Spark (`kwire.spark.in_process`), and no job of Spark is started.
 3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
 
 Invariants:
@@ -21,18 +21,18 @@ Invariants:
   gives the same rows, and a build that fails changes nothing.
 - Building hour by hour and building everything at once give equal tables (`tests/spark/gold/test_incremental.py`).
   So nothing may depend on where a window begins, except through the kept state.
-- All rows stay in the executors; the driver sees times and file names.
+- Rows of larger windows stay in the executors; the driver sees times and file names.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import functions as f
 
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import (
@@ -59,6 +59,7 @@ from kwire.spark.gold.fold_task import FoldTask, fold
 from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.gold.view import AS_OF, PARTITION_STATES, GoldBuild
 from kwire.spark.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
+from kwire.spark.in_process import f
 from kwire.spark.session import require_utc
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 
@@ -82,13 +83,13 @@ WINDOW = timedelta(days=1)
 MARGIN = timedelta(minutes=5)
 """Time before a window in which an incident that ended is diagnosed again: it may continue. Chosen, not measured."""
 
-ONE_TASK_ROWS = 100_000
-"""Maximum number of stored rows that a window reads in one task (`_is_small`). Chosen, not measured: 20 times the rows
-of a recording of three minutes, whose build spent its time on planning and not on rows."""
+IN_PROCESS_ROWS = 100_000
+"""Maximum number of stored rows of a window that is built in this process (`_is_small`). Chosen, not measured: 20 times
+the rows of a recording of three minutes, whose build on Spark spends its time on planning and not on rows."""
 
-ONE_TASK_REPORTERS = 100
-"""Maximum number of brokers and pollers of a window in one task. Chosen, not measured: each cluster is 16 groups, which
-cost time in Python even without rows."""
+IN_PROCESS_REPORTERS = 100
+"""Maximum number of brokers and pollers of a window that is built in this process. Chosen, not measured: functions on
+Arrow data are called for each cluster and group of topics, one after the other."""
 
 WHOLE_TABLES = ("brokers", "configs", "groups")
 """Tables of silver that every window reads from their beginning."""
@@ -157,7 +158,7 @@ def build(
     hours: Iterable[datetime] | None = None,
     *,
     max_clock_skew: timedelta = clock_skew.MAX_SKEW,
-    one_task_rows: int = ONE_TASK_ROWS,
+    in_process_rows: int = IN_PROCESS_ROWS,
 ) -> None:
     """Bring gold up to date with silver.
 
@@ -167,7 +168,7 @@ def build(
         hours: the beginnings of the hours to build again, in UTC; by default, those with frames that are not in gold.
             The hours after the first one are built too, since states last across hours.
         max_clock_skew: the maximum skew of clocks of pollers that is corrected (`clock_skew`).
-        one_task_rows: the maximum number of rows that a window reads in one task.
+        in_process_rows: the maximum number of rows of a window that is built in this process; 0 uses Spark.
 
     Raises:
         ValueError: the session's time zone is not UTC.
@@ -178,7 +179,7 @@ def build(
     store.create({table.folder: table.layout for table in TABLES})
 
     def run(record: CommitRecord) -> None:
-        _build(GoldBuild(spark, store, record), store, record, first_hour, max_clock_skew, one_task_rows)
+        _build(GoldBuild(spark, store, record), store, record, first_hour, max_clock_skew, in_process_rows)
 
     store.transact(run)
 
@@ -189,7 +190,7 @@ def _build(
     record: CommitRecord,
     first_hour: datetime | None,
     max_clock_skew: timedelta,
-    one_task_rows: int,
+    in_process_rows: int,
 ) -> None:
     progress = record.progress.gold
     first = first_hour or _oldest_new_poll(store, record)
@@ -210,21 +211,21 @@ def _build(
     has_new_configs = full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs")
     skew = {} if since is None else skew_by_hour.get(since, {})
     for start, stop in _windows(since, oldest, end):
-        build.in_one_task = _is_small(build, start, stop, max_clock_skew, one_task_rows)
-        if has_new_configs:
-            build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
-            has_new_configs = False
-        build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
-        skew = build.clocks.skew
-        _replace_skew(build, min(stop, end))
-        as_of = _state_time(oldest, stop, end)
-        if as_of is not None:
-            skew_by_hour[as_of] = skew
-            if start is not None and as_of <= start:
-                as_of = None  # the window has no complete hour
-        is_complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
-        everything = full_rebuild or start is None
-        _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything))
+        with build.engine(in_process=_is_small(build, start, stop, max_clock_skew, in_process_rows)):
+            if has_new_configs:
+                build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
+                has_new_configs = False
+            build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
+            skew = build.clocks.skew
+            _replace_skew(build, min(stop, end))
+            as_of = _state_time(oldest, stop, end)
+            if as_of is not None:
+                skew_by_hour[as_of] = skew
+                if start is not None and as_of <= start:
+                    as_of = None  # the window has no complete hour
+            is_complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
+            everything = full_rebuild or start is None
+            _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything))
     build.clocks.warn()
     for hour in state.expired_hours(incidents_since):
         del incidents_since[hour]
@@ -263,12 +264,13 @@ def _windows(since: datetime | None, oldest: datetime, end: datetime) -> list[tu
     return windows
 
 
-def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: timedelta, one_task_rows: int) -> bool:
-    """Return whether a window runs in one task, from the numbers of rows that Delta has for each file.
+def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: timedelta, limit: int) -> bool:
+    """Return whether a window is built in this process, from the numbers of rows that Delta has for each file.
 
-    Gold's signals are not counted: incidents of a cluster are diagnosed in one task in any case.
+    Gold's signals are not counted: incidents of a cluster are diagnosed in one task in any case. Without DuckDB,
+    which has no wheel for some versions of Python, every window is built on Spark.
     """
-    if build.reporters > ONE_TASK_REPORTERS:
+    if build.reporters > IN_PROCESS_REPORTERS or find_spec("duckdb") is None:
         return False
     first = start and start - LOOK_BACK - margin
     rows = sum(
@@ -280,7 +282,7 @@ def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: 
     if start is not None:
         day = f"{start:%Y-%m-%d}"
         rows += sum(file.rows for file in build.files(PARTITION_STATES) if file.partition[AS_OF].startswith(day))
-    return rows <= one_task_rows
+    return rows <= limit
 
 
 # The clocks of a window
@@ -297,7 +299,7 @@ def _clocks(
     if changes and build.has_several_clocks:
         partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
         polls = days.between(build.silver("polls", start, stop), "polled_at", start, stop)
-        measured = clock_skew.differences(partitions, polls, build.gathered).collect()
+        measured = clock_skew.differences(partitions, polls).collect()
         corrected = clock_skew.corrections((clock_skew.Difference.of(row) for row in measured), skew)
     return Clocks(corrected, skew, start, bound)
 
@@ -306,7 +308,7 @@ def _replace_skew(build: GoldBuild, at: datetime) -> None:
     """Write the skew of the clocks, if there is or was any."""
     rows = build.clocks.rows(at)
     if rows or build.files(clock_skew.TABLE.folder):
-        build.replace(clock_skew.TABLE, build.spark.createDataFrame(rows, clock_skew.TABLE.ddl), None)
+        build.replace(clock_skew.TABLE, build.frame(rows, clock_skew.TABLE.ddl), None)
 
 
 # The stages of a window
@@ -318,7 +320,7 @@ def _inputs(build: GoldBuild, window: Window) -> dict[str, Any]:
     later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
     polls = attributed = days.between(later_polls, "polled_at", since, window.stop)
     if build.has_unattributed_polls:
-        attributed = build.gathered(attribute_unanswered(polls, later_polls, build.silver("brokers")))
+        attributed = attribute_unanswered(polls, later_polls, build.silver("brokers"))
     # From here on, `build.silver` returns only what the leading pollers report.
     if build.shared_clusters:
         of_shared_clusters = attributed.where(f.col("cluster_id").isin(*sorted(build.shared_clusters)))
@@ -346,7 +348,6 @@ def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
         if _has_rows_since(build, "configs", start):
             configs = days.between(build.silver("configs", start, stop), "at", start, stop)
             rows = rows.unionByName(transitions.changed_topics(configs).withColumn("as_of", f.lit("")))
-        rows = build.gathered(rows)
     task = FoldTask(
         build.snapshot.location,
         {} if start is None else build.first_states(window.incidents_since, start),
@@ -368,14 +369,14 @@ def _agreed(folded: DataFrame) -> DataFrame:
 
 def _load_steps(build: GoldBuild, start: datetime | None, agreed: DataFrame) -> DataFrame:
     steps = broker_load.load_steps(agreed)
-    return steps if start is None else build.gathered(build.state("broker_loads", start).unionByName(steps))
+    return steps if start is None else build.state("broker_loads", start, broker_load.STEPS).unionByName(steps)
 
 
 def _config_polls(build: GoldBuild, start: datetime | None, polls: DataFrame) -> DataFrame:
     config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
     if start is None:
         return config_polls
-    return build.gathered(build.state("config_polls", start).unionByName(config_polls))
+    return build.state("config_polls", start, config_changes.POLLS).unionByName(config_polls)
 
 
 def _broker_load(start: datetime | None, load_steps: DataFrame, periods: DataFrame) -> DataFrame:
@@ -391,7 +392,7 @@ def _signals(
 ) -> DataFrame:
     """Return the signals of metadata and of the other inputs, which also plan their tables and state."""
     start, stop = window.start, window.stop
-    rows = signals.signals(agreed, metadata, brokers, changes, start, build.gathered)
+    rows = signals.signals(agreed, metadata, brokers, changes, start)
     for module in (consumer_lag, broker_disk, config_deviations):
         of_input = module.plan(build, start, stop, window.as_of)
         if of_input is not None:
@@ -451,7 +452,7 @@ def _build_window(build: GoldBuild, window: Window) -> None:
             loads=results["load_steps"],
             polls=results["config_polls"],
         )
-    if not build.in_one_task:
+    if build.in_process is None:
         results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
     if window.as_of is not None:  # read from the incidents that were just written
@@ -477,7 +478,7 @@ def _diagnose(build: GoldBuild, window: Window, new_signals: DataFrame) -> datet
         return None
     since = min(window.incidents_since.get(start, start), start)
     earlier = build.between(signals.TABLE, since, start)
-    build.replace(incidents.TABLE, incidents.incidents(build.gathered(earlier.unionByName(rows))), since)
+    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(rows)), since)
     return since
 
 

@@ -64,16 +64,15 @@ from math import log2
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pyspark.sql import functions as f
-
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.gold.voting_periods import METADATA
+from kwire.spark.in_process import f
 from kwire.spark.store.record import POLLER
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     import pyarrow as pa
@@ -178,13 +177,12 @@ def has_several_clocks(reporters: Iterable[str]) -> bool:
 # 2. Differences
 
 
-def differences(partitions: DataFrame, polls: DataFrame, gathered: Callable[[DataFrame], DataFrame]) -> DataFrame:
+def differences(partitions: DataFrame, polls: DataFrame) -> DataFrame:
     """Return the differences between the clocks of each cluster (`DIFFERENCES`).
 
     Args:
         partitions: rows of silver's `partitions`.
         polls: the polls of the same time.
-        gathered: prepares a union for a group (`GoldView.gathered`).
     """
     lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
     sized = [part for values in lists for part in (f.size(values), values)]
@@ -200,8 +198,7 @@ def differences(partitions: DataFrame, polls: DataFrame, gathered: Callable[[Dat
         f.lit(None).cast("bigint").alias("state"),
         (f.col("kind") == "error").alias("failed"),
     )
-    rows = gathered(changes.unionByName(metadata))
-    return rows.groupBy("cluster_id").applyInArrow(_differences_of_cluster, DIFFERENCES)
+    return changes.unionByName(metadata).groupBy("cluster_id").applyInArrow(_differences_of_cluster, DIFFERENCES)
 
 
 def _differences_of_cluster(rows: pa.Table) -> pa.Table:
@@ -417,13 +414,12 @@ class Clocks:
         margin = self.bound if self.is_skewed else timedelta(0)
         return start and start - margin, stop and stop + margin
 
-    def correct(self, rows: DataFrame, time: str, broadcast: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    def correct(self, rows: DataFrame, time: str) -> DataFrame:
         """Return rows of silver with the times of the right clock, and the dates of these times.
 
         Args:
             rows: the rows.
             time: their column with the time.
-            broadcast: prepares the table of clocks for a join with them (`GoldView.broadcast`).
 
         Every row stays on the side of `start` on which it was when the state at `start` was built, whatever the skew
         was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are squeezed
@@ -437,7 +433,7 @@ class Clocks:
         ]
         # Known pollers are found by poller, and unknown ones by broker.
         columns = "clock_cluster string, clock_poller string, clock_broker int, skew bigint, skew_before bigint"
-        clocks = broadcast(rows.sparkSession.createDataFrame(skews, columns))
+        clocks = f.broadcast(rows.sparkSession.createDataFrame(skews, columns))
         polled_broker = f.when(f.col("poller_id").isNull(), f.col("broker_id")).otherwise(NO_BROKER)
         is_clock_of = (
             (f.col("cluster_id") == f.col("clock_cluster"))

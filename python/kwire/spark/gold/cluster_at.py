@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from kwire.spark.gold import days, intervals, transitions, voting_periods
 from kwire.spark.gold.consensus import Role
+from kwire.spark.in_process import f
 from kwire.spark.session import require_utc
 
 if TYPE_CHECKING:

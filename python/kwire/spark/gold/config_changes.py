@@ -12,10 +12,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.in_process import Window, f
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -74,6 +72,9 @@ DRIFT = GoldTable(
     ),
     time="valid_to",
 )
+
+POLLS = "cluster_id string, broker_id int, polled_at timestamp"
+"""Schema of config polls."""
 
 _KEY = ["cluster_id", "resource_type", "resource", "key"]
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import Window
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.days import OPEN
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.in_process import Window, f
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import DESIRED_CONFIGS, CommitRecord, StoreChange
@@ -147,7 +145,7 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     if not build.files(DESIRED.folder):
         return None
     desired = build.table(DESIRED)
-    resources = build.broadcast(desired.select(*_KEY).distinct())
+    resources = f.broadcast(desired.select(*_KEY).distinct())
     rows = _deviations(build.silver("configs"), desired, resources)
     build.replace(TABLE, rows, None)
     return _signals(rows)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as f
-
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import days
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.partition_lag import Event, LagSample, PartitionLagHistory
 from kwire.spark.gold.signals import signal_columns
 from kwire.spark.gold.tables import GoldTable
+from kwire.spark.in_process import f
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -73,8 +72,8 @@ def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: dateti
     folded = build.computed_once(_fold(build, start, stop, as_of))
     build.replace(TABLE, _by_minute(folded.where(f.col("output") == _SAMPLE)), start)
     if as_of is not None:
-        build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)))
-    return _stall_signals(folded.where(f.col("output") == _STALL), build.broadcast(_states(build.silver("groups"))))
+        build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
+    return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_states(build.silver("groups"))))
 
 
 def _names(ddl: str) -> list[str]:
@@ -88,8 +87,7 @@ def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datet
     )
     events = _events(commits, "committed_offset").unionByName(_events(ends, "log_end"))
     if start is not None and build.files(f"gold/_{STATE}"):
-        events = events.unionByName(build.state(STATE, start))
-    events = build.gathered(events)
+        events = events.unionByName(build.state(STATE, start, _EVENTS))
     fold = _Fold(microseconds(start), microseconds(as_of))
 
     def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
+from kwire.spark.in_process import f
 
 if TYPE_CHECKING:
     from datetime import datetime

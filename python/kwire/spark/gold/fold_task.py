@@ -41,10 +41,10 @@ from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.consensus import NEVER, AgreedState, ObservationColumns, Role, Voters, fold_partitions
 from kwire.spark.gold.transitions import GROUPS, INPUT, TYPES, bucket, ddl, first_bucket
+from kwire.spark.in_process import f
+from kwire.spark.tables import ddl_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,6 +86,8 @@ class FoldTask(NamedTuple):
         import pyarrow.compute as pc
 
         cluster_id, bucket = (part.as_py() for part in key)
+        if rows.num_rows == 0 and bucket not in self.first_states:
+            return _schema(TYPES).empty_table()  # most buckets of a small cluster have no topic
         role = rows["role"]
         changed = rows.filter(pc.equal(role, int(Role.OBSERVATION)))
         topics = rows.filter(pc.equal(role, int(Role.TOPIC)))["topic"]
@@ -349,11 +351,7 @@ def _as_result(rows: pa.Table) -> pa.Table:
 
 
 def _schema(types: dict[str, str]) -> pa.Schema:
-    import pyarrow as pa
-
-    from kwire.spark.tables import arrow_type
-
-    return pa.schema([(name, arrow_type(type)) for name, type in types.items()])
+    return ddl_schema(ddl(types))
 
 
 _COLUMNS_BEFORE = {

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.gold.transitions import bucket
+from kwire.spark.in_process import f
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
@@ -130,9 +129,11 @@ def _min_isr(configs: DataFrame) -> DataFrame:
     changes = f.filter(
         "reports", lambda entry, i: (i == 0) | ~entry["value"].eqNullSafe(f.get("reports", i - 1)["value"])
     )
+    numbered = f.transform("changes", lambda change, i: f.struct(i.alias("i"), change.alias("new")))
     values = values.withColumn("changes", changes).select(
-        "cluster_id", "resource", "changes", f.posexplode("changes").alias("i", "new")
+        "cluster_id", "resource", "changes", f.explode(numbered).alias("numbered")
     )
+    values = values.select("cluster_id", "resource", "changes", "numbered.*")
     return values.select(
         f.col("cluster_id").alias("of_cluster"),
         f.col("resource").alias("of_topic"),

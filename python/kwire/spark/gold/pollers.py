@@ -36,8 +36,7 @@ from itertools import pairwise
 from math import inf, log2
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import functions as f
-
+from kwire.spark.in_process import f
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.record import POLLER
 from kwire.spark.tables import ddl_schema

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.gold.transitions import FILED_AT
+from kwire.spark.in_process import f
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:

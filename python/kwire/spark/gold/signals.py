@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as f
-
 from kwire.spark.gold import transitions
 from kwire.spark.gold.diagnosis.signal import SignalKind
 from kwire.spark.gold.tables import GoldTable
 from kwire.spark.gold.transitions import FILED_AT
+from kwire.spark.in_process import Window, f
 from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from pyspark.sql import Column as Expression
@@ -65,7 +63,6 @@ def signals(
     brokers: DataFrame,
     config_changes: DataFrame,
     start: datetime | None,
-    gathered: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
     """Return all signals of a window, with the column `FILED_AT`.
 
@@ -76,7 +73,6 @@ def signals(
         config_changes: the changes of configs.
         start: the beginning of the window. None if nothing is known of the time before: what the first responses list
             existed before.
-        gathered: prepares a union for a join (`GoldView.gathered`).
     """
     reporters = metadata.where(~f.col("failed")).select(
         "cluster_id",
@@ -86,7 +82,7 @@ def signals(
     )
     same_topic = transitions.is_same_topic()
     seen = _topic_signals(agreed, same_topic).unionByName(_partition_signals(agreed, same_topic))
-    seen = gathered(seen).join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
+    seen = seen.join(reporters, ["cluster_id", "reported_by", "us"], "left").drop("us")
     if start is None:
         # The first response of a broker shows how things are, not that they have changed.
         initial = f.col("not_before").isNull()
@@ -403,7 +399,7 @@ def _poll_signals(metadata: DataFrame) -> DataFrame:
     intervals = hourly.groupBy("cluster_id", "hour").agg(
         f.max("last").alias("last"), f.min("first").alias("first"), f.max("interval").alias("interval")
     )
-    detail = _details(interval_us=(f.col("interval") * 1e6).cast("long"), end=f.unix_micros("last"))
+    detail = _details(interval_us=f.floor(f.col("interval") * 1e6), end=f.unix_micros("last"))
     intervals = intervals.select(*_signal(SignalKind.POLL_INTERVAL, at="first", detail=detail))
     return failed.unionByName(recovered).unionByName(responses).unionByName(intervals)
 

@@ -64,8 +64,10 @@ def keep(
         polls: the config polls.
     """
     build.keep_partition_states(as_of, transitions.to_keep(partitions, microseconds(as_of)), complete=complete)
-    build.keep_state("broker_loads", as_of, broker_load.loads_at(loads, microseconds(as_of)).coalesce(1))
-    build.keep_state("config_polls", as_of, config_changes.polls_for_next_window(polls, as_of).coalesce(1))
+    loads = broker_load.loads_at(loads, microseconds(as_of)).coalesce(1)
+    build.keep_state("broker_loads", as_of, loads, broker_load.STEPS)
+    polls = config_changes.polls_for_next_window(polls, as_of).coalesce(1)
+    build.keep_state("config_polls", as_of, polls, config_changes.POLLS)
 
 
 def expired_hours(hours: Iterable[datetime]) -> set[datetime]:

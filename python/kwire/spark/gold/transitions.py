@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.consensus import Role
+from kwire.spark.in_process import f
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression

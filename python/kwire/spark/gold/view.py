@@ -6,36 +6,33 @@ its files; they become visible with its commit, all at once.
 
 from __future__ import annotations
 
-import json
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from inspect import signature
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import StorageLevel
-from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from kwire.spark.gold import clock_skew, days, pollers, transitions
 from kwire.spark.gold.clock_skew import Clocks, clocks_of_rows
 from kwire.spark.gold.open_rows import OpenRowsTask
 from kwire.spark.gold.transitions import FILED_AT
+from kwire.spark.in_process import f, run_in_process
 from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.store.delta_table import open_table
 from kwire.spark.store.manifest import MANIFEST, WrittenFile, entries_of
 from kwire.spark.store.record import CommitRecord, DataFile, Layout, StoreChange
 from kwire.spark.store.snapshot import Snapshot, read_files
 from kwire.spark.store.table_files import PartitionWriter
-from kwire.spark.tables import arrow_type
+from kwire.spark.tables import arrow_type, ddl_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.gold.tables import GoldTable
+    from kwire.spark.in_process.data_frame import InProcessSession
     from kwire.spark.store.commits import PipelineStore
 
 AS_OF = "as_of"
@@ -54,13 +51,13 @@ class GoldView:
 
     Attributes:
         clocks: corrects the times of silver; by default, as the last build of gold did.
-        in_one_task: True to read each table as one partition, so that queries need no shuffle (`build`).
+        in_process: the session in which queries run in this process; None if they run on Spark.
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot, clocks: Clocks | None = None) -> None:
         self.spark = spark
         self.snapshot = snapshot
-        self.in_one_task = False
+        self.in_process: InProcessSession | None = None
         self.clocks = _last_clocks(snapshot) if clocks is None else clocks
 
     def files(self, table: str) -> list[DataFile]:
@@ -76,7 +73,7 @@ class GoldView:
         first, last = self.clocks.days_of(start, stop)
         schema = f"{table.ddl}, `date` string"
         rows = self._read(f"silver/{name}", schema, lambda file: days.is_between(file.partition["date"], first, last))
-        return self.clocks.correct(rows, table.time, self.broadcast)
+        return self.clocks.correct(rows, table.time)
 
     def table(self, table: GoldTable, since: datetime | None = None) -> DataFrame:
         """Read a table of gold with its columns `date` and `hour`; it is empty before the first build.
@@ -107,14 +104,11 @@ class GoldView:
         stamps = {file.partition[AS_OF] for file in self.files("gold/_config_polls")}
         return sorted(datetime.strptime(stamp, STAMP).replace(tzinfo=UTC) for stamp in stamps)
 
-    def state(self, part: str, as_of: datetime) -> DataFrame:
+    def state(self, part: str, as_of: datetime, ddl: str) -> DataFrame:
         """Read a part of the state at the beginning of an hour."""
         folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
-        table = open_table(self.snapshot.location.child(folder).native)
-        assert table is not None
-        schema = StructType.fromJson(json.loads(table.schema().to_json()))
         files = [file for file in self.files(folder) if file.partition[AS_OF] == stamp]
-        return self._read_files(folder, files, schema).drop(AS_OF)
+        return self._read_files(folder, files, f"{ddl}, {AS_OF} string").drop(AS_OF)
 
     def partition_states(self, hours: Iterable[datetime], as_of: datetime, *, with_first: bool) -> DataFrame:
         """Read the states of partitions since the first one of a day, with the column `as_of`.
@@ -143,22 +137,19 @@ class GoldView:
     def _hours_of_day(hours: Iterable[datetime], as_of: datetime) -> list[datetime]:
         return sorted(hour for hour in hours if hour.date() == as_of.date() and hour <= as_of)
 
-    def gathered(self, rows: DataFrame) -> DataFrame:
-        """Return rows as one partition if they are processed in one task; a union has the partitions of both sides.
-
-        Spark does not shuffle a single partition: joins, groups, and windows of it are one stage.
-        """
-        return rows.coalesce(1) if self.in_one_task else rows
-
-    def broadcast(self, rows: DataFrame) -> DataFrame:
-        """Return the small side of a join: to send to every task, or in the one task."""
-        return self.gathered(rows) if self.in_one_task else f.broadcast(rows)
+    def frame(self, rows: Iterable[tuple[Any, ...]], ddl: str) -> DataFrame:
+        """Return rows as a DataFrame."""
+        return (self.in_process or self.spark).createDataFrame(rows, ddl)
 
     def _read(self, table: str, schema: str, selects: Callable[[DataFile], bool]) -> DataFrame:
         return self._read_files(table, filter(selects, self.files(table)), schema)
 
-    def _read_files(self, table: str, files: Iterable[DataFile], schema: str | StructType) -> DataFrame:
-        return self.gathered(read_files(self.spark, self.snapshot.location, table, files, schema))
+    def _read_files(self, table: str, files: Iterable[DataFile], ddl: str) -> DataFrame:
+        location = self.snapshot.location
+        if self.in_process is None:
+            return read_files(self.spark, location, table, files, ddl)
+        paths = ((f"{table}/{file.path}", file.partition) for file in files)
+        return self.in_process.read_files(paths, ddl, location.files())
 
 
 class GoldBuild(GoldView):
@@ -204,7 +195,7 @@ class GoldBuild(GoldView):
         """Return the rows of a table of silver that count (`leaders`)."""
         if self.leaders is None:
             return rows
-        return self.gathered(pollers.of_leaders(rows, name, self.leaders, self.shared_clusters))
+        return pollers.of_leaders(rows, name, self.leaders, self.shared_clusters)
 
     def replace(
         self,
@@ -234,7 +225,7 @@ class GoldBuild(GoldView):
             f.coalesce(f.hour(hour), f.lit(0)).alias("hour"),
         )
         # One file per hour, whatever the parallelism was: each file costs readers time.
-        dated = dated.coalesce(1) if self.in_one_task else dated.repartition("date", "hour")
+        dated = dated.repartition("date", "hour")
         task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"))
         manifest = dated.mapInArrow(task.run, MANIFEST)
         earlier = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
@@ -267,40 +258,43 @@ class GoldBuild(GoldView):
         self._store.create({PARTITION_STATES: Layout(stored, (AS_OF, BUCKET))})
         bucket = transitions.bucket() if complete else f.lit(NO_BUCKET)
         rows = rows.withColumn(AS_OF, f.lit(stamp)).withColumn(BUCKET, bucket)
-        if complete:
-            # Tasks of later builds read the rows of one cluster and bucket.
-            rows = rows.coalesce(1) if self.in_one_task else rows.repartition(BUCKET)
-            rows = rows.sortWithinPartitions(BUCKET, "cluster_id")
-        else:
-            rows = rows.coalesce(1)
+        # Tasks of later builds read the rows of one cluster and bucket of a complete state.
+        by_bucket = rows.repartition(BUCKET).sortWithinPartitions(BUCKET, "cluster_id")
+        rows = by_bucket if complete else rows.coalesce(1)
         task = PartitionWriter(self.snapshot.location, PARTITION_STATES, schema, (AS_OF, BUCKET))
         others = [file for file in self.files(PARTITION_STATES) if file.partition[AS_OF] != stamp]
         self._planned.append(_PlannedTable(PARTITION_STATES, lambda _: others, rows.mapInArrow(task.run, MANIFEST)))
 
-    def keep_state(self, part: str, as_of: datetime, rows: DataFrame) -> None:
-        """Write a part of the state at the beginning of an hour."""
-        folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
-        schema = _arrow_schema(rows.schema)
-        stored = _arrow_schema(rows.withColumn(AS_OF, f.lit(stamp)).schema)
-        self._store.create({folder: Layout(stored, (AS_OF,))})
+    def keep_state(self, part: str, as_of: datetime, rows: DataFrame, ddl: str) -> None:
+        """Write a part of the state at the beginning of an hour; `ddl` is its schema."""
+        folder, stamp, schema = f"gold/_{part}", as_of.strftime(STAMP), ddl_schema(ddl)
+        self._store.create({folder: Layout(schema.append(pa.field(AS_OF, pa.string())), (AS_OF,))})
         task = PartitionWriter(self.snapshot.location, folder, schema, (AS_OF,))
         others = [file for file in self.files(folder) if file.partition[AS_OF] != stamp]
         manifest = rows.withColumn(AS_OF, f.lit(stamp)).mapInArrow(task.run, MANIFEST)
         self._planned.append(_PlannedTable(folder, lambda _: others, manifest))
 
+    @contextmanager
+    def engine(self, *, in_process: bool) -> Iterator[None]:
+        """Run queries in this process or on Spark. A DataFrame of one engine must not reach the other one."""
+        if not in_process:
+            yield
+            return
+        with run_in_process() as self.in_process:
+            yield
+        self.in_process = None
+
     def computed_once(self, rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK) -> DataFrame:
         """Return rows that are stored when they are computed, until the next `write`."""
-        if self.in_one_task:
-            # A checkpoint ends the plan: what reads the rows is planned without the stages before. Planning takes most
-            # of the time of a small build. Spark deletes the checkpoint once nothing refers to it.
-            return self.gathered(rows).localCheckpoint(eager=False)
+        if self.in_process is not None:
+            return rows  # they are stored by themselves
         self._persisted.append(rows.persist(level))
         return rows
 
     def write(self) -> None:
         """Write all tables that are planned."""
         manifests = [planned.manifest for planned in self._planned]
-        entries = entries_of(self.gathered(_union(manifests)).collect())
+        entries = entries_of(_union(manifests).toArrow())
         for planned in self._planned:
             new = [entry.file for entry in entries if isinstance(entry, WrittenFile) and entry.table == planned.folder]
             self._current[planned.folder] = [*planned.kept(new), *new]
@@ -366,10 +360,3 @@ class _PlannedTable(NamedTuple):
     folder: str
     kept: Callable[[list[DataFile]], list[DataFile]]
     manifest: DataFrame
-
-
-def _arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the Arrow types of columns, with times in UTC; Spark before 4.1 has no other time zone."""
-    convert: Callable[..., pa.Schema] = to_arrow_schema
-    has_zones = "timezone" in signature(to_arrow_schema).parameters
-    return convert(schema, timezone="UTC") if has_zones else convert(schema)

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as f
-
 from kwire.spark.gold.diagnosis.signal import PollFailure
+from kwire.spark.in_process import Window, f
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -93,7 +91,7 @@ def voting_periods(metadata: DataFrame, start: datetime | None = None) -> DataFr
     order = Window.partitionBy("cluster_id", "broker_id").orderBy("polled_at")
     at = f.unix_micros("polled_at")
     patience = f.greatest(f.lit(SHORTEST_PATIENCE), 5 * f.coalesce("interval", f.lit(0.0)))
-    latest = at + (patience * 1e6).cast("long")
+    latest = at + f.floor(patience * 1e6)
     good = ~f.col("failed") & ~f.col("suspect")
     of_cluster = Window.partitionBy("cluster_id")
     polls = metadata.select(

@@ -188,7 +188,7 @@ class LateFrames:
         return IngestTask(self._location, reporters, clusters, self._reference_codec)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
-        return entries_of(manifest.collect())
+        return entries_of(manifest.toArrow())
 
     def _read(self, table: str, files: Iterable[DataFile], schema: str) -> DataFrame:
         return read_files(self._spark, self._location, table, files, f"{schema}, date string").drop("date")

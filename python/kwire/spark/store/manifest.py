@@ -18,10 +18,7 @@ from kwire.spark.store.record import DataFile
 from kwire.spark.tables import arrow_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import pyarrow as pa
-    from pyspark.sql import Row as SparkRow
 
 
 class FileKind(StrEnum):
@@ -144,9 +141,9 @@ def manifest(entries: list[ManifestEntry]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(_COLUMNS.values()))
 
 
-def entries_of(rows: Iterable[SparkRow]) -> list[ManifestEntry]:
-    """Return the entries of a collected manifest."""
-    return [_entry(row.asDict(recursive=True)) for row in rows]
+def entries_of(table: pa.Table) -> list[ManifestEntry]:
+    """Return the entries of a manifest."""
+    return [_entry(row) for row in table.to_pylist(maps_as_pydicts="strict")]
 
 
 def _entry(row: dict[str, Any]) -> ManifestEntry:
