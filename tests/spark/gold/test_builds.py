@@ -87,6 +87,23 @@ def test_hourly_build_runs_few_jobs_in_default_session(spark: SparkSession, tmp_
     assert left == default
 
 
+def test_repeated_ingest_reopens_no_day(spark: SparkSession, tmp_path: Path) -> None:
+    polls = _polls_with_outage_of_broker_3(range(30))
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    pipeline.ingest(table(spark, tmp_path / "bronze", *polls))
+    pipeline.gold()
+    before = pipeline.snapshot().versions
+    again = table(spark, tmp_path / "again", *polls, polls[3])
+
+    with counted(spark) as repeated:
+        report = pipeline.ingest(again)
+        pipeline.gold()
+
+    assert (report.repeated, report.late, report.rows) == (len(polls) + 1, 0, {})
+    assert repeated.jobs <= 2
+    assert pipeline.snapshot().versions == before
+
+
 @dataclass
 class Counts:
     """Numbers of jobs and tasks that Spark has run."""

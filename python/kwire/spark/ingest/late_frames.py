@@ -10,11 +10,13 @@ A broker is refused if bronze lacks polls that silver has since that day: its re
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from kwire.capture.equivalence import is_same_poll
+from kwire.capture.rows import to_rows, with_all_columns
 from kwire.spark.ingest.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.ingest.manifest_changes import of_type, oldest, row_counts, to_change
 from kwire.spark.silver.tables import SILVER_SCHEMAS
@@ -32,15 +34,19 @@ from kwire.spark.store.record import LATE, POLLER, REOPENING, CommitRecord, Data
 from kwire.spark.store.snapshot import Snapshot, read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kwire.capture import Row
     from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.store.commits import PipelineStore
 
 FIRST_DATE, NEVER = "1970-01-01", "9999"
 """Dates before and after all others."""
+
+COMPARED_BYTES = 32 << 20
+"""Maximum size of the compressed files that the driver compares with late frames. Chosen, not measured."""
 
 POLLS = "cluster_id string, broker_id int, date string"
 """The columns of silver's `polls` with which bronze is compared."""
@@ -74,6 +80,9 @@ class LateFrames:
 
     def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
+        if self._are_in_bronze(late):
+            report.repeated = sum(file.rows for file in late)
+            return
         frames = self._read(LATE, late, DDL)
         reopened = self._reopened(frames, change)
         bronze = self._bronze_of(reopened)
@@ -110,6 +119,38 @@ class LateFrames:
         change.kind, change.added, change.removed = REOPENING, final.added, replaced
         change.oldest = oldest(change.oldest, *(file.first for file in new))
         change.rows = report.rows = row_counts([*others, *again])
+
+    def _are_in_bronze(self, late: list[DataFile]) -> bool:
+        """Return whether bronze has all these frames, compared in the driver; False if there are too many to compare.
+
+        Whoever ingests a file twice pays for reading it and its time in bronze, not for the days that it belongs to.
+        """
+        times = [time for file in late for time in (file.first, file.last) if time is not None]
+        first, last = min(times), max(times)
+        bronze = [
+            file
+            for file in self._snapshot.files("bronze")
+            if (file.first is None or file.first <= last) and (file.last is None or file.last >= first)
+        ]
+        if sum(file.size for file in (*late, *bronze)) > COMPARED_BYTES:
+            return False
+        stored: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for row in self._rows("bronze", bronze):
+            stored[row.cluster_id, row.broker_id, row.polled_at].append(row)
+        return all(
+            any(is_same_poll(row, other) for other in stored[row.cluster_id, row.broker_id, row.polled_at])
+            for row in self._rows(LATE, late)
+        )
+
+    def _rows(self, folder: str, files: Iterable[DataFile]) -> Iterator[Row]:
+        """Read rows of bronze in the driver."""
+        import pyarrow.parquet as pq
+
+        file_system = self._location.files()
+        for file in files:
+            rows = pq.read_table(f"{folder}/{file.path}", filesystem=file_system, partitioning=None)
+            for batch in rows.to_batches():
+                yield from to_rows(with_all_columns(batch))
 
     def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
