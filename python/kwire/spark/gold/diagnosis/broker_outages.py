@@ -33,6 +33,9 @@ SECOND = 1_000_000
 SHORTEST_SESSION = 3 * SECOND
 """Leaders that move sooner after the last response did not wait for a session to time out: the broker shut down."""
 
+RARE_POLLS = 10 * SECOND
+"""Interval of polls from which on one refused connection is an outage. Chosen, not measured."""
+
 LONGEST_SESSION = 60 * SECOND
 """Longer than the default timeouts of followers (30 seconds) and sessions (18 and 9 seconds)."""
 
@@ -219,9 +222,15 @@ class _BrokerHistory:
         return incidents
 
     def _is_confirmed(self, outage: Outage) -> bool:
-        """Return whether an outage has more evidence than a single failed poll."""
+        """Return whether an outage has more evidence than a single failed poll.
+
+        A refused connection is evidence enough where polls are rare: nothing listens at the port, and the next poll may
+        come after the outage. Where polls are frequent, a restart of the listener or of a proxy looks the same.
+        """
         polls = outage.failed_polls
         if polls is None or polls.failures > 1 or outage.unlisted is not None:
+            return True
+        if polls.kinds[0] == PollFailure.REFUSED and self.signals.interval >= RARE_POLLS:
             return True
         start = polls.first_failure - self.signals.settle
         stop = (polls.recovered_at or self.signals.end) + self.signals.settle
