@@ -176,7 +176,7 @@ class Window:
 
 
 def column_of(column: Column | str) -> Column:
-    """Return a column by its name, which may be that of a field of a struct."""
+    """Return a column, or the field of a struct, by its name."""
     if isinstance(column, Column):
         return column
     return Column(".".join(quoted(part) for part in column.split(".")), column.rpartition(".")[2])
