@@ -35,7 +35,12 @@ TABLE = GoldTable(
 
 
 def propagation(transitions: DataFrame, start: datetime | None) -> DataFrame:
-    """Return the rows of `TABLE` for a window. Reports about one change in different hours give several rows."""
+    """Return the rows of `TABLE` for a window. Reports about one change in different hours give several rows.
+
+    Args:
+        transitions: the agreed states of the window.
+        start: its beginning; None is the beginning of the history.
+    """
     found_at = f.greatest("since", "report.at")
     rows = transitions.where("present and size(reports) > 1").select(
         "cluster_id", "first_reported_at", "reported_by", "since", "carried", f.explode("reports").alias("report")

@@ -53,7 +53,7 @@ if not TYPE_CHECKING:
     class _Window:
         def __getattr__(self, name: str) -> Any:
             if _is_in_process.get():
-                return getattr(column.Window, name)
+                return getattr(column.SqlWindow, name)
             from pyspark.sql import Window
 
             return getattr(Window, name)

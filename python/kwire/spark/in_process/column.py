@@ -1,4 +1,4 @@
-"""Expressions of PySpark's interface as SQL of DuckDB: `Column`, `Window`, and `functions`.
+"""Expressions of PySpark's interface as SQL of DuckDB: `SqlColumn`, `SqlWindow`, and `functions`.
 
 Only what gold uses exists. Where the two engines differ, the meaning is Spark's: positions of lists start at 0, lists
 keep their order, sums of integers are integers, and nulls come first.
@@ -52,7 +52,7 @@ def quoted(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SqlColumn:
     """An expression.
 
     Attributes:
@@ -70,53 +70,53 @@ class Column:
     def __str__(self) -> str:
         return f"CAST({self.sql} AS {self.cast_to})" if self.cast_to else self.sql
 
-    def alias(self, name: str) -> Column:
+    def alias(self, name: str) -> SqlColumn:
         return replace(self, name=name)
 
-    def cast(self, ddl: str) -> Column:
-        return Column(f"CAST({self} AS {sql_type(ddl)})", self.name)
+    def cast(self, ddl: str) -> SqlColumn:
+        return SqlColumn(f"CAST({self} AS {sql_type(ddl)})", self.name)
 
-    def over(self, window: Window) -> Column:
+    def over(self, window: SqlWindow) -> SqlColumn:
         return replace(self, sql=f"{self.sql} OVER ({window})")
 
-    def when(self, condition: Column, value: object) -> Column:
+    def when(self, condition: SqlColumn, value: object) -> SqlColumn:
         branches = f"{self.branches} WHEN {condition} THEN {_literal(value)}"
-        return Column(f"(CASE{branches} END)", branches=branches)
+        return SqlColumn(f"(CASE{branches} END)", branches=branches)
 
-    def otherwise(self, value: object) -> Column:
-        return Column(f"(CASE{self.branches} ELSE {_literal(value)} END)")
+    def otherwise(self, value: object) -> SqlColumn:
+        return SqlColumn(f"(CASE{self.branches} ELSE {_literal(value)} END)")
 
-    def isin(self, *values: object) -> Column:
-        return Column(f"({self} IN ({', '.join(_literal(value) for value in values)}))")
+    def isin(self, *values: object) -> SqlColumn:
+        return SqlColumn(f"({self} IN ({', '.join(_literal(value) for value in values)}))")
 
-    def eqNullSafe(self, other: object) -> Column:
-        return Column(f"({self} IS NOT DISTINCT FROM {_literal(other)})")
+    def eqNullSafe(self, other: object) -> SqlColumn:
+        return SqlColumn(f"({self} IS NOT DISTINCT FROM {_literal(other)})")
 
-    def isNull(self) -> Column:
-        return Column(f"({self} IS NULL)")
+    def isNull(self) -> SqlColumn:
+        return SqlColumn(f"({self} IS NULL)")
 
-    def isNotNull(self) -> Column:
-        return Column(f"({self} IS NOT NULL)")
+    def isNotNull(self) -> SqlColumn:
+        return SqlColumn(f"({self} IS NOT NULL)")
 
-    def startswith(self, prefix: str) -> Column:
-        return Column(f"starts_with({self}, {_literal(prefix)})")
+    def startswith(self, prefix: str) -> SqlColumn:
+        return SqlColumn(f"starts_with({self}, {_literal(prefix)})")
 
-    def rlike(self, pattern: str) -> Column:
-        return Column(f"regexp_matches({self}, {_literal(pattern)})")
+    def rlike(self, pattern: str) -> SqlColumn:
+        return SqlColumn(f"regexp_matches({self}, {_literal(pattern)})")
 
-    def __getitem__(self, field: str) -> Column:
-        return Column(f"struct_extract({self}, {_literal(field)})", field)
+    def __getitem__(self, field: str) -> SqlColumn:
+        return SqlColumn(f"struct_extract({self}, {_literal(field)})", field)
 
-    def __invert__(self) -> Column:
-        return Column(f"(NOT {self})")
+    def __invert__(self) -> SqlColumn:
+        return SqlColumn(f"(NOT {self})")
 
-    def __rmul__(self, other: object) -> Column:
-        return Column(f"({_literal(other)} * {self})")
+    def __rmul__(self, other: object) -> SqlColumn:
+        return SqlColumn(f"({_literal(other)} * {self})")
 
 
-def _operator(symbol: str) -> Callable[[Column, object], Column]:
-    def apply(self: Column, other: object) -> Column:
-        return Column(f"({self} {symbol} {_literal(other)})")
+def _operator(symbol: str) -> Callable[[SqlColumn, object], SqlColumn]:
+    def apply(self: SqlColumn, other: object) -> SqlColumn:
+        return SqlColumn(f"({self} {symbol} {_literal(other)})")
 
     return apply
 
@@ -136,11 +136,11 @@ for _name, _symbol in {
     "truediv": "/",
     "mod": "%",
 }.items():
-    setattr(Column, f"__{_name}__", _operator(_symbol))
+    setattr(SqlColumn, f"__{_name}__", _operator(_symbol))
 
 
 @dataclass(frozen=True)
-class Window:
+class SqlWindow:
     """A window, as its clauses in SQL."""
 
     unboundedPreceding = -(2**63)
@@ -156,16 +156,16 @@ class Window:
         return " ".join([*parts, self.frame])
 
     @classmethod
-    def partitionBy(cls, *columns: Column | str) -> Window:
+    def partitionBy(cls, *columns: SqlColumn | str) -> SqlWindow:
         return cls(tuple(str(column_of(column)) for column in columns))
 
-    def orderBy(self, *columns: Column | str) -> Window:
+    def orderBy(self, *columns: SqlColumn | str) -> SqlWindow:
         return replace(self, order=tuple(str(column_of(column)) for column in columns))
 
-    def rowsBetween(self, start: int, end: int) -> Window:
+    def rowsBetween(self, start: int, end: int) -> SqlWindow:
         return replace(self, frame=f"ROWS BETWEEN {self._bound(start)} AND {self._bound(end)}")
 
-    def rangeBetween(self, start: int, end: int) -> Window:
+    def rangeBetween(self, start: int, end: int) -> SqlWindow:
         return replace(self, frame=f"RANGE BETWEEN {self._bound(start)} AND {self._bound(end)}")
 
     @classmethod
@@ -175,16 +175,16 @@ class Window:
         return "UNBOUNDED PRECEDING" if offset == cls.unboundedPreceding else f"{-offset} PRECEDING"
 
 
-def column_of(column: Column | str) -> Column:
+def column_of(column: SqlColumn | str) -> SqlColumn:
     """Return a column, or the field of a struct, by its name."""
-    if isinstance(column, Column):
+    if isinstance(column, SqlColumn):
         return column
-    return Column(".".join(quoted(part) for part in column.split(".")), column.rpartition(".")[2])
+    return SqlColumn(".".join(quoted(part) for part in column.split(".")), column.rpartition(".")[2])
 
 
 def _literal(value: object) -> str:
     match value:
-        case Column():
+        case SqlColumn():
             return str(value)
         case None:
             return "NULL"
@@ -199,8 +199,8 @@ def _literal(value: object) -> str:
     return f"({value})"
 
 
-def _function(name: str, *arguments: Column | str) -> Column:
-    return Column(f"{name}({', '.join(str(column_of(argument)) for argument in arguments)})")
+def _function(name: str, *arguments: SqlColumn | str) -> SqlColumn:
+    return SqlColumn(f"{name}({', '.join(str(column_of(argument)) for argument in arguments)})")
 
 
 class functions:
@@ -213,205 +213,205 @@ class functions:
         return frame
 
     @staticmethod
-    def lit(value: object) -> Column:
-        return Column(_literal(value))
+    def lit(value: object) -> SqlColumn:
+        return SqlColumn(_literal(value))
 
     @staticmethod
-    def expr(sql: str) -> Column:
-        return Column(sql)
+    def expr(sql: str) -> SqlColumn:
+        return SqlColumn(sql)
 
     @staticmethod
-    def when(condition: Column, value: object) -> Column:
-        return Column("").when(condition, value)
+    def when(condition: SqlColumn, value: object) -> SqlColumn:
+        return SqlColumn("").when(condition, value)
 
     # Values
 
     @staticmethod
-    def coalesce(*columns: Column | str) -> Column:
+    def coalesce(*columns: SqlColumn | str) -> SqlColumn:
         return _function("coalesce", *columns)
 
     @staticmethod
-    def greatest(*columns: Column | str) -> Column:
+    def greatest(*columns: SqlColumn | str) -> SqlColumn:
         return _function("greatest", *columns)
 
     @staticmethod
-    def least(*columns: Column | str) -> Column:
+    def least(*columns: SqlColumn | str) -> SqlColumn:
         return _function("least", *columns)
 
     @staticmethod
-    def floor(column: Column | str) -> Column:
-        return Column(f"CAST(floor({column_of(column)}) AS BIGINT)")
+    def floor(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"CAST(floor({column_of(column)}) AS BIGINT)")
 
     @staticmethod
-    def pmod(dividend: Column | str, divisor: Column | str) -> Column:
+    def pmod(dividend: SqlColumn | str, divisor: SqlColumn | str) -> SqlColumn:
         a, b = column_of(dividend), column_of(divisor)
-        return Column(f"((({a} % {b}) + {b}) % {b})")
+        return SqlColumn(f"((({a} % {b}) + {b}) % {b})")
 
     @staticmethod
-    def xxhash64(*columns: Column | str) -> Column:
+    def xxhash64(*columns: SqlColumn | str) -> SqlColumn:
         return _function(HASH, *columns)
 
     # Times
 
     @staticmethod
-    def unix_micros(column: Column | str) -> Column:
+    def unix_micros(column: SqlColumn | str) -> SqlColumn:
         return _function("epoch_us", column)
 
     @staticmethod
-    def timestamp_micros(column: Column | str) -> Column:
+    def timestamp_micros(column: SqlColumn | str) -> SqlColumn:
         return _function("make_timestamptz", column)
 
     @staticmethod
-    def date_trunc(unit: str, column: Column | str) -> Column:
-        return Column(f"date_trunc({_literal(unit)}, {column_of(column)})")
+    def date_trunc(unit: str, column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"date_trunc({_literal(unit)}, {column_of(column)})")
 
     @staticmethod
-    def hour(column: Column | str) -> Column:
-        return Column(f"CAST(hour({column_of(column)}) AS INTEGER)")
+    def hour(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"CAST(hour({column_of(column)}) AS INTEGER)")
 
     @staticmethod
-    def date_format(column: Column | str, pattern: str) -> Column:
+    def date_format(column: SqlColumn | str, pattern: str) -> SqlColumn:
         assert pattern == "yyyy-MM-dd"
-        return Column(f"strftime({column_of(column)}, '%Y-%m-%d')")
+        return SqlColumn(f"strftime({column_of(column)}, '%Y-%m-%d')")
 
     # Lists, structs, and maps
 
     @staticmethod
-    def array(*columns: Column | str) -> Column:
+    def array(*columns: SqlColumn | str) -> SqlColumn:
         return _function("list_value", *columns)
 
     @staticmethod
-    def struct(*columns: Column | str) -> Column:
+    def struct(*columns: SqlColumn | str) -> SqlColumn:
         fields = [column_of(column) for column in columns]
-        return Column(f"struct_pack({', '.join(f'{quoted(field.name)} := {field}' for field in fields)})")
+        return SqlColumn(f"struct_pack({', '.join(f'{quoted(field.name)} := {field}' for field in fields)})")
 
     @staticmethod
-    def size(column: Column | str) -> Column:
-        return Column(f"CAST(len({column_of(column)}) AS INTEGER)")
+    def size(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"CAST(len({column_of(column)}) AS INTEGER)")
 
     @staticmethod
-    def concat(*columns: Column | str) -> Column:
+    def concat(*columns: SqlColumn | str) -> SqlColumn:
         return _function("list_concat", *columns)
 
     @staticmethod
-    def array_contains(column: Column | str, value: object) -> Column:
-        return Column(f"list_contains({column_of(column)}, {_literal(value)})")
+    def array_contains(column: SqlColumn | str, value: object) -> SqlColumn:
+        return SqlColumn(f"list_contains({column_of(column)}, {_literal(value)})")
 
     @staticmethod
-    def array_except(left: Column | str, right: Column | str) -> Column:
+    def array_except(left: SqlColumn | str, right: SqlColumn | str) -> SqlColumn:
         return _first_of_equals(left, f"NOT list_contains({column_of(right)}, x)")
 
     @staticmethod
-    def array_intersect(left: Column | str, right: Column | str) -> Column:
+    def array_intersect(left: SqlColumn | str, right: SqlColumn | str) -> SqlColumn:
         return _first_of_equals(left, f"list_contains({column_of(right)}, x)")
 
     @staticmethod
-    def array_compact(column: Column | str) -> Column:
-        return Column(f"list_filter({column_of(column)}, lambda x: x IS NOT NULL)")
+    def array_compact(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"list_filter({column_of(column)}, lambda x: x IS NOT NULL)")
 
     @staticmethod
-    def sort_array(column: Column | str) -> Column:
-        return Column(f"list_sort({column_of(column)}, 'ASC', 'NULLS FIRST')")
+    def sort_array(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"list_sort({column_of(column)}, 'ASC', 'NULLS FIRST')")
 
     @staticmethod
-    def sequence(start: Column, stop: Column) -> Column:
+    def sequence(start: SqlColumn, stop: SqlColumn) -> SqlColumn:
         return _function("generate_series", start, stop)
 
     @staticmethod
-    def get(column: Column | str, position: object) -> Column:
-        return Column(f"list_extract({column_of(column)}, {_literal(position)} + 1)")
+    def get(column: SqlColumn | str, position: object) -> SqlColumn:
+        return SqlColumn(f"list_extract({column_of(column)}, {_literal(position)} + 1)")
 
     @staticmethod
-    def element_at(column: Column | str, position: object) -> Column:
-        return Column(f"list_extract({column_of(column)}, {_literal(position)})")
+    def element_at(column: SqlColumn | str, position: object) -> SqlColumn:
+        return SqlColumn(f"list_extract({column_of(column)}, {_literal(position)})")
 
     try_element_at = element_at
 
     @staticmethod
-    def filter(column: Column | str, condition: Callable[..., Column]) -> Column:
+    def filter(column: SqlColumn | str, condition: Callable[..., SqlColumn]) -> SqlColumn:
         return _with_lambda("list_filter", column, condition)
 
     @staticmethod
-    def transform(column: Column | str, value: Callable[..., Column]) -> Column:
+    def transform(column: SqlColumn | str, value: Callable[..., SqlColumn]) -> SqlColumn:
         return _with_lambda("list_transform", column, value)
 
     @staticmethod
-    def explode(column: Column | str) -> Column:
-        return Column(f"unnest({column_of(column)})", "col")
+    def explode(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"unnest({column_of(column)})", "col")
 
     @staticmethod
-    def create_map(key: Column, value: Column) -> Column:
-        return Column(f"MAP {{{key}: {value}}}")
+    def create_map(key: SqlColumn, value: SqlColumn) -> SqlColumn:
+        return SqlColumn(f"MAP {{{key}: {value}}}")
 
     @staticmethod
-    def map_concat(*columns: Column | str) -> Column:
+    def map_concat(*columns: SqlColumn | str) -> SqlColumn:
         return _function("map_concat", *columns)
 
     @staticmethod
-    def map_from_entries(column: Column | str) -> Column:
+    def map_from_entries(column: SqlColumn | str) -> SqlColumn:
         return _function("map_from_entries", column)
 
     # Aggregates and functions of windows
 
     @staticmethod
-    def count(column: str) -> Column:
+    def count(column: str) -> SqlColumn:
         assert column == "*"
-        return Column("count(*)")
+        return SqlColumn("count(*)")
 
     @staticmethod
-    def min(column: Column | str) -> Column:
+    def min(column: SqlColumn | str) -> SqlColumn:
         return _function("min", column)
 
     @staticmethod
-    def max(column: Column | str) -> Column:
+    def max(column: SqlColumn | str) -> SqlColumn:
         return _function("max", column)
 
     @staticmethod
-    def sum(column: Column | str) -> Column:
+    def sum(column: SqlColumn | str) -> SqlColumn:
         return replace(_function("sum", column), cast_to="BIGINT")
 
     @staticmethod
-    def avg(column: Column | str) -> Column:
+    def avg(column: SqlColumn | str) -> SqlColumn:
         return _function("avg", column)
 
     @staticmethod
-    def max_by(column: Column | str, order: Column | str) -> Column:
+    def max_by(column: SqlColumn | str, order: SqlColumn | str) -> SqlColumn:
         return _function("arg_max_null", column, order)
 
     @staticmethod
-    def collect_list(column: Column | str) -> Column:
-        return Column(f"coalesce(list({column_of(column)}) FILTER (WHERE {column_of(column)} IS NOT NULL), [])")
+    def collect_list(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"coalesce(list({column_of(column)}) FILTER (WHERE {column_of(column)} IS NOT NULL), [])")
 
     @staticmethod
-    def collect_set(column: Column | str) -> Column:
-        return Column(f"coalesce(list_distinct(list({column_of(column)})), [])")
+    def collect_set(column: SqlColumn | str) -> SqlColumn:
+        return SqlColumn(f"coalesce(list_distinct(list({column_of(column)})), [])")
 
     @staticmethod
-    def percentile_approx(column: Column | str, share: float) -> Column:
-        return Column(f"quantile_disc({column_of(column)}, {share})")
+    def percentile_approx(column: SqlColumn | str, share: float) -> SqlColumn:
+        return SqlColumn(f"quantile_disc({column_of(column)}, {share})")
 
     @staticmethod
-    def lag(column: Column | str, offset: int = 1) -> Column:
-        return Column(f"lag({column_of(column)}, {offset})")
+    def lag(column: SqlColumn | str, offset: int = 1) -> SqlColumn:
+        return SqlColumn(f"lag({column_of(column)}, {offset})")
 
     @staticmethod
-    def lead(column: Column | str, offset: int = 1) -> Column:
-        return Column(f"lead({column_of(column)}, {offset})")
+    def lead(column: SqlColumn | str, offset: int = 1) -> SqlColumn:
+        return SqlColumn(f"lead({column_of(column)}, {offset})")
 
     @staticmethod
-    def last(column: Column | str, ignorenulls: bool = False) -> Column:
-        return Column(f"last_value({column_of(column)}{' IGNORE NULLS' * ignorenulls})")
+    def last(column: SqlColumn | str, ignorenulls: bool = False) -> SqlColumn:
+        return SqlColumn(f"last_value({column_of(column)}{' IGNORE NULLS' * ignorenulls})")
 
 
-def _first_of_equals(column: Column | str, condition: str) -> Column:
+def _first_of_equals(column: SqlColumn | str, condition: str) -> SqlColumn:
     """Return the elements of a list for which a condition on `x` is true, each once."""
     values = column_of(column)
-    return Column(f"list_filter({values}, lambda x, i: list_position({values}, x) = i AND {condition})")
+    return SqlColumn(f"list_filter({values}, lambda x, i: list_position({values}, x) = i AND {condition})")
 
 
-def _with_lambda(name: str, column: Column | str, function: Callable[..., Column]) -> Column:
+def _with_lambda(name: str, column: SqlColumn | str, function: Callable[..., SqlColumn]) -> SqlColumn:
     """Return a call with a lambda of one or two parameters: the element, and its position from 0."""
     number = next(_numbers)
     parameters = (f"x{number}", f"i{number}")[: function.__code__.co_argcount]
-    arguments = [Column(parameters[0], parameters[0]), *(Column(f"({place} - 1)") for place in parameters[1:])]
-    return Column(f"{name}({column_of(column)}, lambda {', '.join(parameters)}: {function(*arguments)})")
+    arguments = [SqlColumn(parameters[0], parameters[0]), *(SqlColumn(f"({place} - 1)") for place in parameters[1:])]
+    return SqlColumn(f"{name}({column_of(column)}, lambda {', '.join(parameters)}: {function(*arguments)})")

@@ -13,7 +13,7 @@ from inspect import signature
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from kwire.spark.in_process.column import HASH, Column, column_of, quoted
+from kwire.spark.in_process.column import HASH, SqlColumn, column_of, quoted
 from kwire.spark.in_process.xxhash64 import xxhash64
 from kwire.spark.tables import ddl_schema
 
@@ -157,10 +157,10 @@ class InProcessFrame:
 
     # Selections
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> SqlColumn:
         return column_of(name)
 
-    def select(self, *columns: Column | str) -> InProcessFrame:
+    def select(self, *columns: SqlColumn | str) -> InProcessFrame:
         items, names = [], []
         for column in columns:
             if isinstance(column, str) and column.endswith("*"):
@@ -173,11 +173,11 @@ class InProcessFrame:
                 names.append(item.name)
         return self._derived(f"SELECT {', '.join(items)} FROM {self.source()}", names if all(names) else None)
 
-    def where(self, condition: Column | str) -> InProcessFrame:
+    def where(self, condition: SqlColumn | str) -> InProcessFrame:
         text = condition.replace("<=>", "IS NOT DISTINCT FROM") if isinstance(condition, str) else str(condition)
         return self._derived(f"SELECT * FROM {self.source()} WHERE {text}", self._columns)
 
-    def withColumn(self, name: str, column: Column) -> InProcessFrame:
+    def withColumn(self, name: str, column: SqlColumn) -> InProcessFrame:
         if name not in self.columns:
             return self.select("*", column.alias(name))
         return self.select(*(column.alias(name) if each == name else each for each in self.columns))
@@ -197,10 +197,10 @@ class InProcessFrame:
     def unionByName(self, other: InProcessFrame) -> InProcessFrame:
         return self.union(other.select(*self.columns))
 
-    def join(self, other: InProcessFrame, on: str | list[str] | Column, how: str = "inner") -> InProcessFrame:
+    def join(self, other: InProcessFrame, on: str | list[str] | SqlColumn, how: str = "inner") -> InProcessFrame:
         kind = {"inner": "JOIN", "left": "LEFT JOIN", "left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}[how]
         operands = f"{self.source()} AS l {kind} {other.source()} AS r"
-        if isinstance(on, Column):
+        if isinstance(on, SqlColumn):
             return self._derived(f"SELECT * FROM {operands} ON {on}")
         # The keys come first, as in Spark.
         keys = [on] if isinstance(on, str) else on
@@ -222,7 +222,7 @@ class InProcessFrame:
 
     # Groups, and functions on Arrow data
 
-    def groupBy(self, *columns: Column | str) -> InProcessGroups:
+    def groupBy(self, *columns: SqlColumn | str) -> InProcessGroups:
         return InProcessGroups(self, [column_of(column) for column in columns])
 
     def mapInArrow(
@@ -237,11 +237,11 @@ class InProcessFrame:
 class InProcessGroups:
     """Rows grouped by columns."""
 
-    def __init__(self, frame: InProcessFrame, keys: list[Column]) -> None:
+    def __init__(self, frame: InProcessFrame, keys: list[SqlColumn]) -> None:
         self._frame = frame
         self._keys = keys
 
-    def agg(self, *aggregates: Column) -> InProcessFrame:
+    def agg(self, *aggregates: SqlColumn) -> InProcessFrame:
         columns = [*self._keys, *aggregates]
         selected = ", ".join(f"{column} AS {quoted(column.name)}" for column in columns)
         keys = ", ".join(str(place) for place in range(1, len(self._keys) + 1))
