@@ -84,7 +84,7 @@ def difference(wanted: list[Incident], found: list[Incident], tolerance: timedel
     """Compare incidents: first those of equal kind and broker, then those of one broker or of related kinds."""
 
     def family(incident: Incident) -> str:
-        return FAMILIES.get(incident["kind"], incident["kind"])
+        return str(FAMILIES.get(incident["kind"], incident["kind"]))
 
     rest, missing, other_kind = list(found), [], 0
     for incident in wanted:
