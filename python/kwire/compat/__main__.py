@@ -6,8 +6,8 @@ import os
 import sys
 
 
-def main(arguments: list[str]) -> int:
-    """Run a script and return its exit code."""
+def main(arguments: list[str], release: str | None = None) -> int:
+    """Run a script and return its exit code. See `run_script` for the release."""
     from kwire.compat.registry import SCRIPTS, run_script
 
     name = arguments[0].removesuffix(".sh") if arguments else ""
@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
         )
         return 1
     try:
-        code = run_script(name, arguments[1:])
+        code = run_script(name, arguments[1:], release)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -21,12 +21,16 @@ import sys
 
 from kwire.compat.__main__ import main
 
-sys.exit(main(["{name}", *sys.argv[1:]]))
+sys.exit(main(["{name}", *sys.argv[1:]], {release!r}))
 """
 
 
-def install(folder: Path) -> list[Path]:
+def install(folder: Path, release: str | None = None) -> list[Path]:
     """Write every script with and without `.sh`, and return the files. Scripts of an earlier run are replaced.
+
+    Args:
+        folder: the folder, which is created if necessary.
+        release: see `run_script`.
 
     Raises:
         FileExistsError: a file with the name of a script is another program, such as Kafka's own.
@@ -40,7 +44,9 @@ def install(folder: Path) -> list[Path]:
     for file in files:
         name = file.name.removesuffix(".sh")
         partial = file.with_name(f"{file.name}.partial")
-        partial.write_text(TEMPLATE.format(python=sys.executable, mark=MARK, name=name), encoding="utf-8")
+        partial.write_text(
+            TEMPLATE.format(python=sys.executable, mark=MARK, name=name, release=release), encoding="utf-8"
+        )
         partial.chmod(0o755)
         partial.replace(file)
     return files

@@ -26,8 +26,34 @@ MODULES = {
     "kafka-topics": "topics",
 }
 """Module of each script. A run imports only its own."""
+WITH_ZOOKEEPER = {
+    "kafka-acls": "acls",
+    "kafka-configs": "configs",
+    "kafka-consumer-groups": "consumer_groups",
+    "kafka-preferred-replica-election": "preferred_replica_election",
+    "kafka-reassign-partitions": "reassign_partitions",
+    "kafka-topics": "topics",
+}
+"""Module of each script that finds the cluster in ZooKeeper, in place of the module in MODULES."""
+OLD_RELEASES = ("0.8.2.2", "0.9.0.1", "0.10.2.2")
+"""Releases with the scripts of WITH_ZOOKEEPER that a run can follow."""
+TOOLS = {
+    "kafka-add-partitions": ("add-partitions",),
+    "kafka-check-reassignment-status": ("reassign-partitions", "--verify"),
+    "kafka-consumer-offset-checker": ("consumer-offset-checker",),
+    "kafka-create-topic": ("create-topic",),
+    "kafka-delete-topic": ("delete-topic",),
+    "kafka-dump-log": ("dump-log-segments",),
+    "kafka-jmx": ("jmx-tool",),
+    "kafka-list-topic": ("list-topic",),
+    "kafka-mirror-maker": ("mirror-maker",),
+    "kafka-replay-log-producer": ("replay-log-producer",),
+    "kafka-replica-verification": ("replica-verification-tool",),
+    "kafka-simple-consumer-shell": ("simple-consumer-shell",),
+}
+"""Tool of each script that is nothing but a tool, and its first arguments."""
 RUN_CLASS = "kafka-run-class"
-SCRIPTS = (*MODULES, RUN_CLASS)
+SCRIPTS = (*sorted((*MODULES, *TOOLS)), RUN_CLASS)
 """The names of all scripts, without `.sh`."""
 
 
@@ -42,16 +68,52 @@ def find_script(name: str) -> Script:
     return script
 
 
-def run_script(name: str, arguments: Sequence[str]) -> int:
-    """Run a script of SCRIPTS, and return its exit code.
+def find_script_with_zookeeper(name: str) -> Script:
+    """Return the script of a name in WITH_ZOOKEEPER.
 
     Raises:
         KeyError: the name is unknown.
     """
-    return run_class(arguments) if name == RUN_CLASS else find_script(name).run(arguments)
+    module = import_module(f"kwire.compat.with_zookeeper.{WITH_ZOOKEEPER[name]}")
+    script: Script = module.script
+    return script
 
 
-def run_class(arguments: Sequence[str]) -> int:
+def _names_zookeeper(arguments: Sequence[str]) -> bool:
+    options = {each.partition("=")[0].lstrip("-") for each in arguments if each.startswith("-")}
+    return not options.isdisjoint({"zookeeper", "authorizer-properties"})
+
+
+def _names_brokers(arguments: Sequence[str]) -> bool:
+    return any(each.partition("=")[0].lstrip("-") == "bootstrap-server" for each in arguments)
+
+
+def run_script(name: str, arguments: Sequence[str], release: str | None = None) -> int:
+    """Run a script of SCRIPTS, and return its exit code.
+
+    Args:
+        name: the script without `.sh`.
+        arguments: its arguments.
+        release: one of OLD_RELEASES, to print and to end as its script does; None for 0.10.2.2 with ZooKeeper, and for
+            3.9.1 with brokers, and for the exit code 1 after each error.
+
+    Raises:
+        KeyError: the name is unknown.
+    """
+    if name == RUN_CLASS:
+        return run_class(arguments, release)
+    if name in TOOLS:
+        from kwire.compat.script import run_tool
+
+        tool, *words = TOOLS[name]
+        return run_tool(tool, [*words, *arguments])
+    is_old = release is not None and not _names_brokers(arguments)
+    if name in WITH_ZOOKEEPER and (is_old or _names_zookeeper(arguments)):
+        return find_script_with_zookeeper(name).run(arguments, release)
+    return find_script(name).run(arguments)
+
+
+def run_class(arguments: Sequence[str], release: str | None = None) -> int:
     """Run the script or tool that takes the place of a class of Kafka, as `kafka-run-class` does."""
     import sys
 
@@ -59,9 +121,9 @@ def run_class(arguments: Sequence[str]) -> int:
         print("USAGE: kafka-run-class classname [opts]", file=sys.stderr)
         return 1
     name, *rest = arguments
-    for script in map(find_script, MODULES):
-        if name in script.classes:
-            return script.run(rest)
+    for script in MODULES:
+        if name in find_script(script).classes:
+            return run_script(script, rest, release)
     from kwire.operations import find_tools
 
     classes = sorted(each for tool in find_tools().tools.values() for each in tool.replaces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,13 +13,15 @@ from kwire._util.readable import printable_lines
 from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, format_help, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient
+    from kwire.operations.run import ToolRun
 
 __all__ = [
     "BOOTSTRAP",
     "COMMAND_CONFIG",
+    "LAST_WITH_ZOOKEEPER",
     "ZOOKEEPER",
     "Script",
     "ScriptFailed",
@@ -33,14 +35,16 @@ COMMAND_CONFIG = ScriptOption(
     "command-config", "Property file containing configs to be passed to Admin Client.", "command config property file"
 )
 ZOOKEEPER = ScriptOption(
-    "zookeeper", "The ZooKeeper of the cluster, with the options and the output of Kafka 0.8.2.", "urls"
+    "zookeeper", "The ZooKeeper of the cluster, with the options and the output of 0.10.2.", "urls"
 )
+LAST_WITH_ZOOKEEPER = "0.10.2.2"
+"""The release that scripts with `--zookeeper` follow by default: the last one in which all of them had the option."""
 HELP = ScriptOption("help", "Print usage information.")
 VERSION = ScriptOption("version", "Display Kafka version.")
 
 
 class ScriptFailed(Exception):
-    """A script could not do its work. The text is what Kafka's script prints.
+    """A script could not do its work. The text is what Kafka's script prints; nothing if it is empty.
 
     Attributes:
         on_stdout: true if the text goes to stdout, where some of Kafka's scripts print their errors.
@@ -56,11 +60,26 @@ class ScriptRun:
 
     Attributes:
         values: its arguments.
+        release: the release with the options and the output that it follows with `--zookeeper`.
     """
 
-    def __init__(self, values: OptionValues) -> None:
+    def __init__(self, values: OptionValues, release: str = LAST_WITH_ZOOKEEPER) -> None:
         self.values = values
+        self.release = release
         self._admin: AdminClient | None = None
+        self._tool: ToolRun | None = None
+
+    def is_before(self, release: str) -> bool:
+        """Return whether the run follows a release that is older than another one."""
+        return [*map(int, self.release.split("."))] < [*map(int, release.split("."))]
+
+    def with_zookeeper(self, hosts: str) -> ToolRun:
+        """Return the run of a tool that finds the brokers in ZooKeeper and prints as this run does."""
+        if self._tool is None:
+            from kwire.operations.run import NO_CLUSTER, ToolRun
+
+            self._tool = ToolRun(NO_CLUSTER, {"zookeeper": hosts}, _write)
+        return self._tool
 
     def print(self, line: str = "") -> None:
         """Print a line of output: exactly as Kafka's script to a pipe, and escaped on a terminal."""
@@ -95,7 +114,9 @@ class ScriptRun:
         return self._admin
 
     async def close(self) -> None:
-        """Close the client."""
+        """Close the client, and what a tool has opened."""
+        if self._tool is not None:
+            await self._tool.close()
         if self._admin is not None:
             await self._admin.close()
 
@@ -111,7 +132,8 @@ class Script:
         function: runs the script; raises ScriptUsageError and ScriptFailed.
         failure: text before an error of the cluster; `{arguments}` stands for the arguments.
         fails_on_stdout: true if such an error goes to stdout.
-        tool: the tool that takes its place with `--zookeeper`; None if the script never had that option.
+        banner: the line before the options if there are no arguments.
+        codes: the exit codes after errors of the cluster by release, for releases whose code is not 1.
     """
 
     name: str
@@ -119,44 +141,47 @@ class Script:
     options: tuple[ScriptOption, ...]
     function: Callable[[ScriptRun], Awaitable[None]]
     failure: str = "Error: "
-    tool: str | None = None
     fails_on_stdout: bool = True
+    banner: str = ""
+    codes: Mapping[str, int] = field(default_factory=dict)
 
-    def run(self, arguments: Sequence[str]) -> int:
-        """Run the script, and return its exit code: 0, or 1 for any error, as in Kafka.
+    def run(self, arguments: Sequence[str], release: str | None = None) -> int:
+        """Run the script, and return its exit code: 0, or 1 for any error.
 
         Args:
             arguments: the arguments without the name of the script.
+            release: a release of Kafka that had `--zookeeper`; its script defines the output and the exit codes.
         """
         from kwire import __version__
         from kwire.errors import KwireError
 
         options = (*self.options, HELP, VERSION)
         try:
-            if self.tool is not None and any(each.partition("=")[0] == "--zookeeper" for each in arguments):
-                return run_tool(self.tool, arguments)
             values = parse(options, arguments)
             if not arguments or "help" in values:
-                print(format_help(options), file=sys.stderr)
+                print("\n".join([*filter(None, [self.banner]), format_help(options)]), file=sys.stderr)
                 return 0 if "help" in values else 1
             if "version" in values:
                 print(f"{__version__} (kwire)")
                 return 0
-            return asyncio.run(self._run(values))
+            return asyncio.run(self._run(values, release or LAST_WITH_ZOOKEEPER))
         except ScriptUsageError as error:
             print(f"{_shown(str(error), sys.stderr)}\n{format_help(options)}", file=sys.stderr)
         except ScriptFailed as error:
             stream = sys.stdout if error.on_stdout else sys.stderr
-            print(_shown(str(error), stream), file=stream)
+            if str(error):
+                print(_shown(str(error), stream), file=stream)
+            return self.codes.get(release or "", 1)
         except (KwireError, OSError) as error:
             text = getattr(error, "text", None) or str(error)
             failure = self.failure.replace("{arguments}", " ".join(arguments))
             stream = sys.stdout if self.fails_on_stdout else sys.stderr
             print(_shown(f"{failure}{text}", stream), file=stream)
+            return self.codes.get(release or "", 1)
         return 1
 
-    async def _run(self, values: OptionValues) -> int:
-        run = ScriptRun(values)
+    async def _run(self, values: OptionValues, release: str) -> int:
+        run = ScriptRun(values, release)
         try:
             await self.function(run)
         finally:
@@ -165,7 +190,7 @@ class Script:
 
 
 def run_tool(name: str, arguments: Sequence[str]) -> int:
-    """Run a tool with the output of Kafka 0.8.2, and return the exit code."""
+    """Run a tool, and return the exit code."""
     from kwire.operations import Environment, find_tool, run_tool_words
 
     tool = find_tool(name)

@@ -69,18 +69,20 @@ async def describe_topics(
     *,
     only: PartitionFilter | None = None,
     with_overrides_only: bool = False,
+    must_exist: bool = True,
 ) -> None:
     """Print topics with their partitions.
 
     Args:
         only: print only these partitions, without lines for topics.
         with_overrides_only: print only topics that override configs, without their partitions.
+        must_exist: False to print nothing if no topic matches, as Kafka's tool does.
 
     Raises:
         ToolFailed: the expression is the name of a topic that does not exist.
     """
     names = sorted(await matching_topics(admin, pattern))
-    if pattern is not None and not names and re.fullmatch(r"[\w.-]+", pattern):
+    if must_exist and pattern is not None and not names and re.fullmatch(r"[\w.-]+", pattern):
         raise ToolFailed(f"topic {pattern} does not exist")
     described = await admin.describe_topics(names, configs=True) if names else {}
     for name, topic in described.items():

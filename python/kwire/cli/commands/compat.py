@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from kwire.compat.registry import OLD_RELEASES
+
 
 @click.group()
 def compat() -> None:
@@ -19,21 +21,26 @@ def compat() -> None:
 
 @compat.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-def install(folder: Path) -> int:
+@click.option("--release", type=click.Choice(OLD_RELEASES), help="Print and end with ZooKeeper as this release does.")
+def install(folder: Path, release: str | None) -> int:
     """Write the scripts into a folder, each with and without .sh.
 
     Put the folder into PATH before Kafka's own scripts to use them instead. A file that is another program is left
     alone, and nothing is written.
 
+    With ZooKeeper, they print what Kafka 0.10.2.2 prints, and end with 1 after each error. With --release, lines and
+    exit codes are those of that release, which often ends with 0.
+
     \b
     Examples:
       kwire compat install ~/kafka-scripts
+      kwire compat install ~/kafka-scripts --release 0.8.2.2
     """
     from kwire.compat import SCRIPTS
     from kwire.compat import install as write
 
     try:
-        write(folder)
+        write(folder, release)
     except OSError as error:
         raise click.ClickException(str(error)) from None
     print(f"{len(SCRIPTS)} scripts in {folder}: {', '.join(SCRIPTS)}")

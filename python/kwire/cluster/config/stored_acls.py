@@ -29,12 +29,22 @@ async def change_acls(
     *,
     add: Collection[AclEntry] = (),
     remove: Collection[AclEntry] = (),
-    author: str,
+    author: str | None,
     node_id: int,
 ) -> tuple[AclEntry, ...]:
     """Add entries to a resource, or remove some, and return all of its entries.
 
     Adding an entry again, and removing one that does not exist, change nothing. Without entries, the znode is deleted.
+
+    Args:
+        store: the session.
+        resource_type: the type of the resource.
+        name: the name of the resource, or a prefix.
+        pattern_type: the type of the name.
+        add: entries to add.
+        remove: entries to remove.
+        author: the principal in the audit of kwire's cluster; None on a cluster of Kafka, which has no audit.
+        node_id: the node in the audit.
 
     Raises:
         ZnodeError: the znode is malformed.
@@ -52,20 +62,19 @@ async def change_acls(
             after = ResourceAcls((*kept, *(entry for entry in add if not _contains(kept, entry))), before.unknown)
             if after.acls == before.acls:
                 return after.acls
-            entry = AuditEntry(
-                time.time_ns() // 1_000_000,
-                author,
-                node_id,
-                f"acls/{resource_type}/{pattern_type}/{name}",
-                {"acls": (_text(before) if version >= 0 else None, _text(after) if after.acls else None)},
-            )
+            audit: list[Operation] = []
+            if author is not None:
+                resource = f"acls/{resource_type}/{pattern_type}/{name}"
+                change = (_text(before) if version >= 0 else None, _text(after) if after.acls else None)
+                entry = AuditEntry(time.time_ns() // 1_000_000, author, node_id, resource, {"acls": change})
+                audit = [Create(f"{AUDIT}/change_", entry.encode(), sequential=True)]
             notification = AclChangeNotification(resource_type, name, pattern_type)
             changes = AclChangeNotification.path(pattern_type)
             await store.multi(
                 [
                     _write(path, after, version),
                     Create(changes, notification.encode(), sequential=True),
-                    Create(f"{AUDIT}/change_", entry.encode(), sequential=True),
+                    *audit,
                 ]
             )
         except ConnectionLost:  # the same change again is harmless
@@ -73,10 +82,11 @@ async def change_acls(
         except TransactionFailed as failed:
             if not isinstance(failed.error, NoNode | BadVersion | NodeExists):
                 raise failed.error from failed
-            for parent in (path.rpartition("/")[0], AclChangeNotification.path(pattern_type).rpartition("/")[0], AUDIT):
-                await make_path(store, parent)
+            for written in (path, AclChangeNotification.path(pattern_type), *(each.path for each in audit)):
+                await make_path(store, written.rpartition("/")[0])
             continue
-        await trim_audit(store)
+        if audit:
+            await trim_audit(store)
         return after.acls
 
 

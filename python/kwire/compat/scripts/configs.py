@@ -175,7 +175,7 @@ async def _alter(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     from kwire.client.admin import AdminError, ConfigChange
 
     values, name = run.values, entity.name or ""
-    added, deleted = _added(values), _deleted(values)
+    added, deleted = added_configs(values), deleted_configs(values)
     resource = _resource(entity.type, name)
     if deleted:
         configs = (await admin.describe_configs([resource]))[resource]
@@ -196,7 +196,7 @@ def _print_updated(run: ScriptRun, entity: Entity) -> None:
         run.print(f"Completed updating default config for {entity.type} in the cluster.")
 
 
-def _added(values: OptionValues) -> dict[str, str]:
+def added_configs(values: OptionValues) -> dict[str, str]:
     added: dict[str, str] = {}
     file = values.get("add-config-file")
     if file is not None:
@@ -220,11 +220,11 @@ def _added(values: OptionValues) -> dict[str, str]:
     return added
 
 
-def _deleted(values: OptionValues) -> list[str]:
+def deleted_configs(values: OptionValues) -> list[str]:
     return [key.strip() for text in values.all("delete-config") for key in text.split(",") if key.strip()]
 
 
-def _quota_entity(entities: list[Entity]) -> ClientQuotaEntity:
+def quota_entity(entities: list[Entity]) -> ClientQuotaEntity:
     from kwire.client.admin import ClientQuotaEntity, SpecialName
 
     named = {entity.type: SpecialName.DEFAULT if entity.name == "" else entity.name for entity in entities}
@@ -266,7 +266,7 @@ def _quota_text(quotas: Mapping[str, float]) -> str:
 
 
 async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
-    added, deleted = _added(run.values), _deleted(run.values)
+    added, deleted = added_configs(run.values), deleted_configs(run.values)
     if any(SCRAM.fullmatch(key) for key in (*added, *deleted)):
         raise ScriptFailed(
             "SCRAM credentials are not changed by this script, because all users of the machine can read the arguments "
@@ -276,7 +276,7 @@ async def _alter_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entit
         set = {key: float(value) for key, value in added.items()}
     except ValueError:
         raise ScriptFailed("Cannot parse quota configuration value: expected numbers") from None
-    (await admin.alter_client_quotas({_quota_entity(entities): {**set, **dict.fromkeys(deleted)}})).raise_first()
+    (await admin.alter_client_quotas({quota_entity(entities): {**set, **dict.fromkeys(deleted)}})).raise_first()
     for entity in entities:
         _print_updated(run, entity)
 
@@ -307,6 +307,5 @@ configs = Script(
     ),
     run,
     "Error while executing config command with args '{arguments}'\n",
-    "configs",
     fails_on_stdout=False,
 )

@@ -441,5 +441,4 @@ consumer_groups = Script(
     ),
     run,
     FAILURE,
-    "consumer-groups",
 )

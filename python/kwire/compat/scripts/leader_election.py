@@ -155,5 +155,4 @@ preferred_replica_election = Script(
         PATH,
     ),
     run_preferred,
-    tool="preferred-replica-leader-election",
 )

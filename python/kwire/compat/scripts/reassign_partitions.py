@@ -15,7 +15,7 @@ from kwire.reassignment.throttle import RATES, REPLICAS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin import AdminClient, TopicDescription
+    from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, TopicDescription
     from kwire.compat.script import ScriptRun
 
     Targets = dict[str, dict[int, tuple[int, ...]]]
@@ -226,7 +226,8 @@ async def _throttle(
             "removed."
         )
     if rate is not None:
-        await _throttle_brokers(run, admin, described, targets, rate)
+        await throttle_brokers(admin, described, targets, rate)
+        run.print(f"The inter-broker throttle limit was set to {rate} B/s")
     if log_dir_rate is not None:
         await _limit(admin, {replica.broker for replica in log_dirs}, (LOG_DIR_THROTTLE,), log_dir_rate)
         run.print(f"The replica-alter-dir throttle limit was set to {log_dir_rate} B/s")
@@ -241,8 +242,8 @@ async def _limit(admin: AdminClient, brokers: Iterable[int], names: Iterable[str
     (await admin.alter_configs(changes)).raise_first()
 
 
-async def _throttle_brokers(
-    run: ScriptRun, admin: AdminClient, described: Mapping[str, TopicDescription], targets: Targets, rate: int
+async def throttle_brokers(
+    admin: AdminClient, described: Mapping[str, TopicDescription], targets: Targets, rate: int
 ) -> None:
     """Limit the rate of the brokers and partitions that take part."""
     from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
@@ -265,22 +266,26 @@ async def _throttle_brokers(
     }
     (await admin.alter_configs(changes)).raise_first()
     await _limit(admin, brokers, RATES, rate)
-    run.print(f"The inter-broker throttle limit was set to {rate} B/s")
 
 
 async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]) -> None:
-    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
-
     if "preserve-throttles" in run.values:
         return
     brokers = sorted(each.id for each in (await admin.describe_cluster()).brokers)
-    changes = {
-        ConfigResource(ConfigResourceType.BROKER, str(id)): ConfigChange(delete=BROKER_THROTTLES) for id in brokers
-    } | {ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=REPLICAS) for name in topics}
     ids, names = ",".join(map(str, brokers)), ",".join(topics)
     run.print(f"Clearing broker-level throttles on broker{'s' if len(brokers) > 1 else ''} {ids}")
     run.print(f"Clearing topic-level throttles on topic{'s' if len(topics) > 1 else ''} {names}")
-    (await admin.alter_configs(changes)).raise_first()
+    (await admin.alter_configs(await throttles_to_clear(admin, topics))).raise_first()
+
+
+async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[ConfigResource, ConfigChange]:
+    """Return the changes that delete the throttles of all brokers and of topics."""
+    from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
+
+    brokers = [str(each.id) for each in (await admin.describe_cluster()).brokers]
+    return {ConfigResource(ConfigResourceType.BROKER, id): ConfigChange(delete=BROKER_THROTTLES) for id in brokers} | {
+        ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=REPLICAS) for name in topics
+    }
 
 
 async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
@@ -403,5 +408,4 @@ reassign_partitions = Script(
     ),
     run,
     FAILURE,
-    "reassign-partitions",
 )

@@ -308,5 +308,4 @@ topics = Script(
     ),
     run,
     FAILURE,
-    "topics",
 )

@@ -1,7 +1,7 @@
 """Consumer groups of Kafka 0.8 to 0.10 that store their offsets in ZooKeeper, below `/consumers`.
 
 They have nothing to do with the groups of the brokers, even if the names are equal. Output equals the output of the
-ConsumerGroupCommand of Kafka 0.10.2 with `--zookeeper`.
+ConsumerGroupCommand of Kafka 0.10.2 with `--zookeeper`, or, with `old`, the output of Kafka 0.9.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from kwire.operations.declaration import ToolFailed
 from kwire.operations.offsets.consumer_offsets import ROOT, child_names, log_ends, stored_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kwire.client.admin import TopicPartition as Partition
     from kwire.cluster.zookeeper import Store
+    from kwire.cluster.zookeeper.store import ReadResult
     from kwire.operations.run import ToolRun
 
 __all__ = ["delete_groups", "describe_groups", "list_groups"]
 
 FORMAT = "{:<30} {:<10} {:<15} {:<15} {:<10} {:<50}"
+OLD_TITLES = ("GROUP", "TOPIC", "PARTITION", "CURRENT OFFSET", "LOG END OFFSET", "LAG", "OWNER")
 TITLES = ("TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID")
 
 
@@ -33,7 +35,7 @@ async def list_groups(run: ToolRun) -> list[str]:
     return await child_names(await run.zookeeper(), ROOT)
 
 
-async def describe_groups(run: ToolRun, groups: Sequence[str]) -> None:
+async def describe_groups(run: ToolRun, groups: Sequence[str], *, old: bool = False) -> None:
     """Print the offsets, lags, and owners of groups.
 
     Raises:
@@ -42,16 +44,19 @@ async def describe_groups(run: ToolRun, groups: Sequence[str]) -> None:
     store = await run.zookeeper()
     existing = await list_groups(run)
     for group in groups:
-        if group not in existing:
+        if group not in existing and not old:
             raise ToolFailed(f"the consumer group '{group}' does not exist")
-        await _describe(run, store, group)
+        await _describe(run, store, group, old=old)
 
 
-async def _describe(run: ToolRun, store: Store, group: str) -> None:
+async def _describe(run: ToolRun, store: Store, group: str, *, old: bool) -> None:
     offsets = {(each.topic, each.partition): each.offset for each in await stored_offsets(store, [group])}
     partitions = await _partitions(store, group, [topic for topic, _ in offsets])
     owners = await store.get_many([ConsumerOwner.path(group, *each) for each in partitions])
     ends = await log_ends(await run.admin(), partitions)
+    if old:
+        _print_old(run, group, partitions, offsets, ends, owners)
+        return
     idle = set(await child_names(store, f"{ROOT}/{group}/ids"))
     rows: list[tuple[str, int | str, str, str, str, str]] = []
     for partition, owner in zip(partitions, owners, strict=True):
@@ -70,6 +75,25 @@ async def _describe(run: ToolRun, store: Store, group: str) -> None:
     run.print()
     for row in (TITLES, *rows):
         run.print(FORMAT.format(*row))
+
+
+def _print_old(
+    run: ToolRun,
+    group: str,
+    partitions: Sequence[Partition],
+    offsets: Mapping[tuple[str, int], int],
+    ends: Mapping[Partition, int],
+    owners: Sequence[ReadResult],
+) -> None:
+    if not partitions:
+        run.print("No topic available for consumer group provided")
+    run.print(", ".join(OLD_TITLES))
+    for partition, owner in zip(partitions, owners, strict=True):
+        offset, end = offsets.get(partition), ends.get(partition)
+        numbers = ["unknown" if each is None else str(each) for each in (offset, end)]
+        lag = "unknown" if offset is None or end is None else str(end - offset)
+        consumer = ConsumerOwner.decode(owner.data).consumer if isinstance(owner, Znode) else "none"
+        run.print(", ".join([group, partition.topic, str(partition.partition), *numbers, lag, consumer]))
 
 
 async def _partitions(store: Store, group: str, topics: Sequence[str]) -> list[Partition]:
@@ -91,13 +115,14 @@ def _text(number: int | None) -> str:
     return "-" if number is None else str(number)
 
 
-async def delete_groups(run: ToolRun, groups: Sequence[str], topics: Sequence[str]) -> None:
+async def delete_groups(run: ToolRun, groups: Sequence[str], topics: Sequence[str], *, old: bool = False) -> None:
     """Delete the znodes of groups without consumers, or those of topics.
 
     Args:
         groups: the groups; without any, all groups that have no consumers.
         topics: the topics with the offsets to delete; without any, everything of the groups. Kafka 0.10.2 deletes the
             whole group if the topic is the only one with owners, which loses offsets of other topics. They stay here.
+        old: True for the lines of Kafka 0.9.
 
     Raises:
         ToolFailed: a group was not deleted.
@@ -106,7 +131,9 @@ async def delete_groups(run: ToolRun, groups: Sequence[str], topics: Sequence[st
     failed = 0
     existing = await list_groups(run)
     for group in groups or existing:
-        what = [f"group '{group}' topic '{topic}'" for topic in topics] or [f"group '{group}'"]
+        quote, error = ("", "") if old else ("'", "Error: ")
+        named = f"group {quote}{group}{quote}"
+        what = [f"{named} topic {quote}{topic}{quote}" for topic in topics] or [named]
         problem = ""
         if group not in existing:
             problem = "group does not exist"
@@ -115,7 +142,7 @@ async def delete_groups(run: ToolRun, groups: Sequence[str], topics: Sequence[st
         if problem and groups:
             failed += len(what)
             for each in what:
-                run.print(f"Error: Delete for {each} failed because {problem}.")
+                run.print(f"{error}Delete for {each} failed because {problem}.")
         elif not problem:
             await _delete(store, group, topics)
             if groups:

@@ -39,7 +39,9 @@ async def reassign_partitions(
     generate: Annotated[bool, Option("Propose a reassignment of topics to brokers.")] = False,
     execute: Annotated[bool, Option("Start the reassignment of a file.")] = False,
     verify: Annotated[bool, Option("Print the state of the reassignment of a file.")] = False,
-    reassignment_json_file: Annotated[Path | None, Option("A file with partitions and their replicas.", "FILE")] = None,
+    reassignment_json_file: Annotated[
+        Path | None, Option("A file with partitions and their replicas.", "FILE", also=("--path-to-json-file",))
+    ] = None,
     topics_to_move_json_file: Annotated[Path | None, Option("A file with topics, for --generate.", "FILE")] = None,
     broker_list: Annotated[str | None, Option("The brokers to move to, for --generate.", "ID,ID,...")] = None,
 ) -> None:

@@ -1,0 +1,153 @@
+"""`kafka-configs --zookeeper`. Quotas of clients and users are changed through the brokers, like all configs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.compat.options import ScriptOption, ScriptUsageError
+from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire.compat.scripts.configs import QUOTA_TYPES, SCRAM, Entity, added_configs, deleted_configs, quota_entity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kwire.client.admin import AdminClient
+    from kwire.compat.script import ScriptRun
+
+TYPES = ("topics", "clients", "users", "brokers")
+SHOWN = {"topics": "topic", "clients": "client-id", "users": "user-principal", "brokers": "brokers"}
+DYNAMIC = (1, 2)
+"""The sources of configs that are set for a topic or a broker, of ConfigSource."""
+
+
+async def run(run: ScriptRun) -> None:
+    """Describe or change configs and quotas.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+        ScriptFailed: the cluster refused something.
+    """
+    values = run.values
+    if ("describe" in values) == ("alter" in values):
+        raise ScriptUsageError("Command must include exactly one action: --describe, --alter")
+    values.need("zookeeper", "entity-type")
+    entities = _entities(run)
+    if "alter" in values and "add-config" not in values and "delete-config" not in values:
+        raise ScriptUsageError("At least one of --add-config or --delete-config must be specified with --alter")
+    if "alter" in values and any(entity.name is None for entity in entities):
+        raise ScriptUsageError("--entity-name or --entity-default must be specified with --alter of users, clients")
+    admin = await run.with_zookeeper(values.get("zookeeper") or "").admin()
+    if "alter" in values:
+        await _alter(run, admin, entities)
+    elif any(entity.type in QUOTA_TYPES for entity in entities):
+        await _describe_quotas(run, admin, entities)
+    else:
+        await _describe(run, admin, entities[0])
+
+
+def _entities(run: ScriptRun) -> list[Entity]:
+    types, names = run.values.all("entity-type"), [*run.values.all("entity-name")]
+    unknown = next((type for type in types if type not in TYPES[: 2 if run.is_before("0.10.0.0") else 4]), None)
+    if unknown is not None:
+        old = "--entity-type must be 'topics' or 'clients'"
+        new = f"Invalid entity-type {unknown}, --entity-type must be one of List({', '.join(TYPES)})"
+        raise ScriptUsageError(old if run.is_before("0.10.0.0") else new)
+    if "entity-default" in run.values:
+        names.append("")
+    return [Entity(type, names[at] if at < len(names) else None) for at, type in enumerate(types)]
+
+
+async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
+    from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
+    from kwire.messages.kafka.error_codes import ErrorCode
+
+    added, deleted = added_configs(run.values), deleted_configs(run.values)
+    if any(SCRAM.fullmatch(key) for key in (*added, *deleted)):
+        raise ScriptFailed(
+            "SCRAM credentials are not changed by this script, because all users of the machine can read the arguments "
+            "of a process: use kafka users set"
+        )
+    entity = entities[0]
+    try:
+        if entity.type in QUOTA_TYPES:
+            quotas = {key: float(value) for key, value in added.items()} | dict.fromkeys(deleted)
+            (await admin.alter_client_quotas({quota_entity(entities): quotas})).raise_first()
+        else:
+            type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
+            change = ConfigChange(set=added, delete=deleted)
+            (await admin.alter_configs({ConfigResource(type, entity.name or ""): change})).raise_first()
+    except AdminError as error:
+        unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        text = f'Topic "{entity.name}" does not exist.' if unknown else error.text
+        command = "topic" if run.is_before("0.10.0.0") else "config"
+        raise ScriptFailed(f"Error while executing {command} command {text}", on_stdout=True) from None
+    if run.is_before("0.10.0.0"):
+        run.print(f'Updated config for {"topic" if entity.type == "topics" else "clientId"}: "{entity.name}".')
+    else:
+        run.print(f"Completed Updating config for entity: {_shown({each.type: each.name for each in entities})}.")
+
+
+def _shown(names: Mapping[str, str | None]) -> str:
+    """Return entities as Kafka 0.10 prints them, such as `user-principal 'alice', client-id 'app'`."""
+    order = ("topics", "users", "clients", "brokers")
+    named = [(SHOWN[type], names[type]) for type in order if type in names]
+    return ", ".join(f"{type} '{name}'" if name else f"default {type}" for type, name in named)
+
+
+def _print(run: ScriptRun, names: Mapping[str, str | None], configs: Iterable[str]) -> None:
+    old = ", ".join(f"{type}:{name}" for type, name in names.items())
+    run.print(f"Configs for {old if run.is_before('0.10.0.0') else _shown(names)} are {','.join(configs)}")
+
+
+async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
+    from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType
+
+    names = [entity.name]
+    type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
+    if entity.name is None and entity.type == "topics":
+        names = [*await admin.list_topics()]
+    elif entity.name is None:
+        names = [str(each.id) for each in (await admin.describe_cluster()).brokers]
+    resources = {name: ConfigResource(type, name or "") for name in names}
+    described = await admin.describe_configs(resources.values())
+    for name, resource in resources.items():
+        configs = described[resource]
+        if isinstance(configs, AdminError):
+            raise configs
+        changed = [f"{key}={each.value}" for key, each in sorted(configs.items()) if each.source in DYNAMIC]
+        if entity.name is not None or changed or type is ConfigResourceType.TOPIC:
+            _print(run, {entity.type: name}, changed)
+
+
+async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
+    names = {entity.type: entity.name for entity in entities}
+    for entity, quotas in (await admin.describe_client_quotas()).items():
+        parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
+        present = {type: part if isinstance(part, str) else "" for type, part in parts.items() if part is not None}
+        if set(present) == set(names) and all(names[type] in (None, name) for type, name in present.items()):
+            _print(run, present, [f"{key}={_number(value)}" for key, value in sorted(quotas.items())])
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else str(value)
+
+
+script = Script(
+    "kafka-configs",
+    ("kafka.admin.ConfigCommand",),
+    (
+        ZOOKEEPER,
+        ScriptOption("describe", "List configs for the given entity."),
+        ScriptOption("alter", "Alter the configuration for the entity."),
+        ScriptOption("entity-type", "Type of entity (topics/clients/users/brokers)", "type"),
+        ScriptOption("entity-name", "Name of entity (topic name/client id/user principal name/broker id)", "name"),
+        ScriptOption("entity-default", "Default entity name for clients/users."),
+        ScriptOption("add-config", "Key Value pairs of configs to add.", "k1=v1,k2=[v1,v2,v2]"),
+        ScriptOption("delete-config", "Config keys to remove 'k1,k2'.", "keys"),
+        ScriptOption("force", "Accepted: there is no question to suppress."),
+    ),
+    run,
+    "Error while executing config command ",
+    banner="Add/Remove entity config for a topic, client, user or broker",
+    codes=dict.fromkeys(("0.9.0.1", "0.10.2.2"), 0),
+)
