@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[FakeCluster]:
-    with FakeCluster(3, topics=["audit", "orders"], partitions=2) as cluster:
+    with FakeCluster(3, topics=["audit", "orders"], partitions=2, racks={1: "east", 2: "west"}) as cluster:
         yield cluster
 
 

@@ -107,7 +107,7 @@ class ServerProcess:
         connection, response = self._open(method, path, body, headers)
         content = response.read()
         connection.close()
-        is_json = response.headers.get_content_type() == "application/json"
+        is_json = response.headers.get_content_type().endswith("json")
         return Answer(response.status, dict(response.headers), json.loads(content) if is_json else content.decode())
 
     def _open(

@@ -32,12 +32,31 @@ def test_topic_is_created_reported_and_deleted(kafka44: Kafka44) -> None:
         assert any(name == "topic-removed" and data["event"]["topic"] == "over-http" for _, name, data in events)
 
 
+def test_change_with_an_idempotency_key_runs_once(kafka44: Kafka44) -> None:
+    with ServerProcess(kafka44.bootstrap, "--anonymous", "change") as server:
+        path, body = "/api/v1/topics/create", {"names": ["once"], "partitions": 1, "replication_factor": 1}
+        first = server.post(path, body, Idempotency_Key="k-1")
+        again = server.post(path, body, Idempotency_Key="k-1")
+        assert (first.status, first.body) == (again.status, again.body) == (200, again.body)
+        assert again.headers["idempotent-replayed"] == "true"
+        assert again.headers["x-request-id"] != first.headers["x-request-id"]
+        assert server.log().count("ran topics create") == 1
+        assert server.post(path, body | {"partitions": 2}, Idempotency_Key="k-1").status == 422
+        assert server.post(path, body, Idempotency_Key="two words").status == 400
+        # What the broker has refused is final, and what was refused before it ran does not use up its key.
+        for _ in range(2):
+            assert server.post(path, body, Idempotency_Key="k-2").status == 409
+        delete = {"names": ["once"]}
+        assert server.post("/api/v1/topics/delete", delete, Idempotency_Key="k-3").status == 428
+        assert server.post("/api/v1/topics/delete", delete | {"confirm": True}, Idempotency_Key="k-3").status == 200
+
+
 def test_verbs_answer_on_a_real_broker(kafka44: Kafka44) -> None:
     """Every verb that reads and requires no parameter."""
     with ServerProcess(kafka44.bootstrap) as server:
         for path, item in server.get("/openapi.json").body["paths"].items():
             operation = item.get("get")
-            if operation is None or path.endswith("/events"):
+            if operation is None or not path.startswith("/api/v1/") or path.endswith(("/events", "/incidents")):
                 continue
             if any(parameter["required"] for parameter in operation["parameters"]):
                 continue

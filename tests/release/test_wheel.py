@@ -34,14 +34,6 @@ ON_PYPY = ("messages/test_worked_bytes.py", "messages/test_groups.py", "test_fra
 """Tests of messages that compare with bytes of Kafka. All of them take a minute of CPU there."""
 
 
-@pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build what `make wheel` builds, into a temporary folder."""
-    folder = tmp_path_factory.mktemp("dist")
-    run("make", "wheel", f"DIST={folder}")
-    return folder
-
-
 def only(folder: Path, pattern: str) -> Path:
     found = list(folder.glob(pattern))
     assert len(found) == 1, found

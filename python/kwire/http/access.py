@@ -34,6 +34,7 @@ from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
 from kwire.http.connections import CERTIFICATE, CONNECTION
+from kwire.http.observation import request_id
 from kwire.http.responses import refuse
 from kwire.operations.parameters import Danger
 
@@ -300,7 +301,12 @@ class AccessControl:
         if reason is not None:
             status, sentence = reason
             log.warning(
-                "refused %s %s from %s: %s", quoted(scope["method"]), quoted(scope["path"]), _address(scope), sentence
+                "refused %s %s from %s, request %s: %s",
+                quoted(scope["method"]),
+                quoted(scope["path"]),
+                _address(scope),
+                request_id(scope),
+                sentence,
             )
             response = refuse(status, REFUSALS[status], sentence)
             if status == 401:

@@ -13,7 +13,7 @@ import time
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -22,8 +22,10 @@ from starlette.routing import Route
 
 from kwire.errors import KwireError
 from kwire.http.access import AccessControl, HttpRole
-from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of
+from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
 from kwire.http.cluster_access import ClusterAccess
+from kwire.http.idempotency import IdempotentResponses
+from kwire.http.observation import Observer, request_id
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_name, error_response, refuse, rows_response
 from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
@@ -37,10 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp
 
     from kwire.http.access import CertificateRole, Token
     from kwire.http.change_feed import ChangeFeed
     from kwire.http.cluster_access import ServedCluster
+    from kwire.http.incidents import PastIncidents
+    from kwire.http.responses import Page
     from kwire.operations.declaration import Operation
 
 __all__ = ["application"]
@@ -53,8 +58,8 @@ BODY_TIMEOUT_S = 30.0
 """Deadline in seconds of the body of a request: 140 kB a second for the largest one."""
 PAGE_FILES = {
     "/": ("index.html", "text/html"),
-    "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
+    **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in ("page", "server", "tables", "details")},
 }
 
 
@@ -75,7 +80,10 @@ def application(
     feed: ChangeFeed,
     tokens: Sequence[Token | CertificateRole] = (),
     anonymous: HttpRole = HttpRole.READ,
-) -> AccessControl:
+    *,
+    incidents: PastIncidents | None = None,
+    connections: Callable[[], int] = lambda: 0,
+) -> ASGIApp:
     """Return the ASGI application that administers a cluster.
 
     Args:
@@ -83,8 +91,11 @@ def application(
         feed: its changes. The caller closes it.
         tokens: the tokens and certificates; without any, the server must listen on loopback only.
         anonymous: role of requests without a token if there are no tokens.
+        incidents: past incidents of the cluster; None if the server has no gold tables.
+        connections: returns the number of open connections.
     """
     access = ClusterAccess(cluster)
+    idempotent = IdempotentResponses()
     document = json.dumps(openapi_document(needs_token=bool(tokens))).encode()
 
     @asynccontextmanager
@@ -103,20 +114,40 @@ def application(
         stream = feed.stream(request.headers.get("last-event-id"))
         return StreamingResponse(stream, media_type="text/event-stream")
 
+    async def past_incidents(request: Request) -> Response:
+        if incidents is None:
+            return refuse(404, "NoGold", "the server has no past incidents: start it with --gold FOLDER")
+        try:
+            page, rest = take_page(request.query_params.multi_items())
+            if rest:
+                raise InvalidArgument(f"incidents has no parameter {rest[0][0]!r}: it has limit, offset")
+            admin = await access.admin()
+            rows = await incidents.rows((await admin.describe_cluster()).cluster_id)
+        except (KwireError, InvalidArgument) as error:
+            return error_response(error)
+        return _paged(rows_response(rows, page=page), request, page, len(rows))
+
+    async def metrics(_: Request) -> Response:
+        return observer.metrics()
+
     routes = [
         *(Route(path, partial(_page_file, *file)) for path, file in PAGE_FILES.items()),
         Route("/openapi.json", openapi),
         Route("/healthz", health),
+        Route("/metrics", _guarded(Danger.READS, metrics)),
         Route("/api/v1/events", _guarded(Danger.READS, events)),
+        Route("/api/v1/incidents", _guarded(Danger.READS, past_incidents)),
     ]
     for verb in served_verbs():
         method = "GET" if is_get(verb) else "POST"
-        endpoint = _guarded(verb.danger, partial(_run, access, verb))
+        endpoint = _guarded(verb.danger, partial(_serve_verb, access, idempotent, verb))
         routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
     )
-    return AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json", "/healthz"))
+    control = AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json", "/healthz"))
+    observer = Observer(control, [route.path for route in routes], connections, lambda: feed.readers)
+    return observer
 
 
 async def _page_file(name: str, media_type: str, _: Request) -> Response:
@@ -158,15 +189,46 @@ def _guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Re
     return guarded
 
 
-async def _run(access: ClusterAccess, verb: Operation, request: Request) -> Response:
+async def _serve_verb(
+    access: ClusterAccess, idempotent: IdempotentResponses, verb: Operation, request: Request
+) -> Response:
+    """Run a verb, or repeat the response of a change that the client sends again."""
+    key = request.headers.get("idempotency-key")
+    if key is None or verb.danger is Danger.READS:
+        return (await _run(access, verb, request)).response
+    try:
+        body = await _body(request)
+    except (BodyTooLarge, BodyTimeout):
+        return (await _run(access, verb, request)).response
+    return await idempotent.respond(
+        request.state.principal, key, request.url.path.encode() + b"\n" + body, partial(_run, access, verb, request)
+    )
+
+
+class VerbResponse(NamedTuple):
+    """The response of a run.
+
+    Attributes:
+        response: the response.
+        has_run: True if a broker may have received the change.
+    """
+
+    response: Response
+    has_run: bool
+
+
+async def _run(access: ClusterAccess, verb: Operation, request: Request) -> VerbResponse:
     """Run a verb and return its rows."""
     started = time.monotonic()
     warnings: list[str] = []
     options: dict[str, Any] = {}
     files = ReturnedFiles()
+    page: Page | None = None
+    has_run = False
     try:
         if is_get(verb):
-            values = from_query(verb, request.query_params.multi_items())
+            page, items = take_page(request.query_params.multi_items())
+            values = from_query(verb, items)
         else:
             values = await _json_object(request)
             options = _options(verb, values)
@@ -183,11 +245,14 @@ async def _run(access: ClusterAccess, verb: Operation, request: Request) -> Resp
                 files=files,
             )
             rows = await run_verb(verb, run, checked)
-        response = rows_response(rows, warnings, files.texts)
+        has_run = True
+        response = _paged(rows_response(rows, warnings, files.texts, page=page), request, page, len(rows))
         outcome = f"{sum(isinstance(row, Failure) for row in rows)} of {len(rows)} items failed"
     except Unhealthy as answer:
+        has_run = True
         status = 503 if isinstance(answer, TimedOut) else 409 if isinstance(answer, Failed) else 200
-        response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status)
+        response = rows_response(answer.rows, warnings, files.texts, summary=answer.summary, status=status, page=page)
+        response = _paged(response, request, page, len(answer.rows))
         outcome = type(answer).__name__
     except ConfirmationRequired as question:
         response, outcome = refuse(428, "ConfirmationRequired", str(question)), "not confirmed"
@@ -198,8 +263,18 @@ async def _run(access: ClusterAccess, verb: Operation, request: Request) -> Resp
         response.headers["Connection"] = "close"
     except (KwireError, InvalidArgument) as error:
         response, outcome = error_response(error), error_name(error)
+        # A broker has refused the change, or the connection was lost after it was sent.
+        has_run = response.status_code in (404, 409, 502)
     if verb.danger > Danger.READS:
         _audit(verb, request, options, outcome, time.monotonic() - started)
+    return VerbResponse(response, has_run)
+
+
+def _paged(response: Response, request: Request, page: Page | None, total: int) -> Response:
+    """Add the link to the next page."""
+    if page is not None and page.end < total:
+        following = request.url.include_query_params(offset=page.end, limit=page.limit)
+        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
     return response
 
 
@@ -215,6 +290,35 @@ async def _json_object(request: Request) -> dict[str, Any]:
         raise InvalidArgument("expected the parameters in the body, got some in the address")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidArgument("expected the header Content-Type: application/json")
+    try:
+        values = json.loads(await _body(request))
+    except (ValueError, RecursionError):
+        raise InvalidArgument("the body is not JSON") from None
+    if not isinstance(values, dict):
+        raise InvalidArgument("expected a JSON object")
+    return values
+
+
+async def _body(request: Request) -> bytes:
+    """Receive the body of a request, or return it if it was received.
+
+    Raises:
+        BodyTooLarge: it is too large.
+        BodyTimeout: it was not received in time.
+    """
+    received: bytes | Exception | None = getattr(request.state, "body", None)
+    if received is None:
+        try:
+            received = await _receive(request)
+        except (BodyTooLarge, BodyTimeout) as error:
+            received = error
+        request.state.body = received
+    if isinstance(received, Exception):
+        raise received
+    return received
+
+
+async def _receive(request: Request) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -224,13 +328,7 @@ async def _json_object(request: Request) -> dict[str, Any]:
                     raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")
     except TimeoutError:
         raise BodyTimeout(f"the body was not received within {BODY_TIMEOUT_S:g} s") from None
-    try:
-        values = json.loads(body)
-    except (ValueError, RecursionError):
-        raise InvalidArgument("the body is not JSON") from None
-    if not isinstance(values, dict):
-        raise InvalidArgument("expected a JSON object")
-    return values
+    return bytes(body)
 
 
 def _options(verb: Operation, values: dict[str, Any]) -> dict[str, Any]:
@@ -270,12 +368,13 @@ def _audit(verb: Operation, request: Request, options: Mapping[str, Any], outcom
     Neither arguments nor the texts of errors, which quote them, are logged: values of configs can be secrets.
     """
     log.info(
-        "%s ran %s %s%s from %s: %s (%.3f s)",
+        "%s ran %s %s%s from %s, request %s: %s (%.3f s)",
         request.state.principal,
         verb.noun,
         verb.name,
         " as a dry run" if options.get("dry_run") else "",
         request.client.host if request.client is not None else "unknown",
+        request_id(request.scope),
         outcome,
         seconds,
     )

@@ -6,6 +6,7 @@ from a temporary file. A parameter that names a file to write is not in the requ
 
 from __future__ import annotations
 
+import re
 import tempfile
 from contextlib import contextmanager
 from enum import Enum
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.secret import Secret
+from kwire.http.responses import Page
 from kwire.operations.parameters import Danger, InvalidArgument
 from kwire.operations.registry import similar
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.operations.declaration import Operation
     from kwire.operations.parameters import Parameter
 
-__all__ = ["HOW_TO_RUN", "arguments", "from_query", "is_get", "offered", "options_of", "written"]
+__all__ = ["HOW_TO_RUN", "PAGING", "arguments", "from_query", "is_get", "offered", "options_of", "take_page", "written"]
 
 HOW_TO_RUN: dict[str, dict[str, Any]] = {
     "dry_run": {"type": "boolean", "default": False, "description": "Report what would change, and change nothing."},
@@ -41,6 +43,19 @@ HOW_TO_RUN: dict[str, dict[str, Any]] = {
     },
 }
 """The schemas of the fields beside the parameters of a verb. No parameter has one of these names."""
+
+MAX_ROWS = 10_000
+"""Maximum number of rows of a page."""
+PAGING: dict[str, dict[str, Any]] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_ROWS, "description": "Maximum number of rows."},
+    "offset": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 2**31 - 1,
+        "description": "Number of rows to leave out first.",
+    },
+}
+"""The schemas of the parameters of pages. No parameter of a verb that reads has one of these names."""
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -72,6 +87,28 @@ def options_of(verb: Operation) -> Mapping[str, Any]:
     return {
         name: schema for name, schema in HOW_TO_RUN.items() if name not in absent and (name != "wait" or verb.waits)
     }
+
+
+def take_page(items: Sequence[tuple[str, str]]) -> tuple[Page | None, list[tuple[str, str]]]:
+    """Split a query into the page it asks for, None without `limit` and `offset`, and the other parameters.
+
+    Raises:
+        InvalidArgument: the page is not valid.
+    """
+    given: dict[str, int] = {}
+    rest = []
+    for name, text in items:
+        if name not in PAGING:
+            rest.append((name, text))
+            continue
+        schema = PAGING[name]
+        number = int(text) if re.fullmatch("[0-9]{1,10}", text) else -1
+        if name in given:
+            raise InvalidArgument(f"{name} is given twice")
+        if not schema["minimum"] <= number <= schema["maximum"]:
+            raise InvalidArgument(f"{name}: expected {schema['minimum']} to {schema['maximum']}, got {text!r}")
+        given[name] = number
+    return (Page(given.get("offset", 0), given.get("limit", MAX_ROWS)) if given else None), rest
 
 
 def from_query(verb: Operation, items: Sequence[tuple[str, str]]) -> dict[str, Any]:

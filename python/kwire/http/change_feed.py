@@ -72,6 +72,11 @@ class ChangeFeed:
         self._closed = False
 
     @property
+    def readers(self) -> int:
+        """Number of streams."""
+        return self._readers
+
+    @property
     def is_polling(self) -> bool:
         """True while the cluster is polled."""
         return self._task is not None

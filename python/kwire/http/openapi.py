@@ -6,7 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kwire import __version__
-from kwire.http.arguments import is_get, offered, options_of, written
+from kwire.http.arguments import PAGING, is_get, offered, options_of, written
+from kwire.http.incidents import PastIncident
+from kwire.http.responses import PROBLEM
 from kwire.http.schemas import Components, parameter_schema
 from kwire.operations.parameters import Danger
 from kwire.operations.registry import find_verb, noun_help, nouns, verb_names
@@ -31,6 +33,35 @@ ERROR = {
     },
     "required": ["code", "name", "message"],
 }
+PROBLEM_DOCUMENT = {
+    "type": "object",
+    "description": "A problem of RFC 9457. If a verb has run, it has the rows as well.",
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string", "description": "The phrase of the status."},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "name": {"type": "string", "description": "The name of the error, such as TOPIC_ALREADY_EXISTS."},
+        "code": {"type": ["integer", "null"], "description": "Kafka's error code, if a broker reported it."},
+    },
+    "required": ["type", "title", "status", "detail", "name", "code"],
+}
+REQUEST_ID = {
+    "X-Request-Id": {
+        "description": "The id of the request in the log: the one that it has in this header, or a new one.",
+        "schema": {"type": "string"},
+    }
+}
+NEXT_PAGE = {
+    "Link": {"description": "The next page, with rel=next, if there is one.", "schema": {"type": "string"}},
+}
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "A new text for each change, such as a UUID. A request that is sent again with its key has the "
+    "response of the first one, and changes nothing. The server keeps 1,000 keys for 24 hours.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}
 COMMON_ERRORS = {
     "401": "The token is missing or unknown.",
     "403": "The role of the token, or Kafka's permissions, do not allow it.",
@@ -50,6 +81,7 @@ ERRORS = COMMON_ERRORS | {
 BODY_ERRORS = {
     "408": "The body was not received in time.",
     "413": "The body is too large.",
+    "422": "Another request had the same Idempotency-Key.",
 }
 
 
@@ -67,9 +99,13 @@ def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
         needs_token: True if requests must have a token.
     """
     components = Components()
-    components.schemas |= {"Error": ERROR, "Failure": FAILURE}
+    components.schemas |= {"Error": ERROR, "Failure": FAILURE, "Problem": PROBLEM_DOCUMENT}
     paths = {f"/api/v1/{verb.noun}/{verb.name}": _path(verb, components) for verb in served_verbs()}
     paths["/api/v1/events"] = {"get": _events()}
+    paths["/api/v1/incidents"] = {"get": _incidents(components)}
+    paths["/healthz"] = {"get": _server_status("health", "Answer that the server runs.", "application/json")}
+    paths["/metrics"] = {"get": _server_status("metrics", "Metrics of the server for Prometheus.", "text/plain")}
+    paths["/healthz"]["get"]["security"] = []
     return {
         "openapi": "3.1.0",
         "info": {
@@ -108,7 +144,7 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
                 "schema": parameter_schema(each),
             }
             for each in offered(verb)
-        ]
+        ] + _paging()
         return {"get": operation}
     properties = {each.name: parameter_schema(each) | {"description": each.declared.help} for each in offered(verb)}
     required = [each.name for each in offered(verb) if each.required and not each.many]
@@ -118,6 +154,8 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
         "required": required,
         "additionalProperties": False,
     }
+    if verb.danger is not Danger.READS:
+        operation["parameters"] = [IDEMPOTENCY_KEY]
     operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     return {"post": operation}
 
@@ -137,24 +175,70 @@ def _responses(verb: Operation, row: dict[str, Any]) -> dict[str, Any]:
             "properties": texts,
             "description": "Contents of the files that the operation produces, by parameter.",
         }
-    rows = {"type": "object", "properties": fields, "required": ["rows"]}
-    error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}, **fields}}
     errors = ERRORS if is_get(verb) else ERRORS | BODY_ERRORS
     if verb.highest_danger is Danger.DESTROYS:
         errors = errors | {"428": "The request must be confirmed."}
+    headers = NEXT_PAGE if is_get(verb) else {}
     return {
-        "200": _response("The rows.", rows),
-        "207": _response("The rows. Some items failed.", rows),
-        **{status: _response(description, error) for status, description in errors.items()},
+        "200": _rows("The rows.", fields, headers),
+        "207": _rows("The rows. Some items failed.", fields, headers),
+        **_problems(errors),
     }
 
 
-def _response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
+def _paging() -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "query", "description": schema["description"], "required": False, "schema": schema}
+        for name, schema in PAGING.items()
+    ]
+
+
+def _rows(description: str, fields: dict[str, Any], headers: dict[str, Any]) -> dict[str, Any]:
+    if headers:
+        fields = fields | {"total": {"type": "integer", "description": "The number of rows of all pages."}}
+    schema = {"type": "object", "properties": fields, "required": ["rows"]}
+    return _response(description, "application/json", schema, headers)
+
+
+def _problems(errors: dict[str, str]) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {status: _response(text, PROBLEM, schema) for status, text in errors.items()}
+
+
+def _response(
+    description: str, media_type: str, schema: dict[str, Any], headers: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return {
+        "description": description,
+        "headers": REQUEST_ID | (headers or {}),
+        "content": {media_type: {"schema": schema}},
+    }
+
+
+def _server_status(id: str, summary: str, media_type: str) -> dict[str, Any]:
+    schema = {"type": "object" if media_type == "application/json" else "string"}
+    return {
+        "operationId": id,
+        "summary": summary,
+        "responses": {"200": _response(summary, media_type, schema), **_problems(COMMON_ERRORS)},
+    }
+
+
+def _incidents(components: Components) -> dict[str, Any]:
+    fields: dict[str, Any] = {"rows": {"type": "array", "items": components.schema(PastIncident)}}
+    errors = {status: ERRORS[status] for status in ("400", "409", "502")}
+    return {
+        "operationId": "incidents",
+        "summary": "List the incidents of the last 30 days from the gold tables of a pipeline, latest first.",
+        "parameters": _paging(),
+        "responses": {
+            "200": _rows("The incidents.", fields, NEXT_PAGE),
+            **_problems(COMMON_ERRORS | errors | {"404": "The server has no gold tables."}),
+        },
+    }
 
 
 def _events() -> dict[str, Any]:
-    error = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}}}
     return {
         "operationId": "events",
         "summary": "Stream what changes in the cluster, as server-sent events.",
@@ -169,7 +253,7 @@ def _events() -> dict[str, Any]:
             }
         ],
         "responses": {
-            "200": {"description": "The events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
-            **{status: _response(description, error) for status, description in COMMON_ERRORS.items()},
+            "200": _response("The events.", "text/event-stream", {"type": "string"}),
+            **_problems(COMMON_ERRORS),
         },
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -16,7 +17,7 @@ from kwire.operations.rows import json_value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["STATUSES", "error_name", "error_response", "refuse", "rows_response", "status_of"]
+__all__ = ["PROBLEM", "STATUSES", "Page", "error_name", "error_response", "refuse", "rows_response", "status_of"]
 
 STATUSES = {
     Problem.REFUSED: 409,
@@ -35,6 +36,8 @@ NOT_FOUND = frozenset(
     }
 )
 PARTLY = 207
+PROBLEM = "application/problem+json"
+"""Media type of errors."""
 
 
 def status_of(error: Exception) -> int:
@@ -51,6 +54,7 @@ def rows_response(
     *,
     summary: str | None = None,
     status: int | None = None,
+    page: Page | None = None,
 ) -> Response:
     """Return the response of a run: 200; 207 if some items failed; the status of the first error if all failed.
 
@@ -60,18 +64,44 @@ def rows_response(
         files: the texts of files that the command would have written, by parameter.
         summary: the findings of a check.
         status: the status instead.
+        page: the rows to return; None for all.
     """
     failures = [row for row in rows if isinstance(row, Failure)]
     if status is None:
         status = 200 if not failures else PARTLY if len(failures) < len(rows) else status_of(failures[0].error)
-    body: dict[str, Any] = {"rows": json_value(rows)}
+    body: dict[str, Any] = {"rows": json_value(rows if page is None else rows[page.offset : page.end])}
+    if page is not None:
+        body["total"] = len(rows)
     if warnings:
         body["warnings"] = list(warnings)
     if files:
         body["files"] = dict(files)
     if summary is not None:
         body["summary"] = summary
+    if status >= 400:
+        error = failures[0].error if failures else None
+        name = "CheckFailed" if error is None else error_name(error)
+        return _problem(
+            status, name, summary or str(error), error.code if isinstance(error, AdminError) else None, body
+        )
     return _json(body, status)
+
+
+class Page(NamedTuple):
+    """A range of rows.
+
+    Attributes:
+        offset: number of rows before it.
+        limit: maximum number of rows.
+    """
+
+    offset: int
+    limit: int
+
+    @property
+    def end(self) -> int:
+        """Number of rows up to its end."""
+        return self.offset + self.limit
 
 
 def error_response(error: Exception) -> Response:
@@ -88,8 +118,15 @@ def error_name(error: Exception) -> str:
 
 def refuse(status: int, name: str, message: str, code: int | None = None) -> Response:
     """Return the response of a request that is not served."""
-    return _json({"error": {"code": code, "name": name, "message": message}}, status)
+    return _problem(status, name, message, code, {})
 
 
-def _json(body: Any, status: int) -> Response:
-    return Response(json.dumps(body, separators=(",", ":")).encode("ascii"), status, media_type="application/json")
+def _problem(status: int, name: str, detail: str, code: int | None, members: Mapping[str, Any]) -> Response:
+    """Return a problem document of RFC 9457. Without a type, its title is the phrase of the status."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, "name": name, "code": code}
+    return _json(body | dict(members), status, PROBLEM)
+
+
+def _json(body: Any, status: int, media_type: str = "application/json") -> Response:
+    return Response(json.dumps(body, separators=(",", ":")).encode("ascii"), status, media_type=media_type)

@@ -19,6 +19,7 @@ from kwire.http.access import CertificateRole, HttpRole, is_loopback
 from kwire.http.application import application
 from kwire.http.change_feed import ChangeFeed
 from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
+from kwire.http.incidents import PastIncidents
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class HttpOptions:
         client_authority: PEM file with the authority of client certificates; None to accept tokens only.
         interval: seconds between two polls of a broker while a client reads the changes.
         ready_file: file that receives `url` and `pid` as JSON once the server listens.
+        gold: folder or URI of the pipeline with the past incidents of the cluster; None to have none.
     """
 
     listen: Endpoint
@@ -62,6 +64,7 @@ class HttpOptions:
     interval: float = 1.0
     ready_file: Path | None = None
     client_authority: Path | None = None
+    gold: str | None = None
 
     def check(self) -> None:
         """Check that not everybody can use the server.
@@ -110,7 +113,14 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
     url = f"{'http' if context is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}"
     feed = ChangeFeed(cluster.bootstrap, options.interval, cluster.config)
     config = uvicorn.Config(
-        application(cluster, feed, options.tokens, options.anonymous),
+        application(
+            cluster,
+            feed,
+            options.tokens,
+            options.anonymous,
+            incidents=None if options.gold is None else PastIncidents(options.gold),
+            connections=lambda: len(server.server_state.connections),
+        ),
         http=HttpConnection,
         access_log=False,
         server_header=False,

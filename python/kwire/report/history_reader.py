@@ -7,6 +7,7 @@ changes, not with the number of partitions. Times are microseconds since 1970, U
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,12 +27,13 @@ from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.errors import NotAStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from kwire.spark.store.snapshot import Snapshot
 
-__all__ = ["MissingGold", "read_histories"]
+__all__ = ["MissingGold", "latest_incidents", "read_histories"]
 
 
 TIMESTAMP = pa.timestamp("us", "UTC")
@@ -112,6 +114,32 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
             )
         histories.append(history)
     return sorted(histories, key=lambda each: (-each.now["offline"], -each.now["under_replicated"], each.cluster_id))
+
+
+def latest_incidents(
+    folder: Path | str, cluster_id: str, since: datetime, known: int | None = None
+) -> tuple[int, list[ReportedIncident]]:
+    """Return the number of the newest commit, and the incidents of a cluster, latest first.
+
+    Args:
+        folder: the pipeline's folder.
+        cluster_id: the cluster.
+        since: incidents that ended earlier are left out.
+        known: number of the commit that the caller has read; nothing is read again if it is the newest.
+
+    Raises:
+        MissingGold: the folder has no incidents.
+    """
+    snapshot = _snapshot(folder)
+    if snapshot.number == known:
+        return known, []
+    dataset = snapshot.dataset("gold/incidents")
+    if dataset is None:
+        raise MissingGold(folder, "table gold/incidents")
+    ended = pc.field("ended_at")
+    overlaps = ended.is_null() | (ended >= _timestamp(microseconds(since)))
+    rows = dataset.to_table(filter=(pc.field("cluster_id") == cluster_id) & overlaps).to_pylist()
+    return snapshot.number, sorted(map(_incident, rows), key=lambda each: (-each.began, each.id))
 
 
 # Polls
@@ -258,28 +286,30 @@ def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]
 
 
 def _read_incidents(history: ClusterHistory, snapshot: Snapshot) -> None:
-    for row in _rows(history, snapshot, "incidents", "began_at", ends="ended_at"):
-        ended = None if row["ended_at"] is None else microseconds(row["ended_at"])
-        history.incidents.append(
-            ReportedIncident(
-                row["incident_id"],
-                row["kind"],
-                row["cause"],
-                row["broker_id"],
-                microseconds(row["began_at"]),
-                None if ended is None or ended > history.ended else ended,
-                tuple(row["topics"] or ()),
-                row["topic_count"] or 0,
-                row["partition_count"] or 0,
-                row["under_replicated"] or 0,
-                row["offline"] or 0,
-                row["electing"] or 0,
-                row["leaders_moved"] or 0,
-                row["caused_by"],
-                dict(row["attributes"] or ()),
-            )
-        )
+    for incident in map(_incident, _rows(history, snapshot, "incidents", "began_at", ends="ended_at")):
+        ended_later = incident.ended is not None and incident.ended > history.ended
+        history.incidents.append(replace(incident, ended=None) if ended_later else incident)
     history.incidents.sort(key=lambda each: (each.began, each.id))
+
+
+def _incident(row: Mapping[str, Any]) -> ReportedIncident:
+    return ReportedIncident(
+        row["incident_id"],
+        row["kind"],
+        row["cause"],
+        row["broker_id"],
+        microseconds(row["began_at"]),
+        None if row["ended_at"] is None else microseconds(row["ended_at"]),
+        tuple(row["topics"] or ()),
+        row["topic_count"] or 0,
+        row["partition_count"] or 0,
+        row["under_replicated"] or 0,
+        row["offline"] or 0,
+        row["electing"] or 0,
+        row["leaders_moved"] or 0,
+        row["caused_by"],
+        dict(row["attributes"] or ()),
+    )
 
 
 def _read_leader_moves(history: ClusterHistory, snapshot: Snapshot) -> None:

@@ -96,8 +96,8 @@ def up(
       kwire cluster up --data cluster --ready-file ready.json &
       kwire cluster up --rack east --rack west --zookeeper zk-1:2181,zk-2:2181/kwire
     """
-    require("kazoo", "node")
-    require("structlog", "node")
+    require("kazoo", "cli")
+    require("structlog", "cli")
     from kwire.cluster.config.value_types import ENSEMBLE
     from kwire.testing.cluster_file import InvalidClusterFile
     from kwire.testing.local_cluster import LocalCluster
@@ -161,7 +161,7 @@ def start_node(node_id: int, data: Path) -> int:
     DIR is the data directory of a running `kwire cluster up`. The node runs in the background, at its previous port,
     and ends with its cluster.
     """
-    require("kazoo", "node")
+    require("kazoo", "cli")
     from kwire.testing.cluster_file import ClusterFile, InvalidClusterFile
     from kwire.testing.node_folder import NodeFolder
 

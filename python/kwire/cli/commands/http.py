@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 )
 @click.option("--role", type=click.Choice(["read", "change"]), help="HttpRole of --new-token  [default: read]")
 @interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
+@click.option(
+    "--gold",
+    metavar="FOLDER",
+    help="Show past incidents from this folder or URI, which kwire pipeline writes  [needs the extra report]",
+)
 @ready_file_option("url and pid", "the server listens")
 def http(
     listen: str,
@@ -57,6 +62,7 @@ def http(
     key: Path | None,
     client_authority: Path | None,
     interval: float,
+    gold: str | None,
     ready_file: Path | None,
     new_token: str | None,
     role: str | None,
@@ -84,8 +90,10 @@ def http(
 
     Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
     """
-    for module in ("starlette", "uvicorn"):
+    for module in ("starlette", "uvicorn", "prometheus_client"):
         require(module, "http")
+    if gold is not None:
+        require("deltalake", "report")
     from kwire.http.access import HttpRole
     from kwire.http.access import new_token as generate_token
     from kwire.http.cluster_access import ServedCluster
@@ -115,6 +123,7 @@ def http(
             interval,
             ready_file,
             client_authority,
+            gold,
         )
         options.check()
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A ZooKeeper server in a child process, with the jars of PySpark.
+"""A ZooKeeper server in a child process.
 
 - The server listens on 127.0.0.1 only and ends with the process that started it, even if that process is killed.
 - Two servers would destroy each other's data. The data directory is locked before it is written to, and stays locked as
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from kwire._util.child_process import ChildProcess
 from kwire._util.folder_lock import FolderLock
+from kwire.cluster.zookeeper.server_jars import JarsMissing, server_classpath
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ __all__ = ["CannotStart", "EmbeddedZooKeeper", "command"]
 
 # Unlike ZooKeeperServerMain, it deletes old snapshots and logs.
 _SERVER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-# The jars that the server needs. Opening all 300 jars of PySpark doubles the start time.
-_JAR_PATTERNS = ("zookeeper-*", "slf4j-api-*", "log4j-*", "netty-*", "metrics-core-*", "snappy-java-*", "commons-io-*")
 
 
 DEFAULT_PARTITIONS = 200_000
@@ -75,7 +74,7 @@ class EmbeddedZooKeeper:
     Args:
         data: the data directory, which is kept; by default a temporary directory that `close` deletes.
         port: the port, 0 for a free one, which stays the same after a restart.
-        classpath: the class path for `java -cp`; by default the jars of PySpark.
+        classpath: the class path for `java -cp`; by default the jars of `server_jars`.
         java: the Java executable.
         partitions: the number of partitions that the maximum heap size is chosen for.
         tick: tick time in seconds. Session timeouts are at least two ticks.
@@ -225,7 +224,10 @@ class EmbeddedZooKeeper:
         ]
         if not self._force_sync:
             options.append("-Dzookeeper.forceSync=no")
-        classpath = self._classpath or _pyspark_jars()
+        try:
+            classpath = self._classpath or server_classpath()
+        except JarsMissing as error:
+            raise CannotStart(str(error)) from None
         return [java, *options, "-cp", classpath, _SERVER, str(self.data / "zoo.cfg")]
 
     def _try_start(self, arguments: list[str], lock: FolderLock, deadline: float) -> bool:
@@ -317,19 +319,6 @@ def command(java: str | None = None) -> str:
         if found := shutil.which(candidate):
             return found
     raise CannotStart(f"no Java found ({', '.join(candidates)}): install Java 17 or later, or set JAVA_HOME")
-
-
-def _pyspark_jars() -> str:
-    from importlib.util import find_spec
-
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise CannotStart("its jars are those of PySpark: run `pip install 'kwire[spark]'`, or use a running ZooKeeper")
-    folder = Path(spec.origin).parent / "jars"
-    jars = sorted(str(jar) for pattern in _JAR_PATTERNS for jar in folder.glob(f"{pattern}.jar"))
-    if not any(Path(jar).name.startswith("zookeeper-") for jar in jars):
-        raise CannotStart(f"no zookeeper-*.jar in {folder}: install all of pyspark 4, or use a running ZooKeeper")
-    return os.pathsep.join(jars)
 
 
 def _free_port() -> int:

@@ -1,82 +1,43 @@
 // Shows a cluster live: fetches the verbs, and again whenever an event reports a change.
-"use strict";
+import { KINDS } from "./details.js";
+import { NotAuthorized, follow, hasToken, read, setToken } from "./server.js";
+import { bad, byId, clock, fill, good, id, link, list, number } from "./tables.js";
 
-const SHOWN_TOPICS = 200;
+const SHOWN = 50; // topics or groups on a page
 const SHOWN_CHANGES = 200;
+const SHOWN_PAST = 50; // incidents of gold
 const SHOWN_NAMES = 3; // of the partitions of an incident
 const REFRESH_MS = 10000;
 const SETTLE_MS = 300; // several brokers report the same change
 
-const byId = (id) => document.getElementById(id);
-let token = sessionStorage.getItem("token");
-let topics = [];
 let unreachable = new Map();
 const problemsSince = new Map();
-let lastEventId = null;
-
-class NotAuthorized extends Error {}
-
-function headers() {
-  return token === null ? {} : { Authorization: `Bearer ${token}` };
-}
-
-async function rows(path) {
-  const response = await fetch(`/api/v1/${path}`, { headers: headers() });
-  if (response.status === 401) throw new NotAuthorized();
-  const body = await response.json();
-  if (body.rows === undefined) throw new Error(body.error.message);
-  return body.rows;
-}
-
-function fill(id, lines) {
-  const body = byId(id).tBodies[0];
-  body.replaceChildren(
-    ...lines.map((cells) => {
-      const row = document.createElement("tr");
-      row.append(
-        ...cells.map((cell) => {
-          const field = document.createElement("td");
-          const { text, kind } = typeof cell === "object" && cell !== null ? cell : { text: cell, kind: "" };
-          field.textContent = text ?? "-";
-          field.className = kind ?? "";
-          return field;
-        }),
-      );
-      return row;
-    }),
-  );
-  byId(id).hidden = lines.length === 0;
-  const empty = byId(`${id}-empty`);
-  if (empty !== null) empty.hidden = lines.length !== 0;
-  const count = byId(`${id}-count`);
-  if (count !== null) count.textContent = lines.length;
-}
-
-const list = (ids) => (ids === null ? null : ids.join(", "));
-const number = (value) => ({ text: value, kind: "number" });
-const clock = (date) => date.toLocaleTimeString([], { hour12: false });
+const offsets = { topics: 0, groups: 0 };
 
 async function showCluster() {
-  const [cluster] = await rows("cluster/describe");
+  const [cluster] = (await read("cluster/describe")).rows;
   byId("cluster-id").textContent = cluster.cluster_id ?? "";
   document.title = `kwire ${cluster.cluster_id ?? ""}`;
   const silent = new Set([...unreachable.values()].map((each) => each.broker_id));
-  const listed = cluster.brokers.map((each) => [
-    number(each.broker),
-    `${each.host}:${each.port}`,
-    each.rack,
-    silent.has(each.broker)
-      ? { text: "does not respond", kind: "bad" }
-      : { text: each.controller && cluster.dialect === "kip4" ? "controller" : "live", kind: "good" },
-  ]);
   const known = new Set(cluster.brokers.map((each) => each.broker));
-  const lost = [...unreachable.values()]
-    .filter((each) => each.broker_id >= 0 && !known.has(each.broker_id))
-    .map((each) => [number(each.broker_id), each.endpoint, null, { text: "does not respond", kind: "bad" }]);
-  fill("brokers", [...listed, ...lost]);
+  const lost = [...unreachable.values()].filter((each) => each.broker_id >= 0 && !known.has(each.broker_id));
+  // Clusters without racks, among them those of nodes, have no column of dashes.
+  const hasRacks = cluster.brokers.some((each) => each.rack !== null);
+  byId("brokers").classList.toggle("without-racks", !hasRacks);
+  fill("brokers", [
+    ...cluster.brokers.map((each) => [
+      { ...link("broker", each.broker), kind: "number" },
+      `${each.host}:${each.port}`,
+      { text: each.rack, kind: "rack" },
+      silent.has(each.broker)
+        ? bad("does not respond")
+        : good(each.controller && cluster.dialect === "kip4" ? "controller" : "live"),
+    ]),
+    ...lost.map((each) => [id(each.broker_id), each.endpoint, { text: null, kind: "rack" }, bad("does not respond")]),
+  ]);
 }
 
-// A broker that stops leaves thousands of partitions under-replicated for the same reason, which is one incident.
+// A broker that stops leaves thousands of partitions under-replicated for the same reason, which is one problem.
 function groupProblems(found) {
   const groups = new Map();
   for (const each of found) {
@@ -94,8 +55,8 @@ function summary(names) {
 
 const keyOf = (problem) => `${problem.problem} ${problem.details}`;
 
-async function showIncidents() {
-  const problems = groupProblems(await rows("cluster/health"));
+async function showProblems() {
+  const problems = groupProblems((await read("cluster/health")).rows);
   for (const each of unreachable.values()) {
     problems.push({ problem: "broker-unreachable", where: each.endpoint, details: each.text, since: new Date(each.at) });
   }
@@ -108,17 +69,51 @@ async function showIncidents() {
   }
   problems.sort((one, other) => one.since - other.since);
   fill(
-    "incidents",
-    problems.map((each) => [clock(each.since), { text: each.problem, kind: "bad" }, each.where, each.details]),
+    "problems",
+    problems.map((each) => [clock(each.since), bad(each.problem), each.where, each.details]),
   );
 }
 
+let hasGold = true; // until the server says no
+
+async function showPast() {
+  if (!hasGold) return;
+  let incidents;
+  try {
+    incidents = await read("incidents", { limit: SHOWN_PAST });
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    hasGold = error.name !== "NoGold";
+    fill("incidents", []);
+    byId("incidents-empty").textContent =
+      !hasGold ? "Start the server with --gold FOLDER to see what happened before." : error.message;
+    return;
+  }
+  byId("incidents-empty").textContent = "No incidents in the last 30 days.";
+  fill(
+    "incidents",
+    incidents.rows.map((each) => [
+      new Date(each.began).toLocaleString([], { hour12: false }),
+      each.ended === null ? bad("ongoing") : duration(new Date(each.ended) - new Date(each.began)),
+      each.title,
+      each.impact,
+    ]),
+    incidents.total,
+  );
+}
+
+function duration(ms) {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 3600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
 async function showReassignments() {
-  const moves = (await rows("reassign-partitions/status")).filter((each) => each.error === undefined);
+  const moves = (await read("reassign-partitions/status")).rows;
   fill(
     "reassignments",
     moves.map((each) => [
-      `${each.name}-${each.partition}`,
+      link("topic", each.name, `${each.name}-${each.partition}`),
       each.status,
       list(each.replicas),
       list(each.adding),
@@ -127,25 +122,58 @@ async function showReassignments() {
   );
 }
 
-async function showTopics() {
-  topics = (await rows("topics/list")).filter((each) => each.error === undefined);
-  filterTopics();
+// The pattern of names that contain a text, whatever its case. Brackets keep its special characters literal.
+function pattern(text) {
+  const literal = [...text].map((each) => (each === "]" || each === "!" ? "?" : `[${each.toLowerCase()}${each.toUpperCase()}]`));
+  return `*${literal.join("")}*`;
 }
 
-function filterTopics() {
-  const wanted = byId("topics-filter").value.toLowerCase();
-  const matching = topics.filter((each) => each.name.toLowerCase().includes(wanted));
+// Reads one page of the topics or groups, and offers the others.
+async function readPage(name, none) {
+  const filter = byId(`${name}-filter`).value;
+  const parameters = { offset: offsets[name], limit: SHOWN };
+  if (filter !== "") parameters.pattern = pattern(filter);
+  const { rows, total } = await read(`${name}/list`, parameters);
+  if (rows.length === 0 && total > 0 && offsets[name] > 0) {
+    offsets[name] = 0; // those of the last page are deleted
+    return readPage(name, none);
+  }
+  byId(`${name}-empty`).textContent = filter === "" ? none : `No name contains "${filter}".`;
+  byId(`${name}-pages`).hidden = total <= SHOWN;
+  const last = Math.min(total, offsets[name] + SHOWN);
+  byId(`${name}-range`).textContent = `${offsets[name] + 1} to ${last} of ${total}`;
+  byId(`${name}-back`).disabled = offsets[name] === 0;
+  byId(`${name}-next`).disabled = last === total;
+  return { rows, total };
+}
+
+async function showTopics() {
+  const { rows, total } = await readPage("topics", "No topics yet. Create one: kafka topics create orders");
   fill(
     "topics",
-    matching.slice(0, SHOWN_TOPICS).map((each) => [
-      each.name,
-      number(each.partitions),
-      number(each.replication_factor),
-    ]),
+    rows.map((each) => [link("topic", each.name), number(each.partitions), number(each.replication_factor)]),
+    total,
   );
-  byId("topics-count").textContent = matching.length;
-  byId("topics-more").hidden = matching.length <= SHOWN_TOPICS;
-  byId("topics-more").textContent = `The first ${SHOWN_TOPICS} of ${matching.length} are shown.`;
+}
+
+async function showGroups() {
+  let groups;
+  try {
+    groups = await readPage("groups", "No groups yet. A group appears once a consumer joins it or commits an offset.");
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    fill("groups", []);
+    byId("groups-empty").textContent = `Not available: ${error.message}`;
+    return;
+  }
+  const names = groups.rows.map((each) => each.name);
+  const lags = names.length === 0 ? [] : (await read("groups/lag", { groups: names, total: true })).rows;
+  const lagOf = new Map(lags.map((each) => [each.name, each.lag]));
+  fill(
+    "groups",
+    groups.rows.map((each) => [link("group", each.name), each.state, number(lagOf.get(each.name) ?? null)]),
+    groups.total,
+  );
 }
 
 function showChange(data) {
@@ -164,7 +192,28 @@ function showChange(data) {
   item.dataset.text = data.text;
   item.dataset.brokers = data.broker_id;
   byId("changes").prepend(item);
+  byId("changes-empty").hidden = true;
   while (byId("changes").children.length > SHOWN_CHANGES) byId("changes").lastChild.remove();
+}
+
+// Shows the details of the thing that the address names, or the overview.
+async function showDetails() {
+  const [kind, encoded] = location.hash.slice(1).split(/\/(.*)/s);
+  const isDetail = KINDS[kind] !== undefined;
+  byId("overview").hidden = isDetail;
+  byId("details").hidden = !isDetail;
+  if (!isDetail) return;
+  const address = location.hash;
+  const name = decodeURIComponent(encoded ?? "");
+  byId("details-title").textContent = `${kind[0].toUpperCase()}${kind.slice(1)} ${name}`;
+  let parts;
+  try {
+    parts = await KINDS[kind](name);
+  } catch (error) {
+    if (error instanceof NotAuthorized || error instanceof TypeError) throw error;
+    parts = [Object.assign(document.createElement("p"), { className: "bad", textContent: error.message })];
+  }
+  if (location.hash === address) byId("details-parts").replaceChildren(...parts);
 }
 
 let refreshing = null;
@@ -175,11 +224,13 @@ function refreshSoon() {
   settled = setTimeout(refresh, SETTLE_MS);
 }
 
+const parts = [showCluster, showProblems, showPast, showReassignments, showTopics, showGroups];
+
 async function refresh() {
   if (refreshing !== null) return refreshing;
   refreshing = (async () => {
-    const parts = [showCluster(), showIncidents(), showReassignments(), showTopics()];
-    const failures = (await Promise.allSettled(parts)).filter((each) => each.status === "rejected");
+    const shown = byId("details").hidden ? parts : [showCluster, showDetails];
+    const failures = (await Promise.allSettled(shown.map((show) => show()))).filter((each) => each.status === "rejected");
     refreshing = null;
     if (failures.some((each) => each.reason instanceof NotAuthorized)) signIn("The token is unknown.");
     else if (failures.length > 0) showConnection(failures[0].reason.message, true);
@@ -188,36 +239,12 @@ async function refresh() {
   return refreshing;
 }
 
-function showConnection(text, lost = false) {
+function showConnection(text, isLost = false) {
   byId("connection").textContent = text;
-  byId("connection").className = lost ? "lost" : "";
+  byId("connection").className = isLost ? "lost" : "";
 }
 
-// EventSource cannot send headers, and a token must not be in an address.
-async function follow() {
-  const sent = headers();
-  if (lastEventId !== null) sent["Last-Event-ID"] = lastEventId;
-  const response = await fetch("/api/v1/events", { headers: sent });
-  if (response.status === 401) throw new NotAuthorized();
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    text += value;
-    const messages = text.split("\n\n");
-    text = messages.pop();
-    messages.forEach(take);
-  }
-}
-
-function take(message) {
-  const fields = new Map(message.split("\n").map((line) => [line.split(": ", 1)[0], line.slice(line.indexOf(": ") + 2)]));
-  if (!fields.has("data")) return;
-  lastEventId = fields.get("id") ?? lastEventId;
-  const name = fields.get("event");
-  const data = JSON.parse(fields.get("data"));
+function take(name, data) {
   if (name === "state") unreachable = new Map(data.unreachable.map((each) => [each.endpoint, each]));
   else if (name === "broker-unreachable") unreachable.set(data.endpoint, data);
   else if (name === "broker-reachable") unreachable.delete(data.endpoint);
@@ -226,12 +253,12 @@ function take(message) {
 }
 
 function signIn(message) {
-  sessionStorage.removeItem("token");
-  token = null;
+  setToken(null);
   byId("login").hidden = false;
   document.querySelector("main").hidden = true;
   byId("login-error").textContent = message;
   showConnection("not signed in", true);
+  byId("token").focus();
 }
 
 async function run() {
@@ -239,25 +266,43 @@ async function run() {
   document.querySelector("main").hidden = false;
   for (;;) {
     try {
-      await follow();
+      await follow(take);
       showConnection("the connection was closed", true);
     } catch (error) {
-      if (error instanceof NotAuthorized) return signIn(token === null ? "" : "The token is unknown.");
+      if (error instanceof NotAuthorized) return signIn(hasToken() ? "The token is unknown." : "");
       showConnection(`the server does not respond: ${error.message}`, true);
     }
     await new Promise((resume) => setTimeout(resume, 1000));
   }
 }
 
-byId("topics-filter").addEventListener("input", filterTopics);
+for (const [name, show] of [["topics", showTopics], ["groups", showGroups]]) {
+  const turn = (offset) => {
+    offsets[name] = Math.max(0, offset);
+    show().catch((error) => showConnection(error.message, true));
+  };
+  byId(`${name}-filter`).addEventListener("input", () => turn(0));
+  byId(`${name}-back`).addEventListener("click", () => turn(offsets[name] - SHOWN));
+  byId(`${name}-next`).addEventListener("click", () => turn(offsets[name] + SHOWN));
+}
+addEventListener("hashchange", async () => {
+  byId("details-parts").replaceChildren();
+  const [kind] = location.hash.slice(1).split("/");
+  byId("overview").hidden = KINDS[kind] !== undefined;
+  byId("details").hidden = KINDS[kind] === undefined;
+  if (byId("overview").hidden) byId("details-title").focus();
+  scrollTo(0, 0);
+  if (refreshing !== null) await refreshing;
+  refresh();
+});
 byId("login").addEventListener("submit", (submitted) => {
   submitted.preventDefault();
-  token = byId("token").value;
-  sessionStorage.setItem("token", token);
+  setToken(byId("token").value);
   byId("token").value = "";
   run();
 });
 setInterval(() => {
   if (!document.querySelector("main").hidden) refresh();
 }, REFRESH_MS);
+showDetails().catch(() => {}); // refresh reports why
 run();
