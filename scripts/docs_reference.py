@@ -63,7 +63,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/messages.md", "\n".join(_message_index())
     for family in FAMILIES:
         for module, classes in _modules(family).items():
-            yield f"reference/messages/{family}/{module}.md", "\n".join(_message_page(module, classes))
+            yield f"reference/messages/{family}/{module}.md", "\n".join(_message_page(classes))
     yield "reference/commands.md", "\n".join(_command_page())
     yield "reference/settings.md", "\n".join(_settings_page())
     yield "reference/permissions.md", "\n".join(_permissions_page())
@@ -147,8 +147,8 @@ def _message_index() -> Iterator[str]:
         yield ""
 
 
-def _message_page(module: str, classes: list[type[Message]]) -> Iterator[str]:
-    yield f"# {module.replace('_', ' ').title()}\n"
+def _message_page(classes: list[type[Message]]) -> Iterator[str]:
+    yield f"# {_kafka_name(classes)}\n"
     for cls in classes:
         yield f"## {cls.__name__}\n"
         yield f"{docstring(cls)}\n"
@@ -156,6 +156,12 @@ def _message_page(module: str, classes: list[type[Message]]) -> Iterator[str]:
         yield "| field | type | versions | default | |\n|---|---|---|---|---|"
         yield from _field_rows(documented_fields(cls), depth=0)
         yield ""
+
+
+def _kafka_name(classes: list[type[Message]]) -> str:
+    """Return the name that Kafka's protocol guide has for an API, such as `AddOffsetsToTxn`."""
+    names = {re.sub(r"(Request|Response|Key|Value)?(_V\d+)?$", "", cls.__name__): None for cls in classes}
+    return ", ".join(names)
 
 
 def _field_rows(entries: list[DocumentedField], depth: int) -> Iterator[str]:

@@ -78,27 +78,16 @@ let hasGold = true; // until the server says no
 
 async function showPast() {
   if (!hasGold) return;
-  let incidents;
-  try {
-    incidents = await read("incidents", { limit: SHOWN_PAST });
-  } catch (error) {
-    if (error.status === undefined) throw error;
-    hasGold = error.name !== "NoGold";
-    fill("incidents", []);
-    byId("incidents-empty").textContent =
-      !hasGold ? "Start the server with --gold FOLDER to see what happened before." : error.message;
-    return;
-  }
-  byId("incidents-empty").textContent = "No incidents in the last 30 days.";
+  const { rows, total } = await read("incidents", { limit: SHOWN_PAST });
   fill(
     "incidents",
-    incidents.rows.map((each) => [
+    rows.map((each) => [
       new Date(each.began).toLocaleString([], { hour12: false }),
       each.ended === null ? bad("ongoing") : duration(new Date(each.ended) - new Date(each.began)),
       each.title,
       each.impact,
     ]),
-    incidents.total,
+    total,
   );
 }
 
@@ -157,15 +146,10 @@ async function showTopics() {
 }
 
 async function showGroups() {
-  let groups;
-  try {
-    groups = await readPage("groups", "No groups yet. A group appears once a consumer joins it or commits an offset.");
-  } catch (error) {
-    if (error.status === undefined) throw error;
-    fill("groups", []);
-    byId("groups-empty").textContent = `Not available: ${error.message}`;
-    return;
-  }
+  const groups = await readPage(
+    "groups",
+    "No groups yet. A group appears once a consumer joins it or commits an offset.",
+  );
   const names = groups.rows.map((each) => each.name);
   const lags = names.length === 0 ? [] : (await read("groups/lag", { groups: names, total: true })).rows;
   const lagOf = new Map(lags.map((each) => [each.name, each.lag]));
@@ -224,7 +208,32 @@ function refreshSoon() {
   settled = setTimeout(refresh, SETTLE_MS);
 }
 
-const parts = [showCluster, showProblems, showPast, showReassignments, showTopics, showGroups];
+// Shows a table, or why the server cannot: the cluster lacks an operation, or the user a permission.
+function panel(name, none, show) {
+  const empty = byId(`${name}-empty`);
+  return async () => {
+    if (none !== null) empty.textContent = none;
+    try {
+      await show();
+    } catch (error) {
+      if (error.status === undefined || error.status === 503) throw error;
+      fill(name, []);
+      hasGold &&= error.name !== "NoGold";
+      empty.textContent = hasGold || name !== "incidents"
+        ? `Not available: ${error.message}`
+        : "Start the server with --gold FOLDER to see what happened before.";
+    }
+  };
+}
+
+const parts = [
+  showCluster,
+  panel("problems", "No problems.", showProblems),
+  panel("reassignments", "No partition is being moved.", showReassignments),
+  panel("topics", null, showTopics),
+  panel("groups", null, showGroups),
+  panel("incidents", null, showPast),
+];
 
 async function refresh() {
   if (refreshing !== null) return refreshing;
