@@ -28,7 +28,7 @@ EXTRA = re.compile(r"kwire\[([a-z, ]+)\]")
 CONSOLE = (README, DOCS / "cli.md")
 """Pages with commands that need no cluster."""
 WITHOUT_INSTALLATION = {"reference", "design", "explanation"}
-"""Folders of pages that nobody reads to install something."""
+"""Folders with pages that explain, and install nothing."""
 WITH_SPARK = "spark"
 """PySpark has no wheel and takes minutes to install; the pages about it are run with it in `tests/spark`."""
 
