@@ -26,7 +26,7 @@ def test_no_parameter_has_the_name_of_a_page() -> None:
 
 
 def test_pages_follow_their_links(server: ServerProcess) -> None:
-    """The topics are audit and orders, and those that other tests create."""
+    """The topics are audit and orders, and topics of other tests."""
     every = [row["name"] for row in server.get("/api/v1/topics/list").body["rows"]]
     names, path = [], "/api/v1/topics/list?limit=1"
     while path:

@@ -1,6 +1,6 @@
 """Request ids and metrics of the server.
 
-Every response has the header X-Request-Id: that of the request, or a new one. The audit log and problem documents
+Every response has the header X-Request-Id, taken from the request or generated. The audit log and problem documents
 contain it, so that a client's log, a proxy's log, and the audit log can be joined.
 """
 

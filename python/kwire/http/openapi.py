@@ -48,7 +48,7 @@ PROBLEM_DOCUMENT = {
 }
 REQUEST_ID = {
     "X-Request-Id": {
-        "description": "The id of the request in the log: the one that it has in this header, or a new one.",
+        "description": "The id of the request in the log: the value of this header, or a generated one.",
         "schema": {"type": "string"},
     }
 }

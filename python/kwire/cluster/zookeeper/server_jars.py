@@ -1,6 +1,6 @@
 """The jars of the ZooKeeper server: those of PySpark if it is installed, or the same ones from Maven Central.
 
-A download takes 7 MB, once for a user. Each file must have its SHA-256, which is that of the file in PySpark 4.2.
+A download takes 7 MB, once for a user. Each file must have its SHA-256, the hash of the file in PySpark 4.2.
 """
 
 from __future__ import annotations
