@@ -1,7 +1,7 @@
 """Request ids and metrics of the server.
 
-Every response has the header X-Request-Id, taken from the request or generated. The audit log and problem documents
-contain it, so that a client's log, a proxy's log, and the audit log can be joined.
+Every response has the header X-Request-Id, taken from the request or generated. The audit log contains
+it, so that a client's log, a proxy's log, and the audit log can be joined.
 """
 
 from __future__ import annotations
