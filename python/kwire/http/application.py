@@ -25,7 +25,7 @@ from kwire.http.access import AccessControl, HttpRole
 from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
 from kwire.http.cluster_access import ClusterAccess
 from kwire.http.idempotency import IdempotentResponses
-from kwire.http.observation import Observer, request_id
+from kwire.http.observation import RequestObserver, request_id
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_name, error_response, refuse, rows_response
 from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
@@ -146,7 +146,7 @@ def application(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
     )
     control = AccessControl(app, tokens, anonymous, public=(*PAGE_FILES, "/openapi.json", "/healthz"))
-    observer = Observer(control, [route.path for route in routes], connections, lambda: feed.readers)
+    observer = RequestObserver(control, [route.path for route in routes], connections, lambda: feed.readers)
     return observer
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Observer", "request_id"]
+__all__ = ["RequestObserver", "request_id"]
 
 REQUEST_ID = re.compile("[A-Za-z0-9._-]{1,64}")
 """A request id that is safe in a line of a log."""
@@ -32,7 +32,7 @@ def request_id(scope: Scope) -> str:
     return found
 
 
-class Observer:
+class RequestObserver:
     """ASGI middleware that gives each request an id, and counts requests.
 
     Args:
