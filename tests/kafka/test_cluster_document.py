@@ -199,7 +199,7 @@ def test_applying_again_continues_after_a_fault(
     before = target.json("topics", "list", f"{fault}-*")
     assert 0 < len(before) < 350
     audit = target.json("configs", "audit", "--newest", "1000")
-    assert {each["outcome"] for each in audit} == {"made", "unknown"}
+    assert {"made"} <= {each["outcome"] for each in audit} <= {"made", "unknown"}
     created = [each for each in target.json("configs", "apply", file, "--yes") if each["status"] != "kept"]
     assert 0 < len(created) < 700
     assert {each["status"] for each in created} == {"created"}
