@@ -1,7 +1,9 @@
-"""Messages after their version as an int16, as Kafka stores them in records and in the data of groups.
+"""Messages that say their own version, as Kafka stores them in records and in the data of groups.
 
-The keys and values of `__consumer_offsets`, the subscription and the assignment of a consumer
-(ConsumerProtocolSubscription, ConsumerProtocolAssignment), and DefaultPrincipalData have this form.
+The version precedes the message as an int16: the keys and values of `__consumer_offsets`, the subscription and the
+assignment of a consumer (ConsumerProtocolSubscription, ConsumerProtocolAssignment), and DefaultPrincipalData have this
+form. Or it is the first field, named `version`: as an int32 in the data of Kafka Streams, and as an int16 in control
+records.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from kwire.codec import decode, encode
-from kwire.errors import DecodeError
+from kwire.declare.introspect import fields
+from kwire.declare.wire_types import Primitive
+from kwire.errors import DecodeError, EncodeError
 
 if TYPE_CHECKING:
     from kwire.codec import BytesLike
@@ -31,11 +35,11 @@ class Versioned(NamedTuple, Generic[M]):
 
 
 def decode_versioned(cls: type[M], data: BytesLike, *, newer_as_newest: bool = False) -> Versioned[M]:
-    """Decode a message after its version.
+    """Decode a message and its version.
 
     Args:
         cls: the message class.
-        data: the version as an int16, and the body.
+        data: the version as an int16, and the body; only the body if its first field is the version.
         newer_as_newest: decode newer versions as the newest declared one, and ignore the bytes after it. The readers of
             ConsumerProtocolSubscription and ConsumerProtocolAssignment do so, because new versions append fields.
 
@@ -43,33 +47,50 @@ def decode_versioned(cls: type[M], data: BytesLike, *, newer_as_newest: bool = F
         DecodeError: the bytes are not a version and a valid body. Offsets count from the version.
         UnsupportedVersion: the class does not declare the version.
     """
-    version = read_version(data)
-    body = memoryview(data)[PREFIX:]
+    field = _version_field(cls)
+    version = read_version(data, field.size if field else PREFIX)
+    before = 0 if field else PREFIX
+    body = memoryview(data)[before:]
     newest = cls.versions.highest
     is_newer = newer_as_newest and version > newest
     try:
         return Versioned(version, decode(cls, body, version=newest if is_newer else version))
     except DecodeError as error:
         if not is_newer or error.kind != "trailing_bytes":
-            raise error.shifted(PREFIX) from None
+            raise error.shifted(before) from None
         return Versioned(version, decode(cls, body[: error.offset], version=newest))
 
 
 def encode_versioned(message: Message, *, version: int) -> bytes:
-    """Encode a message after its version. Raises what `kwire.encode` raises."""
-    body = encode(message, version=version)
-    return version.to_bytes(PREFIX, "big") + body
-
-
-def read_version(data: BytesLike) -> int:
-    """Return the version before a message.
+    """Encode a message with its version.
 
     Raises:
-        DecodeError: there are less than two bytes, or the version is negative.
+        EncodeError: as from `kwire.encode`, or the message has another version in its first field.
     """
-    if len(data) < PREFIX:
-        raise DecodeError("truncated", 0, ("version",), PREFIX, len(data))
-    version = int.from_bytes(data[:PREFIX], "big", signed=True)
+    body = encode(message, version=version)
+    field = _version_field(type(message))
+    if field is None:
+        return version.to_bytes(PREFIX, "big") + body
+    if (inside := read_version(body, field.size)) != version:
+        raise EncodeError("out_of_range", ("version",), f"{inside} differs from version={version}")
+    return body
+
+
+def read_version(data: BytesLike, size: int = PREFIX) -> int:
+    """Return the version before a message, or at its beginning.
+
+    Raises:
+        DecodeError: there are less than `size` bytes, or the version is negative.
+    """
+    if len(data) < size:
+        raise DecodeError("truncated", 0, ("version",), size, len(data))
+    version = int.from_bytes(data[:size], "big", signed=True)
     if version < 0:
         raise DecodeError("invalid_marker", 0, ("version",))
     return version
+
+
+def _version_field(cls: type[Message]) -> Primitive | None:
+    """Return the type of the first field if it is the version of the message."""
+    first = fields(cls)[0] if fields(cls) else None
+    return first.type if first is not None and first.name == "version" and isinstance(first.type, Primitive) else None

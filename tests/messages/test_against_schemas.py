@@ -191,7 +191,7 @@ def test_records_of_a_topic_have_different_types(topic: str) -> None:
 
 
 def test_messages_are_those_of_the_two_releases() -> None:
-    """The data of groups of Kafka Connect has no schemas: `tests/messages/test_groups.py`."""
+    """The data of groups of Kafka Connect and Streams is compared in `tests/messages/test_groups.py`."""
     embedded = {name for family in messages.GROUPS for name in messages.names(f"kwire.messages.{family}")}
     assert sorted({cls.__name__ for cls in messages.every("kafka")} - embedded) == NAMES
 

@@ -19,5 +19,5 @@ def test_every_version_has_a_plan_and_a_layout(cls: type[kwire.declare.Message])
 
 
 def test_every_kafka_api_and_record_is_declared() -> None:
-    assert len(messages.every("kafka")) == 288
+    assert len(messages.every("kafka")) == 290
     assert len(MetadataResponse.versions) == 14

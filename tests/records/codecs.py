@@ -46,20 +46,26 @@ def check_agreement(data: bytes, *, check_crc: bool = True, max_size: int = 1 <<
 
 
 def check_round_trip(batches: tuple[RecordBatch, ...]) -> None:
-    """Check that both codecs encode batches to the same bytes, or to bytes with the same content if compressed."""
+    """Check that both codecs encode batches to the same bytes, or to bytes with the same content if compressed.
+
+    Message sets with entries of two magics are refused.
+    """
     for batch in batches:
+        if batch.timestamp_type == "log_append_time" and any(
+            each.timestamp != batch.max_timestamp for each in batch.records
+        ):
+            assert batch.magic == 1
+            continue
         fields = fields_of(batch)
         written = outcome(ENGINE.encode, fields, batch.records, None)
         expected = outcome(reference.encode, fields, batch.records, None)
         if batch.attributes & 0x07 == 0 or written[0] != "value":
             assert written == expected
-        if written[0] == "value":
-            for data in (written[1], expected[1]):
-                again, unread = ENGINE.decode(data, True, NO_LIMIT, NO_LIMIT)
-                assert unread == 0
-                assert [record for each in again for record in each.records] == list(batch.records)
-                if batch.magic == 2:
-                    assert again == (batch,)
+        if any(each.timestamp != -1 for each in batch.records) and batch.magic == 0:
+            assert written[:2] == ("encode error", "not_in_version")
+            continue
+        for data in (written[1], expected[1]):
+            assert ENGINE.decode(data, True, NO_LIMIT, NO_LIMIT) == ((batch,), 0)
 
 
 def fields_of(batch: RecordBatch) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import pickle
 import tracemalloc
 import zlib
@@ -41,6 +42,11 @@ def test_tuples_encode_like_records(codec: str) -> None:
     plain = ((0, 1_700_000_000_000, b"k", b"v", (("h", b"1"),)), (1, 1_700_000_000_005, None, None))
     encode = CODECS[codec].encode
     assert encode(fields_of(batch), plain, None) == encode(fields_of(batch), RECORDS, None) == records.encode(RECORDS)
+    # Other clients have lists of headers; keys that are no UTF-8 are encoded for each record.
+    for key in ("h", "\udcff"):
+        in_tuples = [(offset, 0, None, None, ((key, b"1"), (key, None))) for offset in range(3)]
+        in_lists = [(*rest, list(headers)) for *rest, headers in in_tuples]
+        assert encode(fields_of(batch), tuple(in_tuples), None) == encode(fields_of(batch), tuple(in_lists), None)
 
 
 def test_any_iterable_of_records_is_encoded() -> None:
@@ -73,6 +79,9 @@ def test_sequence_numbers_wrap_to_zero() -> None:
     assert records.increment_sequence((1 << 31) - 1, 1) == 0
     assert records.increment_sequence((1 << 31) - 2, 3) == 1
     assert records.increment_sequence(5, 2) == 7
+    assert (
+        records.increment_sequence((1 << 31) - 1, -(1 << 31)) == (1 << 31) - 1
+    )  # as DefaultRecordBatch.incrementSequence
 
 
 def test_uncompressed_records_of_a_message_set_are_a_batch_each() -> None:
@@ -110,6 +119,90 @@ def test_offsets_of_a_compressed_message_set_are_found_again_or_rejected(
     else:
         with pytest.raises(EncodeError, match=rf"magic 1 cannot express the offsets {offsets[0]} to {offsets[1]}"):
             CODECS[codec].encode(fields, held, None)
+
+
+@for_rows("codec", CODECS)
+def test_create_times_below_an_append_time_are_kept(codec: str) -> None:
+    created = [Record(offset=0, timestamp=7, key=None, value=b"a"), Record(offset=1, timestamp=9, key=None, value=b"b")]
+    for options in ({}, {"compression": "zstd"}, {"magic": 1, "compression": "gzip"}):
+        data = records.encode(created, log_append_time=9, **options)  # type: ignore[arg-type]  # rows
+        (batch,) = CODECS[codec].decode(data, True, NO_LIMIT, NO_LIMIT)[0]
+        assert [(each.timestamp, each.raw_timestamp) for each in batch.records] == [(9, 7), (9, None)]
+        (again,) = records.decode(CODECS[codec].encode(fields_of(batch), batch.records, None)).batches
+        assert again == batch
+        # In a batch without an append time, the records have the times that consumers have seen.
+        (copied,) = records.decode(records.encode(batch.records)).batches
+        assert [(each.timestamp, each.raw_timestamp) for each in copied.records] == [(9, None), (9, None)]
+        hidden = batch.__replace__(max_timestamp=8)
+        with pytest.raises(
+            EncodeError, match=r"^records\[0\].timestamp: out_of_range: 9 differs from the append time of "
+        ):
+            records.encode(hidden)
+    # Uncompressed records of magic 1 are a batch each, and have no place for another time.
+    found = records.decode(records.encode(created, magic=1, log_append_time=9))
+    assert [(each.timestamp, each.raw_timestamp) for each in found.records()] == [(9, None), (9, None)]
+
+
+def legacy(offset: int, magic: int, attributes: int, timestamp: int, value: bytes) -> bytes:
+    """Return an entry of a message set."""
+    checked = bytes((magic, attributes)) + (timestamp.to_bytes(8, "big", signed=True) if magic else b"")
+    checked += b"\xff" * 4 + len(value).to_bytes(4, "big") + value
+    head = offset.to_bytes(8, "big", signed=True) + (len(checked) + 4).to_bytes(4, "big")
+    return head + zlib.crc32(checked).to_bytes(4, "big") + checked
+
+
+FAR = 1 << 40
+ODD_BATCHES = {
+    "unknown attributes": legacy(5, 0, 0x80 | 0x18, -1, b"v") + legacy(6, 1, 0x90, 7, b"v"),
+    "unknown attributes of a wrapper": legacy(5, 1, 0x91, 7, gzip.compress(legacy(0, 1, 0, 7, b"v"))),
+    "a wrapper far above its record": legacy(FAR, 0, 1, -1, gzip.compress(legacy(5, 0, 0, -1, b"v"))),
+    "a wrapper far below its record": legacy(
+        -(1 << 63), 0, 1, -1, gzip.compress(legacy((1 << 63) - 1, 0, 0, -1, b"v"))
+    ),
+    "a negative first offset": legacy(5, 1, 1, 7, gzip.compress(legacy(-10, 1, 0, 7, b"") + legacy(5, 1, 0, 7, b""))),
+    "offsets that wrap": records.encode([(0, 7, None, b"v"), (9, 7, None, b"v")], base_offset=0),
+}
+ODD_BATCHES["offsets that wrap"] = ((1 << 63) - 5).to_bytes(8, "big") + ODD_BATCHES["offsets that wrap"][8:]
+
+
+@for_rows("codec", CODECS)
+@for_rows("name", ODD_BATCHES)
+def test_odd_batches_are_encoded_to_the_same_values(codec: str, name: str) -> None:
+    batches, unread = CODECS[codec].decode(ODD_BATCHES[name], True, NO_LIMIT, NO_LIMIT)
+    assert unread == 0
+    for batch in batches:
+        assert -(1 << 63) <= batch.last_offset < 1 << 63
+        assert CODECS[codec].decode(
+            CODECS[codec].encode(fields_of(batch), batch.records, None), True, NO_LIMIT, NO_LIMIT
+        )[0] == (batch,)
+    if "wrapper far" in name:
+        assert batches[0].last_offset == int.from_bytes(ODD_BATCHES[name][:8], "big", signed=True)
+
+
+APPEND_TIME_MISSING = (
+    "-1 differs from the append time of the batch, max_timestamp=7: raw_timestamp holds the time of creation"
+)
+
+
+@for_rows("codec", CODECS)
+@for_rows(
+    ("data", "reason"),
+    [
+        (
+            legacy(0, 1, 0x09, 7, gzip.compress(legacy(0, 0, 0, -1, b"v"))),
+            f"records[0].timestamp: out_of_range: {APPEND_TIME_MISSING}",
+        ),
+        (
+            legacy(0, 0, 1, -1, gzip.compress(legacy(0, 1, 0, 7, b"v"))),
+            "records[0].timestamp: not_in_version: magic 0 has no timestamps: expected -1, found 7",
+        ),
+    ],
+)
+def test_message_sets_of_two_magics_are_refused(codec: str, data: bytes, reason: str) -> None:
+    (batch,) = CODECS[codec].decode(data, True, NO_LIMIT, NO_LIMIT)[0]
+    with pytest.raises(EncodeError) as raised:
+        CODECS[codec].encode(fields_of(batch), batch.records, None)
+    assert str(raised.value) == reason
 
 
 def test_no_records_make_an_empty_batch() -> None:
@@ -408,7 +501,8 @@ def test_claimed_sizes_allocate_nothing(payload: bytes) -> None:
         ((0, 0, "k", None), "wrong_type", ("key",)),
         ((0, 0, None, bytearray()), "wrong_type", ("value",)),
         ((0, 0, None, None, None), "null_not_allowed", ("headers",)),
-        ((0, 0, None, None, []), "wrong_type", ("headers",)),
+        ((0, 0, None, None, {}), "wrong_type", ("headers",)),
+        ((0, 0, None, None, [("a", b""), (b"a", b"")]), "wrong_type", ("headers", 1, "key")),
         ((0, 0, None, None, (1,)), "wrong_type", ("headers", 0)),
         ((0, 0, None, None, (("a", b""), (b"a", b""))), "wrong_type", ("headers", 1, "key")),
         ((0, 0, None, None, ((None, b""),)), "null_not_allowed", ("headers", 0, "key")),
@@ -428,7 +522,7 @@ def test_invalid_values_are_rejected(codec: str, record: Any, kind: str, path: t
     ("record", "error"),
     [
         ((0, 0, None, 1.5), "records[0].value: wrong_type: expected bytes or None, found float"),
-        ((0, 0, None, None, [("a", b"")]), "records[0].headers: wrong_type: expected a tuple, found list"),
+        ((0, 0, None, None, {"a": b""}), "records[0].headers: wrong_type: expected a tuple or a list, found dict"),
         (
             (0, 0, None, None, (["a", b""],)),
             "records[0].headers[0]: wrong_type: expected a Header or a tuple of key and value, found list",
@@ -436,7 +530,6 @@ def test_invalid_values_are_rejected(codec: str, record: Any, kind: str, path: t
     ],
 )
 def test_both_codecs_give_the_same_reason(codec: str, record: Any, error: str) -> None:
-    """Other clients have lists of headers."""
     fields = fields_of(RecordBatch(base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, records=()))
     with pytest.raises(EncodeError) as raised:
         CODECS[codec].encode(fields, (record,), None)
@@ -452,7 +545,10 @@ def test_both_codecs_give_the_same_reason(codec: str, record: Any, error: str) -
         ({"magic": 300}, "out_of_range", ("magic",)),
         ({"magic": 1, "compression": "zstd"}, "not_in_version", ("attributes",)),
         ({"magic": 1, "producer_id": 1}, "not_in_version", ("producer_id",)),
-        ({"magic": 1, "is_transactional": True}, "not_in_version", ("attributes",)),
+        ({"magic": 1, "is_transactional": True}, "not_in_version", ("is_transactional",)),
+        ({"magic": 0, "is_control": True}, "not_in_version", ("is_control",)),
+        ({"magic": 1, "delete_horizon_ms": 0}, "not_in_version", ("delete_horizon_ms",)),
+        ({"last_offset_delta": 1 << 31}, "out_of_range", ("last_offset_delta",)),
         ({"magic": 1}, "not_in_version", ("records", 0, "headers")),
         ({"magic": 0, "log_append_time": 1}, "not_in_version", ("log_append_time",)),
         ({"producer_epoch": 1 << 15}, "out_of_range", ("producer_epoch",)),

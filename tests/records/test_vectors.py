@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.errors import RecordsDecodeError
-from kwire.records import MemoryRecords, Record, batch_headers, encode
-from kwire.records.batch import Attribute
+from kwire.records import Record, batch_headers, encode
 from tests.for_rows import for_rows
 from tests.records import vectors
 from tests.records.codecs import CODECS, ENGINE, decode, fields_of
@@ -90,24 +89,10 @@ def test_the_header_of_a_batch_has_count_and_checksum(line: dict[str, Any]) -> N
 @lines_of([line for line in vectors.good() if line["compression"] == "none"])
 def test_an_uncompressed_batch_is_encoded_to_kafkas_bytes(line: dict[str, Any]) -> None:
     data = bytes.fromhex(line["hex"])
-    found = with_create_times(data) if line["timestamp_type"] == "LogAppendTime" else decode(ENGINE, data)
+    found = decode(ENGINE, data)
     for codec in CODECS.values():
         assert b"".join(codec.encode(fields_of(each), each.records, None) for each in found.batches) == data
     assert encode(found) == data
-
-
-def with_create_times(data: bytes) -> MemoryRecords:
-    """Decode a batch with an append time, which hides the create times of its records, and put them back."""
-    if data[16] != 2:
-        return decode(ENGINE, data)
-    hidden = bytearray(data)
-    hidden[22] &= ~Attribute.LOG_APPEND_TIME
-    found = decode(ENGINE, bytes(hidden), check_crc=False)
-    batches = [
-        each.__replace__(attributes=each.attributes | Attribute.LOG_APPEND_TIME)  # type: ignore[attr-defined]  # copy.replace since 3.13
-        for each in found.batches
-    ]
-    return MemoryRecords(batches=tuple(batches))
 
 
 @lines_of([line for line in vectors.good() if line["compression"] != "none"])

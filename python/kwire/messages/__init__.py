@@ -1,7 +1,7 @@
 """Message declarations in `kafka/`, `kip4/`, `kip584/`, and `headers`, and functions to find them.
 
 The records of Kafka's internal topics are in packages with the names of the topics, such as `consumer_offsets`, and the
-data of groups of Kafka Connect is in `connect`.
+data of groups of Kafka Connect and Kafka Streams is in `connect` and `streams`.
 
 Each API is one file, and no list of files or names exists. A message is found by convention: its name without `Request`
 or `Response`, in snake case, is its module (`DescribeTopicPartitionsResponse` is in `describe_topic_partitions`,
@@ -33,7 +33,7 @@ TOPICS = ("consumer_offsets", "transaction_state", "share_group_state", "cluster
 _WITH_KEYS = ("kafka", "kip4", "kip584")
 """The packages whose messages have API keys. Records have none, so a look-up by key does not import their modules."""
 
-GROUPS = ("connect",)
+GROUPS = ("connect", "streams")
 """The packages with data that clients embed in the messages of groups. Data of consumers is in `kafka`."""
 
 FAMILIES = (*_WITH_KEYS, *TOPICS, *GROUPS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from kwire.declare import Struct, array, int8, int16, int32, int64, nullable, string
+from kwire.declare import Struct, array, int8, int16, int32, int64, maybe, nullable, string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Record(Struct):
     """The value; None for null, which is a tombstone in a compacted topic."""
     headers: array[Header] = ()
     """The headers in order. Keys may repeat. Only in magic 2."""
+    raw_timestamp: maybe[int64] = None
+    """The stored time of creation, in milliseconds since the epoch, if the batch has another append time; else None."""
 
 
 class _Attributes(Struct):
@@ -76,7 +78,7 @@ class _Attributes(Struct):
         magic: int8
         attributes: int16
         base_offset: int64
-        last_offset_delta: int32
+        last_offset_delta: int64
         base_timestamp: int64
 
     @property
@@ -111,7 +113,7 @@ class _Attributes(Struct):
     @property
     def last_offset(self) -> int:
         """The offset of the last record, which compaction may have removed."""
-        return self.base_offset + self.last_offset_delta
+        return _wrapped(self.base_offset + self.last_offset_delta, 64)
 
 
 class RecordBatch(_Attributes):
@@ -129,8 +131,8 @@ class RecordBatch(_Attributes):
     """The version of the format: 0, 1 (KIP-32, Kafka 0.10), or 2 (KIP-98, Kafka 0.11)."""
     attributes: int16 = 0
     """Compression, timestamp type, and flags. Properties of the batch give their meaning."""
-    last_offset_delta: int32
-    """The offset of the last record, relative to the base offset."""
+    last_offset_delta: int64
+    """The offset of the last record, relative to the base offset. An int32 in magic 2."""
     base_timestamp: int64
     """Base of the records' timestamps, or the delete horizon, in milliseconds; -1 in magic 0 and 1."""
     max_timestamp: int64
@@ -200,7 +202,16 @@ class MemoryRecords(Struct):
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Return the sequence number `increment` records later. After 2^31 - 1 comes 0."""
-    if sequence > _MAX_SEQUENCE - increment:
-        return increment - (_MAX_SEQUENCE - sequence) - 1
-    return sequence + increment
+    """Return the sequence number `increment` records later. After 2^31 - 1 comes 0.
+
+    A negative increment, which only a damaged batch has, leads to the number that `DefaultRecordBatch` computes.
+    """
+    if sequence > _wrapped(_MAX_SEQUENCE - increment, 32):
+        return _wrapped(increment - (_MAX_SEQUENCE - sequence) - 1, 32)
+    return _wrapped(sequence + increment, 32)
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """Return a sum as Java's arithmetic does: without the bits above `bits`."""
+    half = 1 << bits - 1
+    return (value + half) % (1 << bits) - half

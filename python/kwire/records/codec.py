@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Record
         | tuple[int, int, bytes | None, bytes | None]
         | tuple[int, int, bytes | None, bytes | None, tuple[HeaderValues, ...]]
+        | tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes]] | list[tuple[str, bytes | None]]]
     )
 
 DEFAULT_MAX_SIZE = 256 << 20
@@ -114,8 +115,8 @@ def encode(
     batch each.
 
     Args:
-        records: records, or tuples of their values in the order of their fields. A RecordBatch or MemoryRecords has
-            the fields below itself, so only `level` may be given with it.
+        records: records, or tuples of offset, timestamp, key, value, and optionally headers, in a tuple or a list. A
+            RecordBatch or MemoryRecords has the fields below itself, so only `level` may be given with it.
         magic: the version of the format: 0, 1, or 2.
         compression: none, gzip, snappy, lz4, or zstd.
         level: the level of gzip (0 to 9) or zstd (-131072 to 22); by default 6 and 3.

@@ -11,6 +11,7 @@ from enum import IntEnum
 from kwire.codec import decode
 from kwire.errors import KwireError
 from kwire.messages.kafka.control_record_type_schema import ControlRecordTypeSchema
+from kwire.versioned import decode_versioned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,10 +68,6 @@ class InvalidControlRecord(KwireError, ValueError):
         self.reason = reason
 
 
-_VERSIONED_OUTSIDE = frozenset((ControlRecordType.ABORT, ControlRecordType.COMMIT))
-"""Types with a value that its version precedes. In the others the version is the first field of the value."""
-
-
 def control_record(record: Record) -> ControlRecord:
     """Decode a record of a control batch.
 
@@ -88,9 +85,9 @@ def control_record(record: Record) -> ControlRecord:
         return ControlRecord(ControlRecordType.UNKNOWN, key_version, None)
     control_type = ControlRecordType(number)
     version = _version("value", record.value)
-    data = memoryview(record.value or b"")
-    body = data[2:] if control_type in _VERSIONED_OUTSIDE else data
-    return ControlRecord(control_type, version, decode(_value_class(control_type), body, version=version))
+    return ControlRecord(
+        control_type, version, decode_versioned(_value_class(control_type), record.value or b"").message
+    )
 
 
 def committed(batches: Iterable[RecordBatch], aborted: Iterable[Aborted]) -> Iterator[RecordBatch]:

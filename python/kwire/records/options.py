@@ -17,7 +17,7 @@ _FIELDS = (
     ("magic", 8),
     ("attributes", 16),
     ("base_offset", 64),
-    ("last_offset_delta", 32),
+    ("last_offset_delta", 64),
     ("base_timestamp", 64),
     ("max_timestamp", 64),
     ("partition_leader_epoch", 32),
@@ -55,6 +55,8 @@ def fields_of_batch(batch: RecordBatch) -> BatchFields:
 
     In magic 0 and 1, timestamps and offsets of the batch belong to the compressed message set.
     """
+    if batch.timestamp_type == "log_append_time":
+        _check_append_times(batch)
     return _checked(BatchFields(*[getattr(batch, name) for name, _ in _FIELDS]))
 
 
@@ -75,6 +77,13 @@ def fields_of_arguments(
 ) -> BatchFields:
     """Return the fields that the arguments of `encode` describe."""
     attributes = int(_compression(compression))
+    for name, value in (
+        ("delete_horizon_ms", delete_horizon_ms is not None),
+        ("is_transactional", is_transactional),
+        ("is_control", is_control),
+    ):
+        if value and magic in (0, 1):
+            raise EncodeError("not_in_version", (name,), f"magic {magic} does not have it: use magic 2")
     if log_append_time is not None:
         if magic == 0:
             raise EncodeError("not_in_version", ("log_append_time",), "magic 0 has no timestamps: use magic 2")
@@ -99,6 +108,20 @@ def fields_of_arguments(
             base_sequence=base_sequence,
         )
     )
+
+
+def _check_append_times(batch: RecordBatch) -> None:
+    """Check that records have the append time of their batch.
+
+    An entry of magic 0 in a compressed message set of magic 1 has none.
+    """
+    for index, record in enumerate(batch.records):
+        if record.timestamp != batch.max_timestamp:
+            reason = (
+                f"{record.timestamp} differs from the append time of the batch, max_timestamp={batch.max_timestamp}: "
+                "raw_timestamp holds the time of creation"
+            )
+            raise EncodeError("out_of_range", ("records", index, "timestamp"), reason)
 
 
 def check_level(fields: BatchFields, level: int | None) -> None:
@@ -130,7 +153,8 @@ def _compression(value: Compression | CompressionName) -> Compression:
 
 def _checked(fields: BatchFields) -> BatchFields:
     values: tuple[object, ...] = fields
-    for (name, bits), value in zip(_FIELDS, values, strict=True):
+    for (name, width), value in zip(_FIELDS, values, strict=True):
+        bits = 32 if name == "last_offset_delta" and fields.magic == 2 else width
         if value is None and name in _DERIVED:
             continue
         if not isinstance(value, int) or isinstance(value, bool):

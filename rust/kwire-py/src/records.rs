@@ -24,7 +24,7 @@ use crate::unsafe_record_source::Source;
 const CLASSES: &str = "RecordBatch v0 {base_offset:int64 partition_leader_epoch:int32 magic:int8 attributes:int16 \
     last_offset_delta:int32 base_timestamp:int64 max_timestamp:int64 producer_id:int64 producer_epoch:int16 \
     base_sequence:int32 records:[{offset:int64 timestamp:int64 key:bytes? value:bytes? \
-    headers:[{key:string value:bytes?}]}]}";
+    headers:[{key:string value:bytes?}] raw_timestamp:int64}]}";
 /// Buffers up to this size are kept between calls.
 const KEPT: usize = 1 << 20;
 /// Columns of more bytes are refused: the offsets of Arrow's binary arrays have 32 bits.
@@ -157,7 +157,7 @@ impl Records {
                 header.magic.into(),
                 header.crc.into(),
                 header.attributes.into(),
-                header.last_offset_delta.into(),
+                header.last_offset_delta,
                 header.base_timestamp,
                 header.max_timestamp,
                 header.producer_id,
@@ -182,7 +182,7 @@ impl Records {
             i8,
             i16,
             Option<i64>,
-            Option<i32>,
+            Option<i64>,
             Option<i64>,
             Option<i64>,
             i32,

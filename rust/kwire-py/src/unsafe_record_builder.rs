@@ -89,6 +89,7 @@ const TIMESTAMP: usize = 1;
 const KEY: usize = 2;
 const VALUE: usize = 3;
 pub(crate) const HEADERS: usize = 4;
+pub(crate) const RAW_TIMESTAMP: usize = 5;
 pub(crate) const HEADER_KEY: usize = 0;
 pub(crate) const HEADER_VALUE: usize = 1;
 
@@ -120,7 +121,7 @@ impl<'a, 'py> Builder<'a, 'py> {
             header.partition_leader_epoch.into(),
             header.magic.into(),
             header.attributes.into(),
-            header.last_offset_delta.into(),
+            header.last_offset_delta,
             header.base_timestamp,
             header.max_timestamp,
             header.producer_id,
@@ -157,6 +158,16 @@ impl<'a, 'py> Builder<'a, 'py> {
         let made = self.integer(value)?;
         self.last_timestamp = Some((value, made.another()));
         Ok(made)
+    }
+
+    /// Return the stored timestamp below an append time, or None if it is the same.
+    #[inline(always)]
+    fn raw_timestamp(&self, record: &Record<'_>) -> Result<Owned, Raised> {
+        if record.raw_timestamp != record.timestamp {
+            return self.integer(record.raw_timestamp);
+        }
+        // SAFETY: None is never freed, and the call counts the new reference.
+        unsafe { Owned::new(ffi::Py_NewRef(ffi::Py_None())) }
     }
 
     #[inline]
@@ -209,6 +220,8 @@ impl Visitor for Builder<'_, '_> {
         set(&object, layout, KEY, key);
         let value = new_bytes(record.value)?;
         set(&object, layout, VALUE, value);
+        let raw_timestamp = self.raw_timestamp(record)?;
+        set(&object, layout, RAW_TIMESTAMP, raw_timestamp);
         if record.headers > 0 {
             self.headers = Some((object, Items::new(record.headers)?));
             return Ok(());

@@ -10,13 +10,13 @@ use kwire_records::{Encoder, NewRecord, RecordHeader};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::records::{encode_error, raise_encode};
 use crate::unsafe_layout::Layout;
 use crate::unsafe_objects::elements;
 use crate::unsafe_owned::out_of_memory;
-use crate::unsafe_record_builder::{HEADER_KEY, HEADER_VALUE, HEADERS};
+use crate::unsafe_record_builder::{HEADER_KEY, HEADER_VALUE, HEADERS, RAW_TIMESTAMP};
 
 type Node = *mut ffi::PyObject;
 
@@ -51,31 +51,35 @@ impl<'a> Source<'a> {
     pub(crate) fn write(&self, records: &Bound<'_, PyTuple>, encoder: &mut Encoder, out: &mut Vec<u8>) -> PyResult<()> {
         let py = records.py();
         let mut headers: Vec<RecordHeader<'_>> = Vec::new();
-        let mut escaped: Vec<Bound<'_, PyBytes>> = Vec::new();
+        let mut kept: Vec<Bound<'_, PyAny>> = Vec::new();
         // SAFETY: the tuple is alive for the whole call (invariant 2).
         let items = unsafe { elements(records.as_ptr()) };
         for (index, item) in items.iter().enumerate() {
             // SAFETY: an element of the live tuple (invariant 2).
-            let read = unsafe { self.fields(*item) }.and_then(|[offset, timestamp, key, value, held]| {
+            let read = unsafe { self.fields(*item) }.and_then(|[offset, timestamp, key, value, held, raw]| {
                 // SAFETY: values of a live record (invariant 2).
                 unsafe {
                     headers.clear();
+                    kept.clear();
                     if !held.is_null() {
-                        self.headers(py, held, &mut headers, &mut escaped)?;
+                        self.headers(py, held, &mut headers, &mut kept)?;
                     }
+                    let is_raw = !raw.is_null() && raw != ffi::Py_None();
                     Ok((
                         integer(offset, "offset")?,
                         integer(timestamp, "timestamp")?,
+                        is_raw.then(|| integer(raw, "raw_timestamp")).transpose()?,
                         bytes(key).map_err(|found| wrong("key", "bytes or None", &found))?,
                         bytes(value).map_err(|found| wrong("value", "bytes or None", &found))?,
                     ))
                 }
             });
             match read {
-                Ok((offset, timestamp, key, value)) => {
+                Ok((offset, timestamp, raw_timestamp, key, value)) => {
                     let record = NewRecord {
                         offset,
                         timestamp,
+                        raw_timestamp,
                         key,
                         value,
                         headers: &headers,
@@ -89,15 +93,15 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Return the values of a record: null for headers that a tuple leaves out.
+    /// Return the values of a record in the order of its fields: null for what a tuple leaves out.
     ///
     /// # Safety
     /// The object is alive.
-    unsafe fn fields(&self, item: Node) -> Read<[Node; 5]> {
+    unsafe fn fields(&self, item: Node) -> Read<[Node; RAW_TIMESTAMP + 1]> {
         // SAFETY: the object is alive. Its slots are read once its class has been checked (invariant 3).
         unsafe {
             if is_instance(item, self.record) {
-                let mut values = [std::ptr::null_mut(); 5];
+                let mut values = [std::ptr::null_mut(); RAW_TIMESTAMP + 1];
                 for (value, offset) in values.iter_mut().zip(&self.record.offsets) {
                     *value = item.byte_add(*offset).cast::<Node>().read();
                 }
@@ -110,9 +114,10 @@ impl<'a> Source<'a> {
             if ffi::PyTuple_Check(item) == 0 {
                 return Err(wrong("", "a Record or a tuple", &found(item)));
             }
+            let null = std::ptr::null_mut();
             match *elements(item) {
-                [offset, timestamp, key, value] => Ok([offset, timestamp, key, value, std::ptr::null_mut()]),
-                [offset, timestamp, key, value, headers] => Ok([offset, timestamp, key, value, headers]),
+                [offset, timestamp, key, value] => Ok([offset, timestamp, key, value, null, null]),
+                [offset, timestamp, key, value, headers] => Ok([offset, timestamp, key, value, headers, null]),
                 ref other => Err(wrong(
                     "",
                     "a tuple of offset, timestamp, key, value, and headers",
@@ -122,30 +127,34 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Append the headers in a tuple.
+    /// Append the headers in a tuple, or in a list, as other clients have them.
     ///
     /// # Safety
-    /// The object is alive and stays so while `into` is used.
+    /// The object is alive and stays so while `into` is used, and `kept` as well.
     unsafe fn headers<'py>(
         &self,
         py: Python<'py>,
         held: Node,
         into: &mut Vec<RecordHeader<'_>>,
-        escaped: &mut Vec<Bound<'py, PyBytes>>,
+        kept: &mut Vec<Bound<'py, PyAny>>,
     ) -> Read<()> {
-        // SAFETY: the object is alive. Its slots are read once its class has been checked (invariant 3).
+        // SAFETY: the object is alive. Its slots are read once its class has been checked (invariant 3). A list is copied
+        // to a tuple, since a collection that an allocation starts could change it.
         unsafe {
+            let mut held = held;
+            if ffi::PyList_Check(held) != 0 {
+                let copied =
+                    Bound::from_owned_ptr_or_opt(py, ffi::PyList_AsTuple(held)).ok_or_else(|| short_of_memory(py))?;
+                held = copied.as_ptr();
+                kept.try_reserve(1).map_err(|_| short_of_memory(py))?;
+                kept.push(copied);
+            }
             if ffi::PyTuple_Check(held) == 0 {
-                return Err(wrong("headers", "a tuple", &found(held)));
+                return Err(wrong("headers", "a tuple or a list", &found(held)));
             }
             let count = elements(held).len();
-            if into.try_reserve(count).is_err() || escaped.try_reserve(count).is_err() {
-                return Err(Box::new(Wrong {
-                    kind: OUT_OF_MEMORY,
-                    field: "headers",
-                    header: None,
-                    reason: String::new(),
-                }));
+            if into.try_reserve(count).is_err() || kept.try_reserve(count).is_err() {
+                return Err(short_of_memory(py));
             }
             for (index, header) in elements(held).iter().enumerate() {
                 let at = |field, expected, found: &str| {
@@ -169,7 +178,7 @@ impl<'a> Source<'a> {
                 if key.is_null() || ffi::PyUnicode_Check(key) == 0 {
                     return Err(at("key", "str", &found(key)));
                 }
-                let key = utf8(py, key, escaped).map_err(|kind| {
+                let key = utf8(py, key, kept).map_err(|kind| {
                     let mut error = at("key", "", "");
                     error.kind = kind;
                     "the string has no UTF-8 encoding".clone_into(&mut error.reason);
@@ -186,15 +195,14 @@ impl<'a> Source<'a> {
 /// Return the UTF-8 encoding of a string, or the kind of the error.
 ///
 /// # Safety
-/// The object is a live `str`, and it and `escaped` outlive the slice.
+/// The object is a live `str`, and it and `kept` outlive the slice.
 unsafe fn utf8<'b, 'py>(
     py: Python<'py>,
     text: Node,
-    escaped: &mut Vec<Bound<'py, PyBytes>>,
+    kept: &mut Vec<Bound<'py, PyAny>>,
 ) -> Result<&'b [u8], &'static str> {
     let mut size = 0;
-    // SAFETY: `text` is a live `str`, which caches its encoding. The `bytes` object of an escaped string is kept in
-    // `escaped` until the end of the call.
+    // SAFETY: `text` is a live `str`, which caches its encoding. The `bytes` object of an escaped string is in `kept`.
     unsafe {
         let data = ffi::PyUnicode_AsUTF8AndSize(text, &raw mut size);
         if !data.is_null() {
@@ -208,11 +216,12 @@ unsafe fn utf8<'b, 'py>(
             let is_short = PyErr::fetch(py).is_instance_of::<PyMemoryError>(py);
             return Err(if is_short { OUT_OF_MEMORY } else { INVALID_UTF8 });
         }
-        let made: Bound<'py, PyBytes> = Bound::from_owned_ptr(py, made).cast_into_unchecked();
-        let slice = made.as_bytes();
-        let slice = std::slice::from_raw_parts(slice.as_ptr(), slice.len());
-        escaped.push(made);
-        Ok(slice)
+        kept.push(Bound::from_owned_ptr(py, made));
+        let data = ffi::PyBytes_AsString(made).cast::<u8>();
+        Ok(std::slice::from_raw_parts(
+            data,
+            ffi::PyBytes_Size(made).cast_unsigned(),
+        ))
     }
 }
 
@@ -269,6 +278,18 @@ unsafe fn integer(object: Node, field: &'static str) -> Read<i64> {
         header: None,
         reason: "expected an int of 64 bits".to_owned(),
     }))
+}
+
+/// Clear the MemoryError of a failed call, if any.
+#[cold]
+fn short_of_memory(py: Python<'_>) -> Box<Wrong> {
+    drop(PyErr::take(py));
+    Box::new(Wrong {
+        kind: OUT_OF_MEMORY,
+        field: "headers",
+        header: None,
+        reason: String::new(),
+    })
 }
 
 #[cold]

@@ -30,8 +30,9 @@ pub struct Header {
     pub crc: u32,
     /// Compression type, timestamp type, and flags.
     pub attributes: i16,
-    /// The offset of the last record, relative to `base_offset`.
-    pub last_offset_delta: i32,
+    /// The offset of the last record, relative to `base_offset`. 32 bits in magic 2; the difference of two offsets in a
+    /// compressed message set.
+    pub last_offset_delta: i64,
     /// The timestamp to which those of the records are relative, or the delete horizon.
     pub base_timestamp: i64,
     /// The largest timestamp.
@@ -218,7 +219,7 @@ fn header_v2(reader: &mut Reader<'_>) -> Result<Header> {
         magic: reader.int8()?,
         crc: reader.int32()?.cast_unsigned(),
         attributes: i16::from_be_bytes(reader.array()?),
-        last_offset_delta: reader.int32()?,
+        last_offset_delta: reader.int32()?.into(),
         base_timestamp: reader.int64()?,
         max_timestamp: reader.int64()?,
         producer_id: reader.int64()?,

@@ -16,6 +16,8 @@ pub struct Record<'a> {
     pub offset: i64,
     /// Milliseconds since the epoch: the time of creation or of the append to the log. -1 if there is none.
     pub timestamp: i64,
+    /// The stored time, which an append time of the batch hides; else the same as `timestamp`.
+    pub raw_timestamp: i64,
     /// The key, or None for null.
     pub key: Option<&'a [u8]>,
     /// The value, or None for null.
@@ -256,10 +258,12 @@ fn walk_record<V: Visitor>(
     budget
         .charge(headers, HEADER_SIZE)
         .map_err(|failure| refused(failure, at_headers).in_field("headers"))?;
+    // Java's arithmetic wraps as well.
+    let raw_timestamp = header.base_timestamp.wrapping_add(timestamp_delta);
     let record = Record {
-        // Java's arithmetic wraps as well.
         offset: header.base_offset.wrapping_add(offset_delta.into()),
-        timestamp: append_time.unwrap_or_else(|| header.base_timestamp.wrapping_add(timestamp_delta)),
+        timestamp: append_time.unwrap_or(raw_timestamp),
+        raw_timestamp,
         key,
         value,
         headers,

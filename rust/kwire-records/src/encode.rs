@@ -15,7 +15,7 @@ pub struct BatchFields {
     pub magic: i8,
     pub attributes: i16,
     pub base_offset: Option<i64>,
-    pub last_offset_delta: Option<i32>,
+    pub last_offset_delta: Option<i64>,
     pub base_timestamp: Option<i64>,
     pub max_timestamp: Option<i64>,
     pub partition_leader_epoch: i32,
@@ -98,6 +98,8 @@ pub struct NewRecord<'a> {
     pub offset: i64,
     /// Milliseconds since 1970-01-01T00:00:00Z; -1 for none.
     pub timestamp: i64,
+    /// The stored time where the batch has an append time, if it is another one.
+    pub raw_timestamp: Option<i64>,
     /// The key, or null.
     pub key: Option<&'a [u8]>,
     /// The value, or null.
@@ -154,10 +156,7 @@ impl Encoder {
                 ("producer_epoch", fields.producer_epoch != -1),
                 ("base_sequence", fields.base_sequence != -1),
                 ("partition_leader_epoch", fields.partition_leader_epoch != -1),
-                (
-                    "attributes",
-                    fields.attributes & !(if magic == 0 { 0x07 } else { 0x0f }) != 0,
-                ),
+                ("attributes", i8::try_from(fields.attributes).is_err()),
             ];
             if let Some((field, _)) = lacking.iter().find(|(_, set)| *set) {
                 return Err(unsupported(
@@ -193,12 +192,13 @@ impl Encoder {
         let Some(state) = &mut self.state else {
             return Ok(());
         };
+        let timestamp = state.stored_timestamp(record);
         if state.count == 0 {
             state.base_offset = state.fields.base_offset.unwrap_or(record.offset);
-            state.base_timestamp = state.fields.base_timestamp.unwrap_or(record.timestamp);
-            state.max_timestamp = record.timestamp;
+            state.base_timestamp = state.fields.base_timestamp.unwrap_or(timestamp);
+            state.max_timestamp = timestamp;
         }
-        state.max_timestamp = state.max_timestamp.max(record.timestamp);
+        state.max_timestamp = state.max_timestamp.max(timestamp);
         state.last_offset = record.offset;
         let target = if state.compression == Compression::None {
             out
@@ -206,9 +206,9 @@ impl Encoder {
             &mut self.body
         };
         let written = if state.fields.magic == 2 {
-            state.write_v2(record, target)
+            state.write_v2(record, timestamp, target)
         } else {
-            state.write_legacy(record, target)
+            state.write_legacy(record, timestamp, target)
         };
         let index = state.count;
         state.count += 1;
@@ -251,19 +251,30 @@ impl Encoder {
 }
 
 impl State {
+    /// Return the time to store for a record.
     #[inline]
-    fn write_v2(&self, record: &NewRecord<'_>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
+    fn stored_timestamp(&self, record: &NewRecord<'_>) -> i64 {
+        if self.fields.magic == 0 || self.fields.attributes & LOG_APPEND_TIME == 0 {
+            return record.timestamp;
+        }
+        if self.fields.magic == 1 && self.compression == Compression::None {
+            // The append time has no other place than the record itself.
+            return self.fields.max_timestamp.unwrap_or(record.timestamp);
+        }
+        record.raw_timestamp.unwrap_or(record.timestamp)
+    }
+
+    #[inline]
+    fn write_v2(&self, record: &NewRecord<'_>, timestamp: i64, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
         let NewRecord {
             offset,
-            timestamp,
             key,
             value,
             headers,
+            ..
         } = *record;
-        let Some(offset_delta) = offset
-            .checked_sub(self.base_offset)
-            .and_then(|delta| i32::try_from(delta).ok())
-        else {
+        // Readers add with 64 bits, so the sum may wrap.
+        let Ok(offset_delta) = i32::try_from(offset.wrapping_sub(self.base_offset)) else {
             return Err(error(
                 Problem::OutOfRange,
                 None,
@@ -310,13 +321,13 @@ impl State {
         Ok(())
     }
 
-    fn write_legacy(&self, record: &NewRecord<'_>, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
+    fn write_legacy(&self, record: &NewRecord<'_>, timestamp: i64, out: &mut Vec<u8>) -> Result<(), Box<EncodeError>> {
         let NewRecord {
             offset,
-            timestamp,
             key,
             value,
             headers,
+            ..
         } = *record;
         let magic = self.fields.magic;
         if !headers.is_empty() {
@@ -328,7 +339,11 @@ impl State {
             return Err(error(Problem::NotInVersion, None, "timestamp", reason));
         }
         let written = offset.wrapping_sub(self.relative_to());
-        let attributes = self.fields.attributes & LOG_APPEND_TIME;
+        let attributes = match (self.compression, magic) {
+            (Compression::None, _) => self.fields.attributes,
+            (_, 1) => self.fields.attributes & LOG_APPEND_TIME,
+            _ => 0,
+        };
         let start = out.len();
         let size = key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
         out.try_reserve(LOG_OVERHEAD + SMALLEST_V1 + size)
@@ -345,31 +360,36 @@ impl State {
 
     /// Return the offset to which those of legacy records are relative.
     fn relative_to(&self) -> i64 {
-        let relative = self.fields.magic == 1 && self.compression != Compression::None;
-        // Readers take the offsets in a wrapper with the offset 0 for absolute ones.
-        if relative && self.wrapper_offset() != Some(0) {
-            self.base_offset
-        } else {
-            0
+        if self.fields.magic == 0 || self.compression == Compression::None {
+            return 0;
+        }
+        match self.wrapper_offset() {
+            // Readers take the offsets in a wrapper with the offset 0 for absolute ones.
+            Some(0) => 0,
+            // Readers reject a last relative offset above that of the wrapper, which a negative base leads to. Absolute
+            // offsets are relative to 0.
+            Some(offset) if offset < offset.wrapping_sub(self.base_offset) => 0,
+            _ => self.base_offset,
         }
     }
 
     /// Return the offset of the wrapper, if it does not follow from the last record.
     fn wrapper_offset(&self) -> Option<i64> {
         let delta = self.fields.last_offset_delta?;
-        Some(self.base_offset.wrapping_add(delta.into()))
+        Some(self.base_offset.wrapping_add(delta))
     }
 
     fn finish_v2(&self, out: &mut [u8]) -> Result<(), Box<EncodeError>> {
         let fields = &self.fields;
         let batch = out.get_mut(self.start..).unwrap_or_default();
         let size = batch_length(batch.len())?;
-        let delta = self.last_offset.wrapping_sub(self.base_offset);
-        // The delta of every record fits.
-        let last_offset_delta = fields
+        let delta = fields
             .last_offset_delta
-            .or_else(|| i32::try_from(delta).ok())
-            .unwrap_or(0);
+            .unwrap_or_else(|| self.last_offset.wrapping_sub(self.base_offset));
+        let last_offset_delta = i32::try_from(delta).map_err(|_| {
+            let reason = format!("{delta} does not fit int32");
+            error(Problem::OutOfRange, None, "last_offset_delta", reason)
+        })?;
         let count = i32::try_from(self.count).map_err(|_| too_long("records", self.count))?;
         let mut place = Place(batch);
         place.put(&self.base_offset.to_be_bytes());

@@ -90,7 +90,7 @@ fn walk_inner<V: Visitor>(
         if index == 0 {
             let header = Header {
                 base_offset: offset,
-                last_offset_delta: delta(offset, wrapper.offset),
+                last_offset_delta: wrapper.offset.wrapping_sub(offset),
                 ..batch.header
             };
             visitor.batch(&header, count).map_err(Stop::Visitor)?;
@@ -103,16 +103,11 @@ fn walk_inner<V: Visitor>(
     Ok(())
 }
 
-/// Return the distance of two offsets, limited to what a delta can express.
-fn delta(first: i64, last: i64) -> i32 {
-    let distance = last.saturating_sub(first);
-    i32::try_from(distance).unwrap_or(if distance < 0 { i32::MIN } else { i32::MAX })
-}
-
 fn record<'a>(entry: &Entry<'a>, offset: i64, timestamp: i64) -> Record<'a> {
     Record {
         offset,
         timestamp,
+        raw_timestamp: entry.timestamp,
         key: entry.key,
         value: entry.value,
         headers: 0,

@@ -181,8 +181,7 @@ def _batch(raw: _RawBatch, budget: Budget, *, check_crc: bool) -> RecordBatch:
     else:
         records = _records_legacy(raw, budget, check_crc=check_crc)
         base_offset = records[0].offset
-        # A delta that does not fit is limited.
-        last_offset_delta = min(max(raw.base_offset - base_offset, -(1 << 31)), (1 << 31) - 1)
+        last_offset_delta = _signed64(raw.base_offset - base_offset)
     return RecordBatch(
         base_offset=base_offset,
         partition_leader_epoch=raw.partition_leader_epoch,
@@ -258,9 +257,8 @@ def _records_v2(raw: _RawBatch, budget: Budget) -> list[Record]:
 def _record_v2(raw: _RawBatch, outer: _Reader, budget: Budget) -> Record:
     body = outer.sized_varint("length")
     body.integer(1, "attributes")
-    timestamp = _signed64(raw.base_timestamp + body.varint(10, "timestamp_delta"))
-    if raw.attributes & Attribute.LOG_APPEND_TIME:
-        timestamp = raw.max_timestamp
+    raw_timestamp = _signed64(raw.base_timestamp + body.varint(10, "timestamp_delta"))
+    timestamp = raw.max_timestamp if raw.attributes & Attribute.LOG_APPEND_TIME else raw_timestamp
     offset = _signed64(raw.base_offset + body.varint(5, "offset_delta"))
     key = body.nullable_varint("key")
     value = body.nullable_varint("value")
@@ -278,7 +276,14 @@ def _record_v2(raw: _RawBatch, outer: _Reader, budget: Budget) -> Record:
         headers.append(_header(body, budget))
     body.path = path
     body.expect_end()
-    return Record(offset=offset, timestamp=timestamp, key=key, value=value, headers=tuple(headers))
+    return Record(
+        offset=offset,
+        timestamp=timestamp,
+        key=key,
+        value=value,
+        headers=tuple(headers),
+        raw_timestamp=None if raw_timestamp == timestamp else raw_timestamp,
+    )
 
 
 def _header(body: _Reader, budget: Budget) -> Header:
@@ -386,7 +391,8 @@ def _entry(outer: _Reader, length_name: str) -> _Entry:
 
 
 def _legacy_record(entry: _Entry, offset: int, timestamp: int) -> Record:
-    return Record(offset=offset, timestamp=timestamp, key=entry.key, value=entry.value)
+    raw_timestamp = None if entry.timestamp == timestamp else entry.timestamp
+    return Record(offset=offset, timestamp=timestamp, key=entry.key, value=entry.value, raw_timestamp=raw_timestamp)
 
 
 class _Reader:

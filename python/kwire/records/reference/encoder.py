@@ -22,6 +22,7 @@ def encode(fields: BatchFields, records: tuple[object, ...], level: int | None) 
     """Encode a batch of records, or of tuples of their values."""
     compression = _check(fields)
     taken = [_record(index, record) for index, record in enumerate(records)]
+    taken = [record.__replace__(timestamp=_stored_timestamp(fields, record, compression)) for record in taken]  # type: ignore[attr-defined]  # copy.replace since 3.13
     base_offset = fields.base_offset
     if base_offset is None:
         base_offset = taken[0].offset if taken else 0
@@ -45,7 +46,7 @@ def _check(fields: BatchFields) -> Compression:
     for name in ("producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch"):
         if getattr(fields, name) != -1:
             raise EncodeError("not_in_version", (name,), f"magic {magic} does not have it: use magic 2")
-    if fields.attributes & ~(0x07 if magic == 0 else 0x0F):
+    if not -0x80 <= fields.attributes < 0x80:
         raise EncodeError("not_in_version", ("attributes",), f"magic {magic} does not have it: use magic 2")
     return Compression(codec)
 
@@ -61,17 +62,17 @@ def _record(index: int, record: object) -> Record:
 
     values: tuple[object, ...]
     if isinstance(record, Record):
-        values = (record.offset, record.timestamp, record.key, record.value, record.headers)
+        values = (record.offset, record.timestamp, record.key, record.value, record.headers, record.raw_timestamp)
     elif not isinstance(record, tuple):
         raise error(_kind_of(record), f"expected a Record or a tuple, found {_name(record)}")
     elif len(record) not in (4, 5):
         reason = f"expected a tuple of offset, timestamp, key, value, and headers, found {len(record)} elements"
         raise error("wrong_type", reason)
     else:
-        values = record if len(record) == 5 else (*record, ())
-    offset, timestamp, key, value, header_values = values
-    if not isinstance(header_values, tuple):
-        raise error(_kind_of(header_values), f"expected a tuple, found {_name(header_values)}", "headers")
+        values = (*(record if len(record) == 5 else (*record, ())), None)
+    offset, timestamp, key, value, header_values, raw_timestamp = values
+    if not isinstance(header_values, (tuple, list)):
+        raise error(_kind_of(header_values), f"expected a tuple or a list, found {_name(header_values)}", "headers")
     headers = []
     for position, header in enumerate(header_values):
         at = ("headers", position)
@@ -90,7 +91,9 @@ def _record(index: int, record: object) -> Record:
         if content is not None and not isinstance(content, bytes):
             raise error("wrong_type", f"expected bytes or None, found {_name(content)}", *at, "value")
         headers.append(Header(key=name, value=content))
-    for field, number in (("offset", offset), ("timestamp", timestamp)):
+    for field, number in (("offset", offset), ("timestamp", timestamp), ("raw_timestamp", raw_timestamp)):
+        if field == "raw_timestamp" and number is None:
+            continue
         if not isinstance(number, int) or isinstance(number, bool):
             raise error(_kind_of(number), f"expected int, found {_name(number)}", field)
         if not -(1 << 63) <= number < 1 << 63:
@@ -98,7 +101,14 @@ def _record(index: int, record: object) -> Record:
     for field, data in (("key", key), ("value", value)):
         if data is not None and not isinstance(data, bytes):
             raise error("wrong_type", f"expected bytes or None, found {_name(data)}", field)
-    return Record(offset=offset, timestamp=timestamp, key=key, value=value, headers=tuple(headers))  # type: ignore[arg-type]  # checked above
+    return Record(
+        offset=offset,  # type: ignore[arg-type]  # checked above, as the other values
+        timestamp=timestamp,  # type: ignore[arg-type]
+        key=key,  # type: ignore[arg-type]
+        value=value,  # type: ignore[arg-type]
+        headers=tuple(headers),
+        raw_timestamp=raw_timestamp,  # type: ignore[arg-type]
+    )
 
 
 def _kind_of(value: object) -> EncodeKind:
@@ -107,6 +117,14 @@ def _kind_of(value: object) -> EncodeKind:
 
 def _name(value: object) -> str:
     return "None" if value is None else type(value).__name__
+
+
+def _stored_timestamp(fields: BatchFields, record: Record, compression: Compression) -> int:
+    if fields.magic == 0 or not fields.attributes & Attribute.LOG_APPEND_TIME:
+        return record.timestamp
+    if fields.magic == 1 and not compression and fields.max_timestamp is not None:
+        return fields.max_timestamp  # the append time has no other place than the record itself
+    return record.timestamp if record.raw_timestamp is None else record.raw_timestamp
 
 
 def _max_timestamp(fields: BatchFields, records: list[Record]) -> int:
@@ -129,7 +147,7 @@ def _batch_v2(
         body = compress(compression, body, level)
     delta = fields.last_offset_delta
     if delta is None:
-        delta = records[-1].offset - base_offset if records else 0
+        delta = _int64(records[-1].offset - base_offset) if records else 0
     checked = pack(
         ">hiqqqhii",
         fields.attributes,
@@ -147,7 +165,7 @@ def _batch_v2(
 
 
 def _record_v2(index: int, record: Record, base_offset: int, base_timestamp: int) -> bytes:
-    delta = record.offset - base_offset
+    delta = _int64(record.offset - base_offset)  # readers add with 64 bits
     if not -(1 << 31) <= delta <= _MAX_INT32:
         reason = f"{record.offset} does not fit 32 bits relative to the base offset {base_offset}"
         raise EncodeError("out_of_range", ("records", index, "offset"), reason)
@@ -199,10 +217,14 @@ def _message_set(
             raise EncodeError("not_in_version", ("records", index, "timestamp"), reason)
     last = records[-1].offset if records else base_offset
     offset = last if fields.last_offset_delta is None else _int64(base_offset + fields.last_offset_delta)
-    # Readers take the offsets in a wrapper with the offset 0 for absolute ones.
-    is_relative = magic == 1 and compression and (fields.last_offset_delta is None or offset != 0)
+    # Readers take the offsets in a wrapper with the offset 0 for absolute ones, and reject a last relative offset above
+    # that of the wrapper, which a negative base leads to.
+    is_expressible = offset != 0 and offset >= _int64(offset - base_offset)
+    is_relative = magic == 1 and compression and (fields.last_offset_delta is None or is_expressible)
     relative = base_offset if is_relative else 0
-    attributes = fields.attributes & Attribute.LOG_APPEND_TIME
+    attributes = fields.attributes
+    if compression:
+        attributes &= Attribute.LOG_APPEND_TIME if magic == 1 else 0
     body = b"".join(
         _entry(_int64(record.offset - relative), magic, attributes, record.timestamp, record.key, record.value)
         for record in records
