@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import struct
 from pathlib import Path
 from typing import Any
@@ -175,7 +177,7 @@ async def test_snapshot_of_metadata_is_printed_without_secrets(tmp_path: Path) -
     path.write_bytes(records.encode([Record(offset=42, timestamp=TIME, key=None, value=value)], base_offset=42))
 
     lines = await output("dump-log-segments", "--files", path, "--cluster-metadata-decoder")
-    assert lines[1] == "Log starting offset: 42"
+    assert lines[1] == "Snapshot end offset: 42, epoch: 7"
     assert lines[3].endswith(
         'payload: {"type":"USER_SCRAM_CREDENTIAL_RECORD","version":0,"data":{"name":"alice","mechanism":1,'
         '"salt":"[hidden]","storedKey":"[hidden]","serverKey":"[hidden]","iterations":4096}}'
@@ -185,3 +187,29 @@ async def test_snapshot_of_metadata_is_printed_without_secrets(tmp_path: Path) -
 async def test_two_decoders_of_internal_topics_are_refused(segment: Path) -> None:
     done = await run("dump-log-segments", "--files", segment, "--offsets-decoder", "--transaction-log-decoder")
     assert "at most one decoder" in str(done.error)
+
+
+def dumped_by_kafka() -> list[dict[str, Any]]:
+    """Return files of a broker of Kafka 4.4.0, and the lines of its own DumpLogSegments after the name of the file."""
+    with lzma.open(Path(__file__).parents[2] / "data" / "dumped-segments-4.4.0.jsonl.xz", "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+async def test_files_of_a_broker_are_printed_as_kafka_prints_them(tmp_path: Path) -> None:
+    dumps = dumped_by_kafka()
+    assert {dump["topic"] for dump in dumps} == {"__cluster_metadata", "__consumer_offsets", "__share_group_state"}
+    for dump in dumps:
+        path = tmp_path / dump["file"]
+        path.write_bytes(bytes.fromhex(dump["hex"]))
+        lines = await output("dump-log-segments", "--files", path, dump["option"])
+        assert lines[1:] == dump["lines"], dump["topic"]
+
+
+async def test_bootstrap_snapshot_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bootstrap.checkpoint"
+    path.write_bytes(
+        bytes.fromhex(next(dump["hex"] for dump in dumped_by_kafka() if dump["file"].endswith("checkpoint")))
+    )
+    lines = await output("dump-log-segments", "--files", path, "--cluster-metadata-decoder")
+    assert lines[1] == "KRaft bootstrap snapshot"
+    assert 'SnapshotHeader {"version":0,"lastContainedLogTimestamp":' in lines[3]

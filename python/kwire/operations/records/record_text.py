@@ -15,7 +15,7 @@ from kwire.records import internal_record
 if TYPE_CHECKING:
     from kwire.records import Record
 
-__all__ = ["RecordContents", "RecordDecoder", "decoder", "plain_contents", "topic_contents"]
+__all__ = ["RecordContents", "RecordDecoder", "compact_json", "decoder", "plain_contents", "topic_contents"]
 
 RecordDecoder: TypeAlias = Callable[[bytes], str]
 RecordContents: TypeAlias = "Callable[[Record], tuple[str | None, str | None]]"
@@ -83,7 +83,7 @@ def topic_contents(topic: str) -> RecordContents:
         key = None
         facts: dict[str, object] = {"version": str(decoded.version)}
         if decoded.key is not None:
-            key = _compact({"type": str(decoded.type), "data": to_json(decoded.key, version=0, hide_secrets=True)})
+            key = compact_json({"type": str(decoded.type), "data": to_json(decoded.key, version=0, hide_secrets=True)})
         if decoded.value is None:
             return key, "<DELETE>"
         if decoded.key is None:
@@ -91,10 +91,11 @@ def topic_contents(topic: str) -> RecordContents:
             facts = {"type": "".join(f"_{c}" if c.isupper() else c.upper() for c in name).lstrip("_")}
             facts["version"] = decoded.version
         facts["data"] = to_json(decoded.value, version=decoded.version, hide_secrets=True)
-        return key, _compact(facts)
+        return key, compact_json(facts)
 
     return contents
 
 
-def _compact(document: object) -> str:
+def compact_json(document: object) -> str:
+    """Return a JSON document in one line, as Kafka's tools print it."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.errors import KwireError, RecordsDecodeError
+from kwire.jsonform import to_json
 from kwire.messages.kafka.end_txn_marker import EndTxnMarker
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Option
@@ -18,9 +19,9 @@ from kwire.operations.records.log_segment import (
     index_entries,
     open_segment,
 )
-from kwire.operations.records.record_text import RecordContents, decoder, plain_contents, topic_contents
+from kwire.operations.records.record_text import RecordContents, compact_json, decoder, plain_contents, topic_contents
 from kwire.operations.run import ToolRun
-from kwire.records import Record, control_record, decode
+from kwire.records import ControlRecordType, Record, control_record, decode, increment_sequence
 
 
 class SegmentFile(StrEnum):
@@ -96,7 +97,12 @@ async def dump_log_segments(
 
 
 def _dump_log(run: ToolRun, path: Path, limit: int, contents: RecordContents | None, with_records: bool) -> None:
-    run.print(f"Log starting offset: {_base_offset(path)}")
+    if path.name == "bootstrap.checkpoint":
+        run.print("KRaft bootstrap snapshot")
+    elif path.suffix == SegmentFile.SNAPSHOT:
+        run.print(f"Snapshot end offset: {_base_offset(path)}, epoch: {path.stem.partition('-')[2].lstrip('0') or 0}")
+    else:
+        run.print(f"Log starting offset: {_base_offset(path)}")
     invalid = total = 0
     for count, batch in enumerate(batches_of(open_segment(path))):
         run.print(_batch_line(batch))
@@ -124,7 +130,8 @@ def _batch_line(batch: SegmentBatch) -> str:
         return f"offset: {header.base_offset} {end}"
     horizon = header.delete_horizon_ms
     deleted = "OptionalLong.empty" if horizon is None else f"OptionalLong[{horizon}]"
-    last_sequence = header.base_sequence + header.last_offset_delta if header.base_sequence >= 0 else -1
+    base = header.base_sequence
+    last_sequence = increment_sequence(base, header.last_offset_delta) if base >= 0 else -1
     return (
         f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.count} "
         f"baseSequence: {header.base_sequence} lastSequence: {last_sequence} producerId: {header.producer_id} "
@@ -158,7 +165,19 @@ def _control_text(record: Record) -> str:
         raise ToolFailed(f"the control record at offset {record.offset} cannot be decoded: {error}") from None
     if isinstance(control.value, EndTxnMarker):
         return f"endTxnMarker: {control.type.name} coordinatorEpoch: {control.value.coordinator_epoch}"
-    return f"controlType: {control.type.name}({control.type.value})"
+    if control.value is None:
+        return f"controlType: {control.type.name}({control.type.value})"
+    content = compact_json(to_json(control.value, version=control.version))
+    return f"{_CONTROL_NAMES[control.type]} {content}"
+
+
+_CONTROL_NAMES = {
+    ControlRecordType.LEADER_CHANGE: "LeaderChange:",
+    ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeader",
+    ControlRecordType.SNAPSHOT_FOOTER: "SnapshotFooter",
+    ControlRecordType.KRAFT_VERSION: "KRaftVersion",
+    ControlRecordType.KRAFT_VOTERS: "KRaftVoters",
+}
 
 
 def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:
