@@ -124,8 +124,9 @@ def test_offsets_of_a_compressed_message_set_are_found_again_or_rejected(
 @for_rows("codec", CODECS)
 def test_create_times_below_an_append_time_are_kept(codec: str) -> None:
     created = [Record(offset=0, timestamp=7, key=None, value=b"a"), Record(offset=1, timestamp=9, key=None, value=b"b")]
-    for options in ({}, {"compression": "zstd"}, {"magic": 1, "compression": "gzip"}):
-        data = records.encode(created, log_append_time=9, **options)  # type: ignore[arg-type]  # rows
+    variants: list[dict[str, Any]] = [{}, {"compression": "zstd"}, {"magic": 1, "compression": "gzip"}]
+    for options in variants:
+        data = records.encode(created, log_append_time=9, **options)
         (batch,) = CODECS[codec].decode(data, True, NO_LIMIT, NO_LIMIT)[0]
         assert [(each.timestamp, each.raw_timestamp) for each in batch.records] == [(9, 7), (9, None)]
         (again,) = records.decode(CODECS[codec].encode(fields_of(batch), batch.records, None)).batches

@@ -12,6 +12,8 @@ from kwire.records.reference.compression import compress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from kwire.errors import EncodeKind, PathElement
     from kwire.records.options import BatchFields
 
@@ -101,14 +103,9 @@ def _record(index: int, record: object) -> Record:
     for field, data in (("key", key), ("value", value)):
         if data is not None and not isinstance(data, bytes):
             raise error("wrong_type", f"expected bytes or None, found {_name(data)}", field)
-    return Record(
-        offset=offset,  # type: ignore[arg-type]  # checked above, as the other values
-        timestamp=timestamp,  # type: ignore[arg-type]
-        key=key,  # type: ignore[arg-type]
-        value=value,  # type: ignore[arg-type]
-        headers=tuple(headers),
-        raw_timestamp=raw_timestamp,  # type: ignore[arg-type]
-    )
+    checked: dict[str, Any] = {"offset": offset, "timestamp": timestamp, "key": key, "value": value}
+    checked["raw_timestamp"] = raw_timestamp
+    return Record(**checked, headers=tuple(headers))
 
 
 def _kind_of(value: object) -> EncodeKind:
