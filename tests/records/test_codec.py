@@ -42,7 +42,7 @@ def test_tuples_encode_like_records(codec: str) -> None:
     plain = ((0, 1_700_000_000_000, b"k", b"v", (("h", b"1"),)), (1, 1_700_000_000_005, None, None))
     encode = CODECS[codec].encode
     assert encode(fields_of(batch), plain, None) == encode(fields_of(batch), RECORDS, None) == records.encode(RECORDS)
-    # Other clients have lists of headers; keys that are no UTF-8 are encoded for each record.
+    # Other clients have lists of headers; keys with surrogates are encoded for each record.
     for key in ("h", "\udcff"):
         in_tuples = [(offset, 0, None, None, ((key, b"1"), (key, None))) for offset in range(3)]
         in_lists = [(*rest, list(headers)) for *rest, headers in in_tuples]
