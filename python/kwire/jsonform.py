@@ -7,6 +7,7 @@ Documents consist of the types of `json.loads` (dict, list, str, int, float, boo
   default and unknown tags are left out.
 - An int64 is a number, bytes are base64, and a uuid is 22 characters of base64url without padding. Doubles that JSON
   numbers cannot express are "Infinity", "-Infinity", and "NaN". An absent MaybeOf is null.
+- The bytes of record batches in `records` fields are base64. Kafka's converters write an empty string in their place.
 - `from_json` requires the fields that the constructor requires. It rejects names that the version does not have.
 
 Errors are EncodeErrors. Their path has attribute names in `to_json` and document names in `from_json`.

@@ -438,3 +438,11 @@ def test_acks_decide_whether_produce_has_a_response(acks: int, in_flight: int) -
     connection.request(ProduceRequest(acks=acks, timeout_ms=1, topic_data=()))
 
     assert connection.in_flight == in_flight
+
+
+def test_response_is_expected_once() -> None:
+    connection = connected({3: (0, 12)})
+    sent = connection.request(MetadataRequest(topics=None))
+    with pytest.raises(ValueError, match="is expected already: `request` has called `expect`"):
+        connection.expect(sent)
+    assert connection.in_flight == 1

@@ -235,9 +235,16 @@ class ClientConnection:
         return sent
 
     def expect(self, sent: SentRequest[Any]) -> None:
-        """Expect the response to an encoded request, if it has one, after the responses to all earlier requests."""
-        if sent.has_response:
-            self._in_flight.append(sent)
+        """Expect the response to an encoded request, if it has one, after the responses to all earlier requests.
+
+        Raises:
+            ValueError: the response is expected already: `request` calls this method.
+        """
+        if not sent.has_response:
+            return
+        if self._in_flight and self._in_flight[-1] is sent:
+            raise ValueError(f"the response to {sent!r} is expected already: `request` has called `expect`")
+        self._in_flight.append(sent)
 
     @overload
     def receive(self, payload: bytes) -> ReceivedResponse[Any]: ...
