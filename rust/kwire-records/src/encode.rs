@@ -366,7 +366,7 @@ impl State {
         match self.wrapper_offset() {
             // Readers take the offsets in a wrapper with the offset 0 for absolute ones.
             Some(0) => 0,
-            // Readers reject a last relative offset above that of the wrapper, which a negative base leads to. Absolute
+            // Readers reject a last relative offset above the wrapper's, which a negative base leads to. Absolute
             // offsets are relative to 0.
             Some(offset) if offset < offset.wrapping_sub(self.base_offset) => 0,
             _ => self.base_offset,

@@ -215,7 +215,7 @@ def _message_set(
     last = records[-1].offset if records else base_offset
     offset = last if fields.last_offset_delta is None else _int64(base_offset + fields.last_offset_delta)
     # Readers take the offsets in a wrapper with the offset 0 for absolute ones, and reject a last relative offset above
-    # that of the wrapper, which a negative base leads to.
+    # the offset of the wrapper, which a negative base leads to.
     is_expressible = offset != 0 and offset >= _int64(offset - base_offset)
     is_relative = magic == 1 and compression and (fields.last_offset_delta is None or is_expressible)
     relative = base_offset if is_relative else 0
