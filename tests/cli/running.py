@@ -7,9 +7,12 @@ import pty
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, NamedTuple, Self
+
+from tests.cli import fork_server
 
 GOLDEN = Path(__file__).parent / "golden"
 DATA = Path(__file__).parent.parent / "data"
@@ -53,21 +56,34 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def kwire(*arguments: str | Path, stdin: str | bytes = b"", **changes: str) -> Run:
-    """Run the command with pipes for all streams."""
-    given = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], input=given, capture_output=True, env=environment(**changes), check=False
-    )
-    return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+    """Run the command with all streams redirected, in a forked child where Python's own options do not matter."""
+    words = [*map(str, arguments)]
+    variables = environment(**changes)
+    with ExitStack() as stack:
+        streams = [stack.enter_context(TemporaryFile()) for _ in range(3)]
+        streams[0].write(stdin.encode() if isinstance(stdin, str) else stdin)
+        for stream in streams:
+            stream.seek(0)
+        if any(name.startswith("PYTHON") for name in changes):
+            code = subprocess.run(
+                [*COMMAND, *words],
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
+                env=variables,
+                check=False,
+            ).returncode
+        else:
+            code = fork_server.run(words, variables, *(stream.fileno() for stream in streams))
+        out, err = (os.pread(stream.fileno(), os.fstat(stream.fileno()).st_size, 0).decode() for stream in streams[1:])
+    return Run(code, out, err)
 
 
 def kwire_bytes(*arguments: str | Path, stdin: bytes = b"") -> bytes:
     """Return the output of a run that must succeed."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, env=environment(), check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    done = kwire(*arguments, stdin=stdin)
+    assert done.code == 0, done.err
+    return done.out.encode()
 
 
 def kwire_on_terminal(*arguments: str | Path, **changes: str) -> Run:
