@@ -143,6 +143,7 @@ def replay(
     started_at = time.monotonic()
     first: datetime | None = None
     for batch in read(folder, since=since, until=until):
+        # A frame counts for later "same" rows even if its own row is not returned.
         for row in to_rows(batch):
             if row.frame is not None:
                 frames[row.request_key] = row.frame
@@ -150,6 +151,7 @@ def replay(
                 if carried:
                     yield row
                 continue
+            # Due times refer to the first row, so that the time that a caller takes for a row does not add up.
             if speed is not None:
                 first = first or row.polled_at
                 due = started_at + (row.polled_at - first).total_seconds() / speed

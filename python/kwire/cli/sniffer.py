@@ -215,6 +215,7 @@ class Printer(threading.Thread):
                 if self._left == 0:
                     continue
                 text = self._text(item)
+                # The note about dropped frames stands before the first frame that follows them.
                 if self._queue.dropped > reported:
                     text = self._dropped_text(self._queue.dropped - reported) + text
                     reported = self._queue.dropped

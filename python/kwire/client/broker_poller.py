@@ -312,6 +312,7 @@ class BrokerPoller:
             clock_step_us=clock_step_us,
         )
         try:
+            # The tracker decodes: a response with the same bytes as the last one costs a comparison.
             tracked = tracker.apply(
                 sent.response,
                 response.body,

@@ -247,6 +247,7 @@ class Poller(Generic[M]):
     async def _poll_all(self) -> None:
         """Discover the brokers, and again whenever none of them responds."""
         while True:
+            # Cleared before the discovery: a broker that asks for one meanwhile is not ignored.
             self._rebootstrap.clear()
             await self._discover()
             while not self._rebootstrap.is_set() and any(broker.responds for broker in self._brokers.values()):
@@ -281,6 +282,7 @@ class Poller(Generic[M]):
                 async for poll in polls:
                     if getattr(poll.message, "error_code", 0) == REBOOTSTRAP_REQUIRED:
                         self._rebootstrap.set()
+                    # Compare by identity: the decoder returns the same tuple while the brokers are unchanged.
                     agreed = broker.tracker.agreed
                     if agreed is not None and agreed.brokers is not reported:
                         reported = agreed.brokers

@@ -128,6 +128,7 @@ def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, An
             declared[inherited.name] = inherited
     is_message = any(getattr(base, "__kwire_is_message__", False) for base in bases)
     reserved = _RESERVED_IN_MESSAGES if is_message else _RESERVED
+    # Structs that are declared in a function are found only in its frame, which is looked up once.
     scope: dict[str, Any] | None = None
     if "__annotate_func__" in namespace:
         _store_annotations(namespace)
@@ -148,6 +149,7 @@ def _declared_fields(name: str, bases: tuple[type, ...], namespace: dict[str, An
         if scope is None and isinstance(annotation, str):
             scope = _enclosing_structs(sys._getframe(2))
         declared[attribute] = Declared(attribute, annotation, options, scope)
+    # After the loop: `sensitive=` may name a field that is declared later.
     for d in declared.values():
         if isinstance(d.options.sensitive, str) and d.options.sensitive not in declared:
             raise DeclarationError(name, d.name, "sensitive= names an unknown field")

@@ -57,6 +57,7 @@ def _sizes(rows: Iterable[Row]) -> dict[PartitionKey, int]:
     sizes: dict[PartitionKey, int] = {}
     for row in rows:
         response = decode_response(row.frame or b"", DescribeLogDirsResponse, version=row.api_version or 0).message
+        # The largest replica: others may still copy.
         for result in response.results:
             for topic in result.topics:
                 for partition in topic.partitions:

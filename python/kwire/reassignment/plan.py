@@ -168,6 +168,7 @@ class Plan:
                 sizes[broker] += partition.size or 0
         replicas_after, leaders_after, sizes_after = replicas.copy(), leaders.copy(), sizes.copy()
         incoming: Counter[int] = Counter()
+        # Only moved partitions change, so the loads after the plan are corrections of those before.
         for move in self.moves:
             for ids, sign in ((move.before, -1), (move.after, 1)):
                 leaders_after[ids[0]] += sign

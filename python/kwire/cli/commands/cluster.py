@@ -115,6 +115,7 @@ def up(
         racks={index + 1: racks[index % len(racks)] for index in range(nodes)} if racks else None,
         zookeeper=zookeeper,
     )
+    # Callbacks run in reverse: the ready file goes first, so that nobody connects to a cluster that is being stopped.
     with ExitStack() as stack:
         stack.callback(local.close)
         stack.callback(_ignore_signals)
@@ -122,6 +123,7 @@ def up(
             local.lock()
         except OSError as error:
             raise click.BadParameter(f"{error}.", param_hint="--data") from None
+        # A file that cannot be written fails before any process is started.
         if ready_file is not None:
             try:
                 prepare(ready_file)

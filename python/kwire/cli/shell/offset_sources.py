@@ -54,6 +54,7 @@ async def committed_in_zookeeper(
         StoreError: ZooKeeper does not answer.
     """
     keys: dict[str, CommittedPartition] = {}
+    # All paths first, then one pipelined read: consumers of Kafka 0.8 have a znode for each partition.
     for group in groups or await _children(store, "/consumers"):
         for topic in topics or await _children(store, f"/consumers/{group}/offsets"):
             for partition in await _children(store, f"/consumers/{group}/offsets/{topic}"):

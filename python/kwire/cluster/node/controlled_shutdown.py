@@ -67,6 +67,7 @@ async def request_controlled_shutdown(node: NodeServices, timeout: float) -> Non
                 if session.store.state != SessionState.CONNECTED:
                     log.warning("skipping controlled shutdown", reason="no connection to ZooKeeper")
                     return
+                # Another controller may be elected meanwhile, so each attempt asks the current one.
                 if await _request(node, session.broker_epoch):
                     return
                 await asyncio.sleep(RETRY_SECONDS)

@@ -93,10 +93,12 @@ class Metrics(Collector):
             "Time from the last byte of a request to the first byte of its response, unless answered from memory.",
             labels=("node", "message"),
         )
+        # Copies: the thread of the metrics server reads while the event loop adds entries.
         for message, count in list(self.from_memory.items()):
             requests.add_metric((node, message), count)
         for message, durations in list(self.durations.items()):
             counts = list(durations.counts)
+            # Responses from memory have no duration: they are counted, not timed.
             if message not in self.from_memory:
                 requests.add_metric((node, message), sum(counts))
             buckets = [(str(bound), float(sum(counts[: index + 1]))) for index, bound in enumerate(BUCKETS)]

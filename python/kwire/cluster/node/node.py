@@ -81,6 +81,8 @@ class Node:
             client_id=f"node-{settings.id}", timeout=NODE_TIMEOUT, config=self._security.connection
         )
         self.authorizer = authorizer(settings)
+        # Handlers get their services as one value, so that they can be tested without a node. The dispatcher needs it
+        # as well, so `dispatch` is set afterwards.
         rights = ProcessRights(settings.zookeeper, settings.tool_folders)
         self._services = NodeServices(
             self.config,

@@ -104,6 +104,7 @@ class ZnodeWatcher:
                 self._changed.clear()
                 try:
                     await self._read_changed()
+                # The session reconnects by itself; what was missed is read then.
                 except ConnectionLost:
                     self._changed.set()
         except (SessionExpired, StoreClosed) as error:

@@ -127,6 +127,7 @@ class BrokerRegistration:
         jmx_port = document.integer("jmx_port")
         if version < 1:
             raise document.error("version", f"expected 1 or later, found {version}")
+        # Later versions repeat the first endpoint in host and port, for readers of version 1.
         if version == 1:
             endpoints: tuple[BrokerEndpoint, ...] = (
                 BrokerEndpoint("PLAINTEXT", document.string("host"), document.integer("port")),
@@ -136,6 +137,7 @@ class BrokerRegistration:
             protocols = _protocols(document)
             endpoints = tuple(_endpoint(document, string, protocols) for string in document.strings("endpoints"))
         rack = document.optional_string("rack")
+        # Metadata responses carry these names to every client, so one registration must not make them unusable.
         for name in (rack or "", *(name for endpoint in endpoints for name in (endpoint.host, endpoint.listener))):
             if len(name) > MAX_HOST_LENGTH:
                 raise document.error(

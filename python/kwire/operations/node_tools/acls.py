@@ -150,6 +150,7 @@ async def _stored_rows(store: Store) -> AsyncIterator[dict[str, str]]:
             parent = ResourceAcls.path(resource_type, "x", pattern_type).rpartition("/")[0]
             async for name, znode in read_children(store, parent):
                 pattern = ResourcePattern(resource_type, name, pattern_type)
+                # An unreadable znode is a row: the other lists stay visible, and the error says which one to repair.
                 try:
                     entries = ResourceAcls.decode(data_of(znode), f"{parent}/{name}").acls
                 except (ZnodeError, NotAuthorized) as error:

@@ -139,6 +139,7 @@ async def delete_groups(run: ToolRun, groups: Sequence[str], topics: Sequence[st
             problem = "group does not exist"
         elif await child_names(store, f"{ROOT}/{group}/ids"):
             problem = "its consumers are still active"
+        # Groups that were not named are skipped in silence, as Kafka 0.10.2 does.
         if problem and groups:
             failed += len(what)
             for each in what:

@@ -67,6 +67,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
         return []
     if run.admin.dialect == "kip4":
         run.note("a cluster of kwire's nodes has no data to copy: no throttle is set, and one batch runs at a time")
+    # Free space limits a batch, because old replicas are deleted only when their partition has moved.
     limits = BatchLimits(
         data=0 if request.batch_size is None else parse_size(request.batch_size),
         moves_per_broker=request.moves_per_broker,
@@ -79,6 +80,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
         run.note("dry run: nothing was changed")
         return []
     run.confirm(f"{question}: move {len(plan.moves)} partitions?")
+    # Files and the first event are on disk before the first request: a killed run can be continued or rolled back.
     files = {PLAN: plan.file().to_json(), ROLLBACK: plan.rollback().to_json()}
     details = started_details(snapshot.cluster_id, planned, rate, elections=request.elections)
     with RunFolder.create(folder, files, details, run.note) as started:

@@ -124,6 +124,7 @@ class Executor:
                 async with self._measuring(snapshot):
                     for number in range(state.completed_batches, len(state.batches)):
                         await self._execute(number, rate)
+            # Also after the last batch of an earlier process: its throttles may still be there.
             if kafka:
                 await self._throttles.restore()
             if not state.phase.is_final:

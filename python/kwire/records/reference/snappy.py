@@ -44,6 +44,7 @@ def decompress(data: bytes, allowed: int) -> bytes:
 
 def _decompress_block(data: bytes, allowed: int) -> bytes:
     size, position = _size(data)
+    # Both checks before anything is copied: the size is the first thing that a bomb forges.
     if size > len(data) * _MAX_EXPANSION:
         raise ValueError("snappy: the size is impossible")
     if size > allowed:
@@ -79,6 +80,7 @@ def _decompress_block(data: bytes, allowed: int) -> bytes:
             if not 0 < offset <= len(output):
                 raise ValueError("snappy: a copy from outside of the block")
             start = len(output) - offset
+            # Byte by byte: a copy may overlap its own output, which repeats the last bytes.
             for index in range(length):
                 output.append(output[start + index])
         if len(output) > size:

@@ -176,6 +176,7 @@ class _Files:
         number = first
         listed = segments(folder)
         for position, segment in enumerate(listed):
+            # The next segment begins at or before the first wanted row, so this one has none.
             if position + 1 < len(listed) and listed[position + 1].first_row <= first:
                 continue
             number = segment.first_row
@@ -188,6 +189,7 @@ class _Files:
                         if number >= first:
                             rows.append((row, False))
                         number += 1
+            # Within a segment, rows of several brokers are written as they answer, not in the order of their times.
             for row, carried in sorted(rows, key=lambda each: each[0].polled_at):
                 key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
                 reporter = reporters.get(key)

@@ -302,6 +302,7 @@ class StateBuilder:
                 complete = payload_requests_all_topics(row.request, row.dialect)
                 return state.apply_topics(at, message.topics, complete=complete)
             case 60:
+                # An error has empty arrays, which would remove every broker.
                 if message.error_code == 0:
                     state.apply_registrations(at, message.brokers)
             case 32:

@@ -166,6 +166,7 @@ class ClusterSecurity:
             properties[f"{prefix}.ssl.keystore.certificate.chain"] = certificate.chain
             properties[f"{prefix}.ssl.keystore.key"] = certificate.key
         passwords = " ".join(f'user_{user}="{password.reveal()}"' for user, password in self.users.items())
+        # Every listener needs all mechanisms: JAAS entries of another listener are not used.
         for listener in listeners:
             prefix = f"listener.name.{listener.lower()}"
             for mechanism in MECHANISMS:

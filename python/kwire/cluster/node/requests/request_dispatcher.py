@@ -125,6 +125,7 @@ class RequestDispatcher:
             InvalidRequest: the request cannot be answered.
         """
         received_at = perf_counter()
+        # Before decoding: the objects of a forged count would cost more memory than the request.
         self._check_first_array(payload)
         try:
             request = frame.decode_request(payload, DIALECT)
@@ -140,6 +141,7 @@ class RequestDispatcher:
             handle = find_handler(type(message))
         except KeyError:
             raise InvalidRequest(f"{type(message).__name__} is not served") from None
+        # Connections beyond the limits exist for operators, who must be able to repair a node that is full.
         if client.is_reserved and not isinstance(message, ADMINISTRATION):
             detail = f"{type(message).__name__} on a connection beyond max.connections or max.connections.per.ip"
             raise InvalidRequest(detail, CloseReason.TOO_MANY_CONNECTIONS)
@@ -159,6 +161,7 @@ class RequestDispatcher:
             return self._complete(message, header, client, response, received_at)
         body = response if isinstance(response, bytes) else encode(response, version=header.request_api_version)
         self._from_memory[type(message).__name__] += 1
+        # Before authentication, nothing is cached: the key has no principal yet.
         if subject is not UNKNOWN:
             self._cache_response(client, payload, (header.client_id, type(message).__name__), body)
         return _frame(header.correlation_id, body)

@@ -78,6 +78,7 @@ class ConfigWatcher(ZnodeWatcher):
             StoreError: ZooKeeper cannot be read.
         """
         names = list(topics)
+        # Most topics have no configs: listing the parent is one request instead of one for each topic.
         if len(names) > MAX_DIRECT_READS:
             configured = await self._list_configured()
             if configured is not None:

@@ -104,6 +104,7 @@ async def reset_offsets(
     before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
+    # Brokers refuse offsets of active groups; a dry run must say so as well.
     described = (await run.admin.describe_groups([group]))[group]
     is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
     if not is_new and (error := error_if_active(described)) is not None:
@@ -117,6 +118,7 @@ async def reset_offsets(
         if isinstance(planned, AdminError):
             rows.append(Failure(str(partition), planned))
             continue
+        # A shift stops at the ends of the log; any other target outside of it is a mistake.
         if not isinstance(target, OffsetShift):
             _check_within_log(partition, planned)
         plan[partition] = planned

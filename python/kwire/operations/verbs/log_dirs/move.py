@@ -58,6 +58,7 @@ async def move(
         raise InvalidArgument(
             f"broker {broker} has no log directory {to}: it has {', '.join(each.path for each in dirs)}"
         )
+    # A future replica is a move in progress: its directory is not where the log is.
     before = {
         TopicPartition(replica.topic, replica.partition): each.path
         for each in dirs

@@ -74,6 +74,7 @@ async def status(
     }
     before: dict[PartitionKey, MoveProgress] = {}
     now: dict[PartitionKey, MoveProgress] = {}
+    # Two samples give the rate; nodes of kwire have no logs to measure.
     if adding and run.admin.dialect == "kafka":
         before = await read_progress(run.admin, adding)
         await asyncio.sleep(sample)
