@@ -115,7 +115,7 @@ def up(
         racks={index + 1: racks[index % len(racks)] for index in range(nodes)} if racks else None,
         zookeeper=zookeeper,
     )
-    # Callbacks run in reverse: the ready file goes first, so that nobody connects to a cluster that is being stopped.
+    # Callbacks run in reverse: the ready file goes first, so that no client connects to a cluster that stops.
     with ExitStack() as stack:
         stack.callback(local.close)
         stack.callback(_ignore_signals)
