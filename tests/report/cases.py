@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kwire.spark.store.commits import PipelineStore
-from kwire.spark.store.record import DataFile, Layout, StoreChange
+from kwire.spark.store.record import DataFile, StoreChange
+from kwire.spark.tables import Layout
 
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 AT = pa.timestamp("us", "UTC")

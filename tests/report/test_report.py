@@ -198,6 +198,24 @@ def test_cluster_with_one_broker(tmp_path: Path) -> None:
     assert "1 of 1 brokers answer" in page.text
 
 
+def test_old_data_is_no_good_news(down: Path, tmp_path: Path) -> None:
+    out, healthy = tmp_path / "report.html", {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, 1, (1,))]}
+    well = write(tmp_path / "well", healthy)
+
+    [(_, fresh)] = write_report(out, gold=well, now=after(60))
+    page = Page(out.read_text(encoding="utf-8"))
+    [(_, old)] = write_report(out, gold=well, now=after(2 * 86_400))
+    [(_, critical)] = write_report(out, gold=down, now=after(2 * 86_400))
+
+    assert (fresh.level, fresh.headline) == (SummaryLevel.OK, "Nothing is wrong now.")
+    assert "before this page was written" in page.text
+    assert old.level is SummaryLevel.WARNING
+    assert old.headline.startswith("The last poll was ")
+    assert old.headline.endswith(" ago. Nothing was wrong then.")
+    assert critical.level is SummaryLevel.CRITICAL
+    assert critical.details[0].endswith("ago: the state since then is unknown.")
+
+
 def test_lists_of_large_clusters_are_cut(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "gold",

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kwire.capture import Capture
+from kwire.capture import SCHEMA, Capture
+from kwire.spark.base_tables import BRONZE, COMMITS
+from kwire.spark.gold import TABLES
 from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import date_of
-from kwire.spark.tables import as_markdown
+from kwire.spark.tables import DATE, HOUR, as_markdown
 from tests.docs.pages import as_module
 from tests.spark.recorded import RECORDINGS, bronze
 
@@ -30,6 +33,22 @@ def test_every_column_has_text_and_every_table_has_time_column() -> None:
         assert all(column.doc for column in table.columns)
         assert table.time in names
         assert table.arrow.names == names
+
+
+def test_delta_schemas_have_the_comments_of_the_declarations(tmp_path: Path) -> None:
+    store = PipelineStore(str(tmp_path))
+    store.create({table.folder: table.layout for table in TABLES})
+    declared = {f"silver/{name}": table for name, table in SILVER_SCHEMAS.items()}
+    declared |= {table.folder: table for table in TABLES} | {"bronze": BRONZE, "ingests": COMMITS}
+
+    for folder, table in declared.items():
+        stored = store.open_table(folder)
+        comments = {field.name: field.metadata["comment"] for field in stored.schema().fields}
+        partition = stored.metadata().partition_columns
+        assert (stored.metadata().name, stored.metadata().description) == (table.name, table.doc)
+        assert comments == {each.name: each.comment for each in (*table.columns, DATE, HOUR) if each.name in comments}
+        assert [*comments] == [*table.names, *partition]
+    assert BRONZE.stored().schema.equals(SCHEMA)
 
 
 def test_files_are_partitioned_by_date_in_utc() -> None:

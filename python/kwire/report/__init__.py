@@ -28,6 +28,7 @@ def write_report(
     gold: str | os.PathLike[str],
     since: datetime | None = None,
     until: datetime | None = None,
+    now: datetime | None = None,
 ) -> list[tuple[str, ClusterSummary]]:
     """Write an HTML page about all clusters in a pipeline's folder.
 
@@ -36,6 +37,7 @@ def write_report(
         gold: the folder or URI of a `kwire.spark.Pipeline` with an up-to-date gold layer.
         since: start of the window to report on, with a time zone; None for the first poll.
         until: end of the window, with a time zone; None for the last poll.
+        now: the time of the report, with a time zone: the page says how old its data is, and warns if it is stale.
 
     Returns:
         The id and the summary of each cluster, in the order of the page: clusters with problems first.
@@ -49,5 +51,7 @@ def write_report(
     from kwire.report.summary import summarize
 
     histories = read_histories(os.fspath(gold), microseconds(since), microseconds(until))
+    for history in histories:
+        history.reported_at = microseconds(now)
     Path(out).write_text(render_page(histories), encoding="utf-8")
     return [(history.cluster_id, summarize(history)) for history in histories]

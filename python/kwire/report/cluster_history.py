@@ -10,6 +10,13 @@ POINTS = 400
 """Points on a time axis: as many as a wide screen can show."""
 
 
+STALE_AFTER = 600_000_000
+"""Minimum age of stale data in microseconds: ten minutes. Chosen, not measured."""
+
+STALE_INTERVALS = 5
+"""Minimum age of stale data in mean intervals between polls. Chosen, not measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportedIncident:
     """A row of gold's `incidents`. `ended` is None while the incident lasts; `caused_by` is the id of another one."""
@@ -109,6 +116,7 @@ class ClusterHistory:
         isr_changes_of_topics: number of ISR changes by topic.
         config_change_count: number of config changes; `config_changes` has the last ones.
         unreadable_responses: number of responses that could not be decoded.
+        reported_at: the time of the report, by which its data can be stale; None for a window that ends before.
     """
 
     cluster_id: str
@@ -134,6 +142,19 @@ class ClusterHistory:
     config_change_count: int = 0
     config_drift: list[ConfigDrift] = field(default_factory=list)
     unreadable_responses: int = 0
+    reported_at: int | None = None
+
+    @property
+    def age(self) -> int | None:
+        """Microseconds from the last poll to the report."""
+        return None if self.reported_at is None else max(self.reported_at - self.ended, 0)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether polls are missing at the end, so that the current state is unknown."""
+        polls = max((broker.polls for broker in self.brokers), default=0)
+        interval = (self.ended - self.began) / max(polls - 1, 1)
+        return self.age is not None and self.age > max(STALE_AFTER, STALE_INTERVALS * interval)
 
     @property
     def unreachable_since(self) -> int | None:

@@ -157,12 +157,13 @@ def _file(environment: Environment, name: str) -> str:
 def _shown_cluster(history: ClusterHistory) -> ShownCluster:
     began, ended = utc_time(history.began), utc_time(history.ended)
     same_day = format_date(history.began) == format_date(history.ended)
+    age = "" if history.age is None else f", {format_duration(history.age)} before this page was written"
     all_stories = stories(history)
     has_chart = bool(history.partitions or history.incidents)
     return ShownCluster(
         history,
         summarize(history),
-        f"{began:%Y-%m-%d %H:%M:%S} to {ended:{'%H:%M:%S' if same_day else '%Y-%m-%d %H:%M:%S'}}",
+        f"{began:%Y-%m-%d %H:%M:%S} to {ended:{'%H:%M:%S' if same_day else '%Y-%m-%d %H:%M:%S'}}{age}",
         _tiles(history),
         Markup(chart_json(history) if has_chart else ""),  # noqa: S704  # chart_json escapes for scripts
         legends(history),

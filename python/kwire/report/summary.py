@@ -50,7 +50,17 @@ class ClusterSummary(NamedTuple):
 
 
 def summarize(history: ClusterHistory) -> ClusterSummary:
-    """Summarize the state of a cluster at its last poll."""
+    """Summarize the state of a cluster at its last poll. Old data is a warning, whatever it says."""
+    summary = _summarize_last_poll(history)
+    if not history.is_stale or history.age is None:
+        return summary
+    last_poll = f"The last poll was {format_duration(history.age)} ago"
+    if summary.level is SummaryLevel.OK:
+        return ClusterSummary(SummaryLevel.WARNING, f"{last_poll}. Nothing was wrong then.", summary.details)
+    return summary._replace(details=(f"{last_poll}: the state since then is unknown.", *summary.details))
+
+
+def _summarize_last_poll(history: ClusterHistory) -> ClusterSummary:
     if history.unreachable_since is not None:
         return _unreachable_cluster(history, history.unreachable_since)
     notes = _notes(history)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kwire.capture.folder import segments
@@ -48,13 +48,14 @@ from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from kwire.spark.store.snapshot import Snapshot
 
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 BATCHES_MERGED = 30
 """Batches of a stream between two merges of small files: five minutes, with a batch every ten seconds. Chosen."""
@@ -212,6 +213,14 @@ class Pipeline:
             KeyError: the table does not exist.
         """
         return self.snapshot().table(name)
+
+    def newest_polls(self) -> dict[str, datetime]:
+        """Return the time of the newest ingested poll of each cluster; '' for unknown clusters."""
+        newest: dict[str, int] = {}
+        for key, reporter in self._store.newest().progress.reporters.items():
+            cluster_id = key.partition("/")[0]
+            newest[cluster_id] = max(newest.get(cluster_id, 0), reporter["last"])
+        return {cluster_id: EPOCH + timedelta(microseconds=at) for cluster_id, at in newest.items()}
 
     def _maintain(self, batches: int) -> None:
         """Run the maintenance that is due after `batches` batches of a stream."""

@@ -1,34 +1,150 @@
 """SQL views over the tables of a pipeline: one for each table, and answers to frequent questions.
 
     create_views(pipeline)
-    spark.sql("SELECT * FROM kafka_open_incidents")
+    spark.sql("SELECT * FROM kafka_current_incidents")
 
-The views are temporary and show one snapshot; call `create_views` again to see later commits.
+Spark and DuckDB run the same queries. The views show one snapshot; create them again to see later commits.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.spark.gold import TABLES
+from kwire.spark.gold.diagnosis.incident import IncidentKind
 from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire.storage.location import Location
 
 if TYPE_CHECKING:
-    from kwire.spark.pipeline import Pipeline
+    from collections.abc import Iterator
 
-ANSWERS = {
-    "open_incidents": "SELECT * FROM {prefix}incidents WHERE ended_at IS NULL",
-    "current_partitions": "SELECT * FROM {prefix}intervals WHERE valid_to IS NULL",
-    "unhealthy_partitions": (
-        "SELECT * FROM {prefix}intervals WHERE valid_to IS NULL AND (offline OR under_replicated OR electing)"
+    from duckdb import DuckDBPyConnection
+
+    from kwire.spark.pipeline import Pipeline
+    from kwire.spark.store.snapshot import Snapshot
+    from kwire.spark.tables import Column, Table
+
+
+class View(NamedTuple):
+    """A view: its name, the question that it answers, and its query, in which `{p}` is the prefix of all names."""
+
+    name: str
+    doc: str
+    query: str
+
+
+def _agreed(table: str, key: str, fields: str) -> str:
+    """Return the query for what most brokers list now, by their last words about each key."""
+    # The last report of 'gone' has the last known fields, which may be older.
+    newest = "CASE WHEN change = 'set' THEN \"at\" END"
+    latest = ", ".join(f"max_by({field}, {newest}) AS {field}" for field in fields.split(", "))
+    return (
+        f'SELECT cluster_id, {key}, {latest}, max("at") AS reported_at FROM'  # noqa: S608  # names of this package
+        " (SELECT *, row_number() OVER"
+        f' (PARTITION BY cluster_id, broker_id, {key} ORDER BY "at" DESC) AS age FROM {{p}}{table}) AS reports'
+        f" WHERE age = 1 GROUP BY cluster_id, {key}"
+        " HAVING 2 * sum(CASE WHEN change = 'set' THEN 1 ELSE 0 END) >= count(*)"  # names of this package
+    )
+
+
+def _newest(table: str, key: str) -> str:
+    """Return the query for the newest row of each key."""
+    return (
+        f'SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY "at" DESC) AS age'  # noqa: S608  # same
+        f" FROM {{p}}{table})"
+        " AS history WHERE age = 1"  # names of this package
+    )
+
+
+VIEWS = (
+    View(
+        "current_clusters",
+        "Each cluster: when it was polled and answered last, and how many of its partitions have problems.",
+        "SELECT p.cluster_id, last_polled_at, last_answered_at, partitions, under_replicated, offline, incidents"
+        " FROM (SELECT cluster_id, max(polled_at) AS last_polled_at,"
+        " max(CASE WHEN kind <> 'error' THEN polled_at END) AS last_answered_at FROM {p}polls GROUP BY cluster_id) AS p"
+        " JOIN (SELECT cluster_id, count(*) AS partitions,"
+        " sum(CASE WHEN under_replicated THEN 1 ELSE 0 END) AS under_replicated,"
+        " sum(CASE WHEN offline THEN 1 ELSE 0 END) AS offline"
+        " FROM {p}intervals WHERE valid_to IS NULL GROUP BY cluster_id) AS i ON i.cluster_id = p.cluster_id"
+        " LEFT JOIN (SELECT cluster_id, count(*) AS incidents FROM {p}incidents WHERE ended_at IS NULL"
+        " GROUP BY cluster_id) AS n ON n.cluster_id = p.cluster_id",
     ),
-    "current_leaders": (
-        "SELECT cluster_id, leader AS broker_id, count(*) AS leaders FROM {prefix}intervals"
-        " WHERE valid_to IS NULL AND leader >= 0 GROUP BY cluster_id, leader"
+    View(
+        "current_brokers",
+        "The brokers that most brokers list.",
+        _agreed("brokers", "node_id", "host, port, rack"),
     ),
-    "current_drift": "SELECT * FROM {prefix}config_drift WHERE valid_to IS NULL",
+    View(
+        "current_topics",
+        "The topics that most brokers list.",
+        _agreed("topics", "topic", "topic_id, is_internal, partitions, replication_factor"),
+    ),
+    View(
+        "current_partitions",
+        "The agreed state of each partition.",
+        "SELECT * FROM {p}intervals WHERE valid_to IS NULL",
+    ),
+    View(
+        "current_problems",
+        "Partitions that are offline, under-replicated, or without a leader.",
+        "SELECT * FROM {p}intervals WHERE valid_to IS NULL AND (offline OR under_replicated OR electing)",
+    ),
+    View(
+        "current_leaders",
+        "The number of partitions that each broker leads.",
+        "SELECT cluster_id, leader AS broker_id, count(*) AS leaders FROM {p}intervals"
+        " WHERE valid_to IS NULL AND leader >= 0 GROUP BY cluster_id, leader",
+    ),
+    View("current_incidents", "Incidents that last.", "SELECT * FROM {p}incidents WHERE ended_at IS NULL"),
+    View(
+        "current_configs",
+        "The value of each config that is polled.",
+        _agreed("configs", "resource_type, resource, key", "value, source"),
+    ),
+    View(
+        "current_drift",
+        "Topic configs with another value than topics without an override have.",
+        "SELECT * FROM {p}config_drift WHERE valid_to IS NULL",
+    ),
+    View(
+        "current_deviations",
+        "Configs that differ from the desired ones.",
+        "SELECT * FROM {p}config_deviations WHERE valid_to IS NULL",
+    ),
+    View(
+        "current_consumer_lag",
+        "The last known lag of each group by partition.",
+        _newest("consumer_lag", 'cluster_id, "group", topic, partition'),
+    ),
+    View(
+        "current_disk_usage",
+        "The last known usage of each log directory.",
+        _newest("disk_usage", "cluster_id, broker_id, log_dir"),
+    ),
+)
+"""The views that answer questions."""
+
+
+NEVER_NULL = frozenset(
+    {"cluster_id", "at", "polled_at", "incident_id", "began_at", "first_sign_at", "topic", "partition"}
+)
+"""Columns that are never null in a table other than `signals`."""
+
+COLUMN_VALUES = {
+    "change": ["set", "gone"],
+    "polls.kind": ["full", "same", "error"],
+    "incidents.kind": [str(kind) for kind in IncidentKind],
 }
-"""The queries of the views that answer questions, by name."""
+"""The values of columns, by name or by table and name."""
+
+
+def tables() -> dict[str, Table]:
+    """Return the tables of silver and gold by folder."""
+    silver = {f"silver/{name}": table for name, table in SILVER_SCHEMAS.items()}
+    return {**silver, **{table.folder: table for table in TABLES}}
 
 
 def create_views(pipeline: Pipeline, prefix: str = "kafka_") -> list[str]:
@@ -39,9 +155,126 @@ def create_views(pipeline: Pipeline, prefix: str = "kafka_") -> list[str]:
         prefix: the beginning of all names.
     """
     snapshot = pipeline.snapshot()
-    tables = [*SILVER_SCHEMAS, *(table.name for table in TABLES)]
-    for name in tables:
+    names = [table.name for table in tables().values()]
+    for name in names:
         snapshot.table(name).createOrReplaceTempView(f"{prefix}{name}")
-    for name, query in ANSWERS.items():
-        pipeline.spark.sql(query.format(prefix=prefix)).createOrReplaceTempView(f"{prefix}{name}")
-    return [f"{prefix}{name}" for name in (*tables, *ANSWERS)]
+    for view in VIEWS:
+        pipeline.spark.sql(spark_query(view, prefix)).createOrReplaceTempView(f"{prefix}{view.name}")
+    return [f"{prefix}{name}" for name in (*names, *(view.name for view in VIEWS))]
+
+
+def spark_query(view: View, prefix: str) -> str:
+    """Return the query of a view in Spark's SQL, which quotes names with backticks."""
+    return view.query.format(p=prefix).replace('"', "`")
+
+
+def registration(out: str, schema: str) -> list[str]:
+    """Return the statements of Spark's SQL that register tables and persistent views in a catalog.
+
+    They need Delta's own catalog in Spark. The catalog takes columns and comments from the Delta tables, and views show
+    the newest versions. A second run changes nothing but views.
+
+    Args:
+        out: the folder or URI of the pipeline, as Spark reads it.
+        schema: an existing or a new schema, such as `kafka` or `main.kafka`.
+    """
+    names = {folder: table.name for folder, table in tables().items()}
+    location = Location.parse(out).spark
+    statements = [f"CREATE SCHEMA IF NOT EXISTS {schema}"]
+    statements += [
+        f"CREATE TABLE IF NOT EXISTS {schema}.{name} USING delta LOCATION {_text(f'{location}/{folder}')}"
+        for folder, name in names.items()
+    ]
+    statements += [
+        f"CREATE OR REPLACE VIEW {schema}.{view.name} COMMENT {_text(view.doc)} AS {spark_query(view, f'{schema}.')}"
+        for view in VIEWS
+    ]
+    return statements
+
+
+def open_duckdb(snapshot: Snapshot) -> DuckDBPyConnection:
+    """Return a connection to DuckDB in memory with the tables and views of a snapshot."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for folder, table in tables().items():
+        found = snapshot.dataset(folder)
+        connection.register(table.name, table.stored().schema.empty_table() if found is None else found)
+    for view in VIEWS:
+        connection.execute(f"CREATE VIEW {view.name} AS {view.query.format(p='')}")
+    return connection
+
+
+def write_duckdb(snapshot: Snapshot, path: Path) -> None:
+    """Write a database of DuckDB with persistent views of a snapshot, for dbt and other tools.
+
+    The views read the files of the snapshot, which `vacuum` deletes once they were replaced long enough ago.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=f".{path.name}-") as folder:
+        new = Path(folder) / "database"
+        with duckdb.connect(str(new)) as connection:
+            for statement in _statements(snapshot, connection):
+                connection.execute(statement)
+        new.replace(path)
+
+
+def _statements(snapshot: Snapshot, connection: DuckDBPyConnection) -> Iterator[str]:
+    for folder, table in tables().items():
+        kind = "VIEW"
+        if paths := snapshot.paths(folder):
+            source = f"read_parquet([{', '.join(map(_text, paths))}], union_by_name = true, hive_partitioning = true)"
+            yield f"CREATE VIEW {table.name} AS SELECT * FROM {source}"  # noqa: S608  # names of this package
+        else:
+            kind = "TABLE"
+            connection.register("empty", table.stored().schema.empty_table())
+            yield f"CREATE TABLE {table.name} AS SELECT * FROM empty"  # noqa: S608  # names of this package
+            connection.unregister("empty")
+        yield f"COMMENT ON {kind} {table.name} IS {_text(table.doc)}"
+        for column in table.columns:
+            yield f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_text(column.comment)}'
+    for view in VIEWS:
+        yield f"CREATE VIEW {view.name} AS {view.query.format(p='')}"
+        yield f"COMMENT ON VIEW {view.name} IS {_text(view.doc)}"
+
+
+def dbt_sources(schema: str, catalog: str | None = None) -> str:
+    """Return dbt's source `kafka` as YAML, with descriptions and tests of columns.
+
+    Args:
+        schema: the schema of the tables.
+        catalog: its catalog, or the alias of a database of DuckDB [default: dbt's own].
+    """
+    import yaml
+
+    listed: list[dict[str, Any]] = [
+        {"name": table.name, "description": table.doc, "columns": [_column(table.name, each) for each in table.columns]}
+        for table in tables().values()
+    ]
+    listed += [{"name": view.name, "description": view.doc} for view in VIEWS]
+    place = {"schema": schema} if catalog is None else {"database": catalog, "schema": schema}
+    source = {"name": "kafka", "description": "Metadata of Kafka clusters", **place, "tables": listed}
+    text: str = yaml.safe_dump({"version": 2, "sources": [source]}, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def _column(table: str, column: Column) -> dict[str, Any]:
+    tests: list[Any] = []
+    if column.name in NEVER_NULL and table != "signals":
+        tests.append("not_null")
+    if column.name == "incident_id":
+        tests.append("unique")
+    if values := COLUMN_VALUES.get(f"{table}.{column.name}", COLUMN_VALUES.get(column.name)):
+        tests.append({"accepted_values": {"values": values}})
+    listed = {"name": column.name, "description": column.comment, "data_type": column.type}
+    return {**listed, "data_tests": tests} if tests else listed
+
+
+def _text(value: str) -> str:
+    """Return a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,7 +1,7 @@
-"""Declarations of tables, shared by silver and gold.
+"""Declarations of tables, shared by bronze, silver, and gold.
 
-A table is declared once. Spark's DDL, the Arrow schema of its files, the order of the values in a row, and the tables
-in the documentation derive from the declaration.
+A table is declared once. Spark's DDL, the Arrow schema of its files, the order of the values in a row, the comments of
+the Delta table, its tests in dbt, and the tables in the documentation derive from the declaration.
 """
 
 from __future__ import annotations
@@ -25,6 +25,15 @@ class Column:
     doc: str
     unit: str = ""
 
+    @property
+    def comment(self) -> str:
+        """The meaning and the unit, as catalogs show them."""
+        return f"{self.doc} ({self.unit})" if self.unit else self.doc
+
+
+DATE = Column("date", "string", "the day of the row as YYYY-MM-DD; in gold, 'open' for a row without an end", "UTC")
+HOUR = Column("hour", "int", "the hour of the row, from 0 to 23", "UTC")
+"""Partition columns, which the paths of files have."""
 
 REPORTED = (
     Column("cluster_id", "string", "the cluster; '' where no response contains its id"),
@@ -38,6 +47,15 @@ TOPIC = Column("topic", "string", "the topic's name")
 PARTITION = Column("partition", "int", "the partition's number, from 0")
 POLLER_ID = Column("poller_id", "string", "the poller that asked; null if unknown")
 """The last column of every table of silver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The stored form of a table: the schema with partition columns, their names, and the comment of the table."""
+
+    schema: pa.Schema
+    partition_by: tuple[str, ...] = ()
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +85,14 @@ class Table:
         """The schema of the files as Arrow."""
         return _arrow_schema(self.columns)
 
+    def stored(self, *partition: Column) -> Layout:
+        """Return the table as it is stored, with comments and with these partition columns."""
+        import pyarrow as pa
+
+        columns = (*self.columns, *partition)
+        fields = [pa.field(each.name, arrow_type(each.type), metadata={"comment": each.comment}) for each in columns]
+        return Layout(pa.schema(fields), tuple(column.name for column in partition), self.doc)
+
 
 @cache
 def _arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -95,6 +121,7 @@ def arrow_type(type: str) -> pa.DataType:
             return pa.struct([(name, arrow_type(of)) for name, _, of in fields])
     return {
         "string": pa.string(),
+        "smallint": pa.int16(),
         "int": pa.int32(),
         "bigint": pa.int64(),
         "double": pa.float64(),

@@ -39,10 +39,10 @@ def test_single_poll_makes_gold_in_folder_with_special_characters(spark: SparkSe
 
     assert [row.topic for row in pipeline.table("intervals").collect()] == ["orders"]
     assert pipeline.table("incidents").count() == 0
-    assert "kafka_open_incidents" in create_views(pipeline)
+    assert "kafka_current_incidents" in create_views(pipeline)
     assert [row.topic for row in spark.sql("SELECT topic FROM kafka_current_partitions").collect()] == ["orders"]
     assert spark.sql("SELECT broker_id, leaders FROM kafka_current_leaders").collect() == [(1, 1)]
-    assert spark.sql("SELECT * FROM kafka_open_incidents").count() == 0
+    assert spark.sql("SELECT * FROM kafka_current_incidents").count() == 0
 
 
 def test_small_build_runs_few_tasks_in_default_session(

@@ -13,6 +13,8 @@ import pytest
 
 from kwire.spark import gold
 from kwire.spark.gold import broker_disk, config_deviations, consumer_lag
+from kwire.spark.pipeline import Pipeline
+from kwire.spark.sql_views import VIEWS, create_views, open_duckdb, write_duckdb
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.tables import as_markdown
 from tests.docs.pages import as_module
@@ -70,6 +72,24 @@ def test_query_gives_same_result_in_spark_and_duckdb(number: int, spark: SparkSe
     assert sorted(map(repr, rows)) == sorted(map(repr, in_duckdb(recorded_gold, query)))
     # At the end of the recordings no partition is under-replicated or offline, and they have metadata and configs only.
     assert rows or query == QUERIES[0] or any(table.name in query for table in TABLES_OF_INPUTS)
+
+
+def test_views_give_same_result_in_spark_and_duckdb(spark: SparkSession, recorded_gold: str, tmp_path: Path) -> None:
+    snapshot = PipelineStore(recorded_gold).snapshot()
+    create_views(Pipeline(spark, recorded_gold), "v_")
+    write_duckdb(snapshot, tmp_path / "kafka.duckdb")
+    with open_duckdb(snapshot) as memory, duckdb.connect(tmp_path / "kafka.duckdb", read_only=True) as database:
+        database.execute("SET TimeZone = 'UTC'")
+        for view in VIEWS:
+            rows = [tuple(map(plain, row)) for row in spark.sql(f"SELECT * FROM v_{view.name}").collect()]
+            for connection in (memory, database):
+                found = connection.sql(f"SELECT * FROM {view.name}").to_arrow_table().to_pylist()
+                assert sorted(repr(tuple(map(plain, row.values()))) for row in found) == sorted(map(repr, rows))
+            assert rows or view.name not in {"current_clusters", "current_brokers", "current_topics", "current_leaders"}
+        comments = database.sql("SELECT comment FROM duckdb_views() WHERE view_name = 'current_incidents'").fetchall()
+        assert comments == [("Incidents that last.",)]
+        meaning = "SELECT comment FROM duckdb_columns() WHERE table_name = 'polls' AND column_name = 'duration_us'"
+        assert database.sql(meaning).fetchall() == [("from request to response; null if not recorded (microseconds)",)]
 
 
 def test_page_lists_gold_tables() -> None:

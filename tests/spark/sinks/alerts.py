@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import pyarrow as pa
+
+from kwire.spark.gold.incidents import TABLE as INCIDENTS
 from kwire.spark.sinks import IncidentNotice, IncidentSink, Ledger, SinkFailed
 from kwire.spark.sinks.job_metrics import JobMetrics
 from kwire.spark.sinks.publisher import Round, SinkDelivery
+from kwire.spark.store.commits import PipelineStore
+from kwire.spark.store.manifest import FileKind
+from kwire.spark.store.record import StoreChange
+from kwire.spark.store.table_files import Output, TableFile
 
 START = datetime(2026, 11, 21, 14, tzinfo=UTC)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -106,3 +113,18 @@ def shown(metrics: JobMetrics) -> dict[str, float]:
     stop()
     samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(value) for name, _, value in samples if not name.partition("{")[0].endswith("_created")}
+
+
+def set_incidents(store: PipelineStore, *incidents: dict[str, Any]) -> None:
+    """Replace gold's incidents."""
+    store.create({INCIDENTS.folder: INCIDENTS.layout})
+    change = StoreChange("gold", store.newest().number)
+    change.removed[INCIDENTS.folder] = store.snapshot().files(INCIDENTS.folder)
+    for row in incidents:
+        date = "open" if row["ended_at"] is None else f"{row['began_at']:%Y-%m-%d}"
+        partition = {"date": date, "hour": "0"}
+        file = TableFile(Output(store.location), FileKind.SILVER, INCIDENTS.folder, partition, INCIDENTS.arrow)
+        pairs = {name: list(row[name].items()) for name in ("seen_at", "attributes")}
+        file.write(pa.Table.from_pylist([row | pairs], schema=INCIDENTS.arrow))
+        change.added.setdefault(INCIDENTS.folder, []).append(file.close().file)
+    store.commit(change)

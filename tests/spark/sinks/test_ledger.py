@@ -259,14 +259,20 @@ def test_metrics_show_sinks_and_open_incidents(tmp_path: Path) -> None:
     gold.sink.failures["config_changed"] = SinkFailed("sink", "HTTP status 422", is_final=True)
     gold.sink.failures["broker_killed"] = SinkFailed("sink", "HTTP status 503")
     gold.round(incident(0), incident(1, kind="config_changed"), incident(2, kind="config_changed"))
-    metrics.set_ledger("sink", gold.ledger)
+    metrics.set_ledger("sink", gold.ledger, gold.delivery.pending)
     metrics.set_ledger("other", None)
+    metrics.add_failed_build()
+    metrics.set_store({"c": START}, {"silver/polls": 1_000})
     metrics.set_open_incidents([incident(0)])
     metrics.set_open_incidents([incident(0, ended=1)])
 
     samples = shown(metrics)
     assert samples['kwire_pipeline_dead_letters_total{sink="sink"}'] == 2
     assert samples['kwire_pipeline_failed_notices{sink="sink"}'] == 1
+    assert samples['kwire_pipeline_pending_notices{sink="sink"}'] == 1
+    assert samples["kwire_pipeline_failed_builds_total"] == 1
+    assert samples['kwire_pipeline_newest_poll_timestamp_seconds{cluster_id="c"}'] == START.timestamp()
+    assert samples['kwire_pipeline_table_bytes{table="silver/polls"}'] == 1_000
     assert samples['kwire_pipeline_sends_notices{sink="sink"}'] == 1
     assert samples['kwire_pipeline_sends_notices{sink="other"}'] == 0
     assert samples['kwire_pipeline_open_incidents{cluster_id="c",kind="broker_killed"}'] == 0

@@ -7,10 +7,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
-from kwire.spark.gold.incidents import TABLE as INCIDENTS
 from kwire.spark.ingest.ingest_report import IngestReport, ReporterPolls
 from kwire.spark.live.live_gold import LiveGold
 from kwire.spark.pipeline import Pipeline
@@ -20,12 +18,9 @@ from kwire.spark.sinks.publisher import SETTLING, read_incidents
 from kwire.spark.sinks.sink import CallableSink
 from kwire.spark.sinks.webhook import WebhookSink
 from kwire.spark.store.commits import PipelineStore
-from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import StoreChange
-from kwire.spark.store.table_files import Output, TableFile
 from tests.eventually import eventually_sync
 from tests.spark.bronze_rows import failed_poll, response, table, topic
-from tests.spark.sinks.alerts import LONG_AGO, START, Recorder, incident, shown
+from tests.spark.sinks.alerts import LONG_AGO, START, Recorder, incident, set_incidents, shown
 from tests.spark.webhook import Webhook
 
 if TYPE_CHECKING:
@@ -48,28 +43,12 @@ def test_gold_is_due_early_once_a_broker_has_failed_twice(spark: SparkSession, t
     assert left_after(one=ReporterPolls(True, 2)) <= SETTLING.total_seconds()
 
 
-def set_incidents(pipeline: Pipeline, *incidents: dict[str, Any]) -> None:
-    """Replace gold's incidents."""
-    store = PipelineStore(pipeline.out)
-    store.create({INCIDENTS.folder: INCIDENTS.layout})
-    change = StoreChange("gold", store.newest().number)
-    change.removed[INCIDENTS.folder] = store.snapshot().files(INCIDENTS.folder)
-    for row in incidents:
-        date = "open" if row["ended_at"] is None else f"{row['began_at']:%Y-%m-%d}"
-        partition = {"date": date, "hour": "0"}
-        file = TableFile(Output(store.location), FileKind.SILVER, INCIDENTS.folder, partition, INCIDENTS.arrow)
-        pairs = {name: list(row[name].items()) for name in ("seen_at", "attributes")}
-        file.write(pa.Table.from_pylist([row | pairs], schema=INCIDENTS.arrow))
-        change.added.setdefault(INCIDENTS.folder, []).append(file.close().file)
-    store.commit(change)
-
-
 def test_round_reads_only_incidents_that_the_ledger_needs(spark: SparkSession, tmp_path: Path) -> None:
     """Files of days before all of them are not opened: here, one is damaged."""
     day = 86_400
     pipeline = Pipeline(spark, str(tmp_path))
     old, ended, lasting = incident(-99 * day, ended=-98 * day), incident(-2 * day, ended=-day), incident(-90 * day)
-    set_incidents(pipeline, old, ended, lasting, incident(0, ended=10))
+    set_incidents(PipelineStore(pipeline.out), old, ended, lasting, incident(0, ended=10))
     [file] = (tmp_path / "gold" / "incidents").glob(f"date={old['began_at']:%Y-%m-%d}/*/*")
     file.write_bytes(b"not Parquet")
     ledger = Ledger(pipeline.out, "sink")
@@ -100,13 +79,13 @@ def test_hanging_sink_delays_neither_gold_nor_other_sinks_nor_the_end(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     pipeline = Pipeline(spark, str(tmp_path))
-    set_incidents(pipeline, incident(0))
+    set_incidents(PipelineStore(pipeline.out), incident(0))
     hanging, other = HangingSink(), Recorder()
     publisher = IncidentPublisher(pipeline, [hanging, other], began_at=LONG_AGO)
 
     publisher.wake()
     assert hanging.has_begun.wait(60)
-    set_incidents(pipeline, incident(0, ended=5), incident(100))
+    set_incidents(PipelineStore(pipeline.out), incident(0, ended=5), incident(100))
     publisher.wake()
     eventually_sync(lambda: len(other.notices) == 3, "the notices of the other sink")
     publisher.close(timeout=0.1)
@@ -124,7 +103,7 @@ def test_publisher_survives_a_store_that_cannot_be_read(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     pipeline = Pipeline(spark, str(tmp_path))
-    set_incidents(pipeline, incident(0))
+    set_incidents(PipelineStore(pipeline.out), incident(0))
     sink = Recorder()
     publisher = IncidentPublisher(pipeline, [sink], began_at=LONG_AGO)
     ingests = (tmp_path / "ingests").rename(tmp_path / "hidden")
@@ -142,14 +121,14 @@ def test_second_job_waits_and_takes_over(
     """As in a rolling update: the new job begins before the old one ends."""
     monkeypatch.setattr("kwire.spark.sinks.publisher.STANDBY", 0.05)
     pipeline = Pipeline(spark, str(tmp_path))
-    set_incidents(pipeline, incident(0))
+    set_incidents(PipelineStore(pipeline.out), incident(0))
     old, new = Recorder(), Recorder()
     first = IncidentPublisher(pipeline, [old], began_at=LONG_AGO)
     second = IncidentPublisher(pipeline, [new], began_at=LONG_AGO)
     for publisher in (first, second):
         publisher.wake()
     eventually_sync(lambda: old.notices, "a notice from the first job")
-    set_incidents(pipeline, incident(0, ended=5))
+    set_incidents(PipelineStore(pipeline.out), incident(0, ended=5))
     first.close()
     eventually_sync(lambda: new.notices or len(old.notices) == 2, "a notice about the end")
     second.close()

@@ -14,8 +14,9 @@ from kwire.spark.store.check import CannotRepair, Finding
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.errors import DamagedStore
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import RECORDS, Layout, StoreChange
+from kwire.spark.store.record import RECORDS, StoreChange
 from kwire.spark.store.table_files import Output, TableFile
+from kwire.spark.tables import Layout
 from tests.spark.store.test_commits import TABLES, clusters, commit, everywhere, ingest
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import maintenance
 from kwire.spark.store.commits import PipelineStore, layouts
 from kwire.spark.store.manifest import FileKind
-from kwire.spark.store.record import INGESTS, CommitRecord, DataFile, Layout, StoreChange
+from kwire.spark.store.record import INGESTS, CommitRecord, DataFile, StoreChange
 from kwire.spark.store.table_files import Output, TableFile
+from kwire.spark.tables import Layout
 from tests.cluster.repetitions import SOAK
 from tests.faulty_storage import Fault, FaultyStorage, faulty_storage
 from tests.object_storage import BUCKET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 import warnings
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.options import command_config_option, load_command_config, require
+from kwire.cli.colors import Choice, paint_for
+from kwire.cli.options import color_option, command_config_option, load_command_config, output_option, require
 from kwire.cli.parameter_types import Duration, FiniteRange
 from kwire.cli.pipeline_inputs import check_inputs, read_desired, read_recording
 from kwire.cli.pipeline_streams import (
@@ -329,6 +331,85 @@ def status(out: str) -> int:
     """Show what sinks of incidents have received and refused."""
     _open_store(out)
     _print_sinks(out)
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option(
+    "--database",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a database with the views.",
+)
+@output_option(["table", "csv", "json"], "The form of the result.")
+@click.argument("query", required=False)
+@color_option
+def sql(out: str, database: Path | None, output: str, query: str | None, color: Choice) -> int:
+    """Query the tables with DuckDB, without Spark.
+
+    Without a query, the tables and the views that answer frequent questions are listed. With --database, they are
+    written to a file for DuckDB, dbt, and other tools, as persistent views of the newest commit.
+
+    \b
+    Examples:
+      kwire pipeline sql --out /data/kafka
+      kwire pipeline sql --out /data/kafka 'SELECT * FROM current_clusters'
+      kwire pipeline sql --out /data/kafka --output csv 'SELECT kind, count(*) FROM incidents GROUP BY kind'
+      kwire pipeline sql --out /data/kafka --database kafka.duckdb
+    """
+    require("pyspark", "spark")  # not started: the tables are declared beside the code that computes them
+    require("duckdb", "sql")
+    snapshot = _open_store(out).snapshot()
+    from kwire.cli.query_output import print_query, print_relations
+    from kwire.spark.sql_views import VIEWS, tables, write_duckdb
+
+    if database is not None:
+        write_duckdb(snapshot, database)
+        print_result(str(database), f"views of commit {snapshot.number}")
+    if query is not None:
+        print_query(snapshot, query, output, paint_for(sys.stdout, color))
+    elif database is None:
+        named = [(view.name, view.doc) for view in VIEWS] + [(table.name, table.doc) for table in tables().values()]
+        print_relations(named, paint_for(sys.stdout, color))
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--schema", default="kafka", show_default=True, metavar="SCHEMA", help="The schema in the catalog.")
+@click.option("--execute", is_flag=True, help="Run the statements in Spark. Without it they are printed only.")
+def register(out: str, schema: str, execute: bool) -> int:
+    """Register tables and views in a catalog, such as a Hive metastore or Unity Catalog.
+
+    The statements need a Spark with Delta, whose session has the catalog. Build gold once before.
+    """
+    if not re.fullmatch(r"\w+(\.\w+)?", schema):
+        raise click.BadParameter(f"expected a name such as kafka or main.kafka, got {schema!r}", param_hint="--schema")
+    require("pyspark", "spark")
+    store = _open_store(out)
+    from kwire.spark.sql_views import registration
+
+    statements = registration(store.out, schema)
+    if not execute:
+        print(";\n".join(statements), end=";\n")
+        return 0
+    with _spark_session() as spark:
+        for statement in statements:
+            spark.sql(statement)
+    print_result("register", f"{len(statements):,} statements in {schema}")
+    return 0
+
+
+@pipeline.command()
+@click.option("--schema", default="kafka", show_default=True, metavar="SCHEMA", help="The schema of the tables.")
+@click.option("--catalog", metavar="CATALOG", help="The catalog of the schema, or the alias of a database of DuckDB.")
+def dbt(schema: str, catalog: str | None) -> int:
+    """Print a source file of dbt with descriptions and tests of the tables, for the folder `models`."""
+    require("pyspark", "spark")
+    from kwire.spark.sql_views import dbt_sources
+
+    print(dbt_sources(schema, catalog), end="")
     return 0
 
 

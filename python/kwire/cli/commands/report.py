@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from kwire.cli.colors import paint_for
 from kwire.cli.options import color_option, existing_place, require, time_window_options
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from kwire.cli.colors import Choice
 
 
@@ -64,7 +63,8 @@ def report(
     from kwire.report.summary import SummaryLevel
 
     if gold is not None:
-        summaries = write_report(out, gold=gold, since=since, until=until)
+        now = datetime.now(UTC) if until is None else None
+        summaries = write_report(out, gold=gold, since=since, until=until, now=now)
     else:
         require("pyspark", "spark")
         from kwire.report.local_pipeline import build_gold

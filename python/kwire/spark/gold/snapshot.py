@@ -64,6 +64,10 @@ class PipelineSnapshot:
         """
         return self._snapshot.dataset(_gold_table(name).folder)
 
+    def sizes(self) -> dict[str, int]:
+        """Return the size of the files of each table in bytes, by folder."""
+        return {name: sum(file.size for file in self._snapshot.files(name)) for name in self.versions}
+
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
         return cluster_at(self._view(), at, broker_id, cluster_id)

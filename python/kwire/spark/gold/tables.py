@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwire.spark.store.record import Layout
-from kwire.spark.tables import Table
+from kwire.spark.tables import DATE, HOUR, Layout, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,5 @@ class GoldTable(Table):
 
     @property
     def layout(self) -> Layout:
-        """The schema with the partition columns."""
-        import pyarrow as pa
-
-        partition = [pa.field("date", pa.string()), pa.field("hour", pa.int32())]
-        return Layout(pa.schema([*self.arrow, *partition]), ("date", "hour"))
+        """The stored form with the partition columns."""
+        return self.stored(DATE, HOUR)

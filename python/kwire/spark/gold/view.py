@@ -21,10 +21,10 @@ from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.in_process import f, run_in_process
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.manifest import MANIFEST, WrittenFile, entries_of
-from kwire.spark.store.record import CommitRecord, DataFile, Layout, StoreChange
+from kwire.spark.store.record import CommitRecord, DataFile, StoreChange
 from kwire.spark.store.snapshot import Snapshot, read_files
 from kwire.spark.store.table_files import PartitionWriter
-from kwire.spark.tables import arrow_type, ddl_schema
+from kwire.spark.tables import Layout, arrow_type, ddl_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

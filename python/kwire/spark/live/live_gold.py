@@ -76,6 +76,8 @@ class LiveGold:
         try:
             self.build()
         except TEMPORARY as error:
+            if self._metrics is not None:
+                self._metrics.add_failed_build()
             pause = self._backoff.pause_after(error)
             with self._lock:
                 self._next = time.monotonic() + pause

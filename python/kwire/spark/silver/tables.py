@@ -12,7 +12,7 @@ from kwire.spark.silver.inputs import INPUTS
 from kwire.spark.tables import CHANGE, PARTITION, POLLER_ID, REPORTED, TOPIC, Column, Table
 
 _TOPIC_ID = Column(
-    "topic_id", "string", "the topic's id as Kafka writes it (22 characters); null in a cluster without topic ids"
+    "topic_id", "string", "the topic's id (KIP-516) as Kafka writes it, 22 characters; null without topic ids"
 )
 
 _POLL = (
@@ -31,7 +31,7 @@ _TABLES = (
             CHANGE,
             Column("host", "string", "its advertised host name or address"),
             Column("port", "int", "its advertised port"),
-            Column("rack", "string", "its rack (`broker.rack`); null if not configured"),
+            Column("rack", "string", "its rack (`broker.rack`, KIP-36); null if not configured"),
         ),
     ),
     Table(
@@ -43,8 +43,8 @@ _TABLES = (
             CHANGE,
             Column("host", "string", "its advertised host name or address"),
             Column("port", "int", "its advertised port"),
-            Column("rack", "string", "its rack (`broker.rack`); null if not configured"),
-            Column("fenced", "boolean", "whether it is fenced (false before version 2)"),
+            Column("rack", "string", "its rack (`broker.rack`, KIP-36); null if not configured"),
+            Column("fenced", "boolean", "whether it is fenced (KIP-1073; false before version 2)"),
         ),
     ),
     Table(
@@ -72,7 +72,7 @@ _TABLES = (
             CHANGE,
             Column("error_code", "int", "Kafka's error code for the partition; 0 for success, 5 without a leader"),
             Column("leader", "int", "the leader; -1 without a leader"),
-            Column("leader_epoch", "int", "the leader epoch; -1 if not reported"),
+            Column("leader_epoch", "int", "the leader epoch (KIP-320); -1 if not reported"),
             Column("replicas", "array<int>", "the brokers that are assigned a replica, the preferred leader first"),
             Column("isr", "array<int>", "the replicas in sync with the leader"),
             Column("offline", "array<int>", "the replicas that are offline"),

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_serv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
 
     from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.sinks.ledger import Ledger
@@ -38,6 +39,21 @@ class JobMetrics:
         )
         self._gold_seconds = Gauge(
             "kwire_pipeline_gold_build_seconds", "Duration of the last build of gold.", registry=registry
+        )
+        self._failed_builds = Counter(
+            "kwire_pipeline_failed_builds", "Builds of gold that failed and are tried again.", registry=registry
+        )
+        self._newest_poll = Gauge(
+            "kwire_pipeline_newest_poll_timestamp_seconds",
+            "Time of the newest ingested poll of a cluster, as of the last build.",
+            ["cluster_id"],
+            registry=registry,
+        )
+        self._bytes = Gauge(
+            "kwire_pipeline_table_bytes", "Size of the files of a table's newest version.", ["table"], registry=registry
+        )
+        self._pending = Gauge(
+            "kwire_pipeline_pending_notices", "Notices that a sink lacks, tried or not.", ["sink"], registry=registry
         )
         labels = ["cluster_id", "kind"]
         self._new = Counter("kwire_pipeline_incidents", "Incidents that were new.", labels, registry=registry)
@@ -86,6 +102,17 @@ class JobMetrics:
         self._gold_seconds.set(seconds)
         self._last_gold.set(time.time())
 
+    def add_failed_build(self) -> None:
+        """Count a build of gold that failed."""
+        self._failed_builds.inc()
+
+    def set_store(self, newest_polls: Mapping[str, datetime], sizes: Mapping[str, int]) -> None:
+        """Show the age of the data and the size of the tables in bytes."""
+        for cluster_id, at in newest_polls.items():
+            self._newest_poll.labels(cluster_id).set(at.timestamp())
+        for table, size in sizes.items():
+            self._bytes.labels(table).set(size)
+
     def send(self, notice: IncidentNotice) -> None:
         """Accept a notice: the ledger counts it (`Ledger.totals`)."""
 
@@ -96,8 +123,12 @@ class JobMetrics:
         for labels in self._open_labels:
             self._open.labels(*labels).set(lasting[labels])
 
-    def set_ledger(self, sink: str, ledger: Ledger | None) -> None:
-        """Show the figures of a sink's ledger; None if another job owns it."""
+    def set_ledger(self, sink: str, ledger: Ledger | None, pending: int = 0) -> None:
+        """Show the figures of a sink's ledger, and the number of notices that the sink lacks.
+
+        The ledger is None if another job owns it.
+        """
+        self._pending.labels(sink).set(pending)
         self._owned.labels(sink).set(ledger is not None)
         if ledger is None:
             return

@@ -130,10 +130,14 @@ class SinkDelivery:
         sink: the sink.
         began_at: incidents that ended before are not sent to a new sink.
         filter: the incidents that are sent [default: all].
+
+    Attributes:
+        pending: number of notices that the sink lacks after the last round.
     """
 
     def __init__(self, out: str, sink: IncidentSink, began_at: datetime, filter: IncidentFilter | None = None) -> None:
         self.sink = sink
+        self.pending = 0
         self._filter = filter or IncidentFilter()
         self._out = out
         self._began_at = began_at
@@ -197,7 +201,9 @@ class SinkDelivery:
             accepted, failures_in_a_row = 0, int(repetition is not None)
             pause = 0.0 if repetition is None else min(repetition.retry_after, LONGEST_PAUSE)
             failed: list[tuple[IncidentNotice, str]] = []
-            for notice in ledger.pending(read(ledger), settled, self._filter.accepts):
+            pending = ledger.pending(read(ledger), settled, self._filter.accepts)
+            self.pending = len(pending)
+            for notice in pending:
                 if self._owner is None or not self._owner.is_valid or failures_in_a_row == patience or pause:
                     break
                 try:
@@ -206,6 +212,7 @@ class SinkDelivery:
                     log.warning("%s", failure)
                     if failure.is_final:
                         ledger.bury(notice, str(failure.reason))
+                        self.pending -= 1
                         continue
                     failed.append((notice, str(failure.reason)))
                     failures_in_a_row += 1
@@ -213,6 +220,7 @@ class SinkDelivery:
                 else:
                     accepted += 1
                     failures_in_a_row = 0
+                    self.pending -= 1
             if accepted:  # so the sink is available, and it is the notices at which it failed
                 for notice, reason in failed:
                     if ledger.strike(notice) >= STRIKES:
@@ -329,13 +337,14 @@ class IncidentPublisher:
             incidents = read_incidents(self._pipeline, ledger)
             if self._metrics is not None and delivery.sink is self._metrics:
                 self._metrics.set_open_incidents(row for row in incidents if row["first_sign_at"] <= settled)
+                self._metrics.set_store(self._pipeline.newest_polls(), self._pipeline.snapshot().sizes())
             return incidents
 
         try:
             return delivery.publish(read, settled, patience)
         finally:
             if self._metrics is not None:
-                self._metrics.set_ledger(delivery.sink.name, delivery.ledger)
+                self._metrics.set_ledger(delivery.sink.name, delivery.ledger, delivery.pending)
 
 
 class SinkThread:

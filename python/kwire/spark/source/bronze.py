@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from kwire.errors import KwireError
+from kwire.spark.base_tables import BRONZE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,26 +31,10 @@ class MissingPollTime(KwireError, ValueError):
         return f"{fault}: silver needs the time of each frame; fill it in, or drop these rows"
 
 
-COLUMNS = {
-    "cluster_id": "string",
-    "polled_at": "timestamp",
-    "broker_id": "int",
-    "endpoint": "string",
-    "dialect": "string",
-    "controller_id": "int",
-    "api_key": "smallint",
-    "api_version": "smallint",
-    "kind": "string",
-    "duration_us": "bigint",
-    "frame": "binary",
-    "request": "binary",
-    "error": "string",
-    "poller_id": "string",
-    "clock_step_us": "bigint",
-}
-"""`kwire.capture.SCHEMA` with Spark's type names."""
+COLUMNS = {column.name: column.type for column in BRONZE.columns}
+"""The types of the columns as Spark writes them."""
 
-DDL = ", ".join(f"{name} {type}" for name, type in COLUMNS.items())
+DDL = BRONZE.ddl
 
 
 def normalize(frames: DataFrame) -> DataFrame:

@@ -29,13 +29,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from deltalake import Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from kwire.spark.base_tables import BRONZE, COMMITS
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table
 from kwire.spark.store.delta_table import IncompatibleTable
 from kwire.spark.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
 from kwire.spark.store.file_statistics import data_file
-from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, Layout, StoreChange
+from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange
 from kwire.spark.store.snapshot import Snapshot
+from kwire.spark.tables import DATE
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
     from kwire.spark.store.record import DataFile
+    from kwire.spark.tables import Layout
 
 T = TypeVar("T")
 
@@ -69,29 +72,8 @@ MERGED_INGESTS = 64
 
 def layouts() -> dict[str, Layout]:
     """Return the tables of bronze and silver, and `ingests`, by folder."""
-    import pyarrow as pa
-
-    from kwire.capture import SCHEMA
-
-    date = pa.field("date", pa.string())
-    ingests = pa.schema(
-        {
-            "number": pa.int64(),
-            "committed_at": pa.timestamp("us", tz="UTC"),
-            "kind": pa.string(),
-            "oldest": pa.timestamp("us", tz="UTC"),
-            "rows": pa.map_(pa.string(), pa.int64()),
-            "versions": pa.map_(pa.string(), pa.int64()),
-            "record": pa.string(),
-        }
-    )
-    tables = {
-        INGESTS: Layout(ingests),
-        "bronze": Layout(SCHEMA.append(date), ("date",)),
-    }
-    for name, table in SILVER_SCHEMAS.items():
-        tables[f"silver/{name}"] = Layout(table.arrow.append(date), ("date",))
-    return tables
+    silver = {f"silver/{name}": table.stored(DATE) for name, table in SILVER_SCHEMAS.items()}
+    return {INGESTS: COMMITS.stored(), "bronze": BRONZE.stored(DATE), **silver}
 
 
 class PipelineStore:

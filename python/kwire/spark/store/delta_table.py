@@ -26,7 +26,7 @@ from kwire.storage.object_storage import plain_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.spark.store.record import Layout
+    from kwire.spark.tables import Layout
 
 APPLICATION = "kwire"
 """The id of the Delta transactions that number kwire's commits."""
@@ -63,6 +63,8 @@ def create(uri: str, layout: Layout) -> None:
                 schema=layout.schema,
                 partition_by=list(layout.partition_by),
                 mode="ignore",
+                name=uri.rpartition("/")[2],
+                description=layout.comment,
                 configuration=dict(PROPERTIES),
             )
         table = open_table(uri)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
 
 LAYOUT = 2
 """The version of the layout of a store. It grows when an older kwire would misread what a newer one writes."""
@@ -58,14 +57,6 @@ class DataFile:
     first: int | None = None
     last: int | None = None
     statistics: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The stored form of a table: the schema with partition columns, and the names of these columns."""
-
-    schema: pa.Schema
-    partition_by: tuple[str, ...] = ()
 
 
 @dataclass
