@@ -198,7 +198,7 @@ def test_cluster_with_one_broker(tmp_path: Path) -> None:
     assert "1 of 1 brokers answer" in page.text
 
 
-def test_old_data_is_no_good_news(down: Path, tmp_path: Path) -> None:
+def test_report_on_old_data_warns(down: Path, tmp_path: Path) -> None:
     out, healthy = tmp_path / "report.html", {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, 1, (1,))]}
     well = write(tmp_path / "well", healthy)
 
