@@ -21,7 +21,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "dbt" / "models" / "kafka.yml
 
 @pytest.fixture
 def out(tmp_path: Path) -> str:
-    """Return a store with two incidents, of which one lasts."""
+    """Return a store with an incident that lasts and one that has ended."""
     folder = str(tmp_path / "out")
     store = PipelineStore(folder)
     store.create({table.folder: table.layout for table in TABLES})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwire.spark.tables import Column, Table
 
 
-class View(NamedTuple):
+class SqlView(NamedTuple):
     """A view: its name, the question that it answers, and its query, in which `{p}` is the prefix of all names."""
 
     name: str
@@ -59,7 +59,7 @@ def _newest(table: str, key: str) -> str:
 
 
 VIEWS = (
-    View(
+    SqlView(
         "current_clusters",
         "Each cluster: when it was polled and answered last, and how many of its partitions have problems.",
         "SELECT p.cluster_id, last_polled_at, last_answered_at, partitions, under_replicated, offline, incidents"
@@ -72,54 +72,54 @@ VIEWS = (
         " LEFT JOIN (SELECT cluster_id, count(*) AS incidents FROM {p}incidents WHERE ended_at IS NULL"
         " GROUP BY cluster_id) AS n ON n.cluster_id = p.cluster_id",
     ),
-    View(
+    SqlView(
         "current_brokers",
         "The brokers that most brokers list.",
         _agreed("brokers", "node_id", "host, port, rack"),
     ),
-    View(
+    SqlView(
         "current_topics",
         "The topics that most brokers list.",
         _agreed("topics", "topic", "topic_id, is_internal, partitions, replication_factor"),
     ),
-    View(
+    SqlView(
         "current_partitions",
         "The agreed state of each partition.",
         "SELECT * FROM {p}intervals WHERE valid_to IS NULL",
     ),
-    View(
+    SqlView(
         "current_problems",
         "Partitions that are offline, under-replicated, or without a leader.",
         "SELECT * FROM {p}intervals WHERE valid_to IS NULL AND (offline OR under_replicated OR electing)",
     ),
-    View(
+    SqlView(
         "current_leaders",
         "The number of partitions that each broker leads.",
         "SELECT cluster_id, leader AS broker_id, count(*) AS leaders FROM {p}intervals"
         " WHERE valid_to IS NULL AND leader >= 0 GROUP BY cluster_id, leader",
     ),
-    View("current_incidents", "Incidents that last.", "SELECT * FROM {p}incidents WHERE ended_at IS NULL"),
-    View(
+    SqlView("current_incidents", "Incidents that last.", "SELECT * FROM {p}incidents WHERE ended_at IS NULL"),
+    SqlView(
         "current_configs",
         "The value of each config that is polled.",
         _agreed("configs", "resource_type, resource, key", "value, source"),
     ),
-    View(
+    SqlView(
         "current_drift",
         "Topic configs with another value than topics without an override have.",
         "SELECT * FROM {p}config_drift WHERE valid_to IS NULL",
     ),
-    View(
+    SqlView(
         "current_deviations",
         "Configs that differ from the desired ones.",
         "SELECT * FROM {p}config_deviations WHERE valid_to IS NULL",
     ),
-    View(
+    SqlView(
         "current_consumer_lag",
         "The last known lag of each group by partition.",
         _newest("consumer_lag", 'cluster_id, "group", topic, partition'),
     ),
-    View(
+    SqlView(
         "current_disk_usage",
         "The last known usage of each log directory.",
         _newest("disk_usage", "cluster_id, broker_id, log_dir"),
@@ -163,7 +163,7 @@ def create_views(pipeline: Pipeline, prefix: str = "kafka_") -> list[str]:
     return [f"{prefix}{name}" for name in (*names, *(view.name for view in VIEWS))]
 
 
-def spark_query(view: View, prefix: str) -> str:
+def spark_query(view: SqlView, prefix: str) -> str:
     """Return the query of a view in Spark's SQL, which quotes names with backticks."""
     return view.query.format(p=prefix).replace('"', "`")
 
