@@ -359,7 +359,7 @@ def sql(out: str, database: Path | None, output: str, query: str | None, color: 
       kwire pipeline sql --out /data/kafka --database kafka.duckdb
     """
     require("pyspark", "spark")  # not started: the tables are declared beside the code that computes them
-    require("duckdb", "sql")
+    require("duckdb", "spark")
     snapshot = _open_store(out).snapshot()
     from kwire.cli.query_output import print_query, print_relations
     from kwire.spark.sql_views import VIEWS, tables, write_duckdb
