@@ -151,7 +151,7 @@ class ClusterHistory:
 
     @property
     def is_stale(self) -> bool:
-        """Whether polls are missing at the end, so that the current state is unknown."""
+        """True if polls are missing at the end, so that the current state is unknown."""
         polls = max((broker.polls for broker in self.brokers), default=0)
         interval = (self.ended - self.began) / max(polls - 1, 1)
         return self.age is not None and self.age > max(STALE_AFTER, STALE_INTERVALS * interval)
