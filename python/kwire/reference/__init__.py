@@ -3,10 +3,11 @@
 It interprets the declarations on its own and uses neither plans nor the engine, so that both codecs cannot share a
 mistake. `decode`, `encode`, and `validate` have the results and errors of the functions in `kwire`.
 
-    layout       the fields of a version and their minimum sizes
-    decoder      bytes to objects
-    encoder      objects to bytes
-    value_spans  the bytes of each value
+    layout         the fields of a version and their minimum sizes
+    decoder        bytes to objects
+    encoder        objects to bytes
+    straight_line  the same for ordinary messages, faster
+    value_spans    the bytes of each value
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from kwire.declare.wire_types import (
 from kwire.errors import DecodeError
 from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, uvarint
 from kwire.reference.layout import StructLayout, layout_of
+from kwire.reference.straight_line import UNUSUAL, Decoding, NotGenerated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +54,32 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
         readers = cls.__kwire_readers__ = {}  # type: ignore[attr-defined]  # a cache of this module
     read = readers.get(version)
     if read is None:
-        read = readers[version] = Readers(layout_of(cls, version)).message()
-    message: M = read(Input(data))
+        read = readers[version] = reader_of(layout_of(cls, version))
+    message: M = read(data if type(data) is bytes else bytes(memoryview(data)))
     return message
+
+
+def reader_of(layout: StructLayout) -> Callable[[bytes], Any]:
+    """Return the function that decodes a message: the generated one first, which ends early in unusual cases."""
+    readers = Readers(layout)
+    read_message = readers.message()
+
+    def interpret(data: bytes) -> Any:
+        return read_message(Input(data))
+
+    try:
+        read_usual = Decoding(layout, readers.tag_section, Input).function()
+    except NotGenerated:
+        return interpret
+
+    def read(data: bytes) -> Any:
+        try:
+            return read_usual(data)
+        except UNUSUAL:
+            pass
+        return interpret(data)
+
+    return read
 
 
 def validate(cls: type[Message], data: BytesLike, *, version: int) -> None:
@@ -68,9 +92,9 @@ class Input:
 
     __slots__ = ("data", "end", "path", "position")
 
-    def __init__(self, data: BytesLike) -> None:
+    def __init__(self, data: BytesLike, position: int = 0) -> None:
         self.data = data if type(data) is bytes else bytes(memoryview(data))
-        self.position = 0
+        self.position = position
         self.end = len(self.data)
         self.path: list[PathElement] = []
 

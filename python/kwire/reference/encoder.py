@@ -38,6 +38,7 @@ from kwire.errors import DecodeError, EncodeError
 from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
 from kwire.reference.formats import FORMATS, LARGEST_COUNT, MAX_STRING_LENGTH, uvarint
 from kwire.reference.layout import StructLayout, layout_of
+from kwire.reference.straight_line import UNUSUAL, Encoding, NotGenerated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,10 +66,33 @@ def encode(message: Message, *, version: int) -> bytes:
         writers = cls.__kwire_writers__ = {}
     write = writers.get(version)
     if write is None:
-        write = writers[version] = Writers(layout_of(cls, version)).message()
-    output = EncoderOutput()
-    write(output, message)
-    return bytes(output.data)
+        write = writers[version] = writer_of(layout_of(cls, version))
+    return write(message)  # type: ignore[no-any-return]  # bytes
+
+
+def writer_of(layout: StructLayout) -> Callable[[Any], bytes]:
+    """Return the function that encodes a message: the generated one first, which ends early in unusual cases."""
+    writers = Writers(layout)
+    write_message = writers.message()
+
+    def interpret(message: Any) -> bytes:
+        output = EncoderOutput()
+        write_message(output, message)
+        return bytes(output.data)
+
+    try:
+        write_usual = Encoding(layout, writers.tag_section, EncoderOutput).function()
+    except NotGenerated:
+        return interpret
+
+    def write(message: Any) -> bytes:
+        try:
+            return write_usual(message)
+        except UNUSUAL:
+            pass
+        return interpret(message)
+
+    return write
 
 
 class EncoderOutput:
