@@ -48,7 +48,7 @@ class ActiveTask(Struct):
     """A task that the client runs (TaskId in Kafka)."""
 
     topic_group_id: int32
-    """The subtopology."""
+    """Number of the subtopology, as in the description of the topology."""
     partition: int32
     """The partition."""
     named_topology: array[uint16] = field(since=10, default=())
@@ -59,7 +59,7 @@ class StandbyTask(Struct):
     """A task that the client keeps up to date."""
 
     topic_group_id: int32
-    """The subtopology."""
+    """Number of the subtopology, as in the description of the topology."""
     partition: int32
     """The partition."""
     named_topology: array[uint16] = field(since=10, default=())

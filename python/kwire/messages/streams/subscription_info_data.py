@@ -50,7 +50,7 @@ class TaskId(Struct):
     """A task in versions 1 to 6."""
 
     topic_group_id: int32
-    """The subtopology."""
+    """Number of the subtopology, as in the description of the topology."""
     partition: int32
     """The partition."""
 
@@ -59,7 +59,7 @@ class TaskOffsetSum(Struct):
     """A task with state: a task in versions 10 and 11, the tasks of a subtopology before."""
 
     topic_group_id: int32
-    """The subtopology."""
+    """Number of the subtopology, as in the description of the topology."""
     partition: int32 = field(since=10, default=0)
     """The partition of the task."""
     offset_sum: int64 = field(since=10, default=0)
