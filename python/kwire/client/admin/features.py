@@ -9,7 +9,6 @@ from kwire.client.admin.answer import error_code
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import AdminError, ChangeTimeout
 from kwire.client.admin.every_broker import at_every_broker
-from kwire.client.admin.feature_values import FeatureMetadata, FinalizedFeature, SupportedFeature
 from kwire.client.admin.values import Outcomes
 from kwire.messages.kafka.error_codes import ErrorCode
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from kwire.client.admin.backend import AdminSession
     from kwire.client.admin.cluster_router import Target
     from kwire.client.admin.completion import ProgressCallback
-    from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
+    from kwire.client.admin.feature_values import FeatureMetadata, FeatureUpdate, SafeLevel
 
 
 class FeaturesRefused(AdminError):
@@ -198,6 +197,8 @@ async def _describe_features(admin: AdminSession, target: Target) -> FeatureMeta
 
 def _metadata(answer: Answer[Any]) -> FeatureMetadata:
     response, endpoint = answer.accepted(), answer.endpoint
+    from kwire.client.admin.feature_values import FeatureMetadata, FinalizedFeature, SupportedFeature
+
     return FeatureMetadata(
         {
             each.name: FinalizedFeature(each.name, each.min_version_level, each.max_version_level)
