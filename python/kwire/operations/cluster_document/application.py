@@ -138,14 +138,24 @@ async def plan(
         rows = [_row(each, "changed since", f"not as in {base}") for each in changed]
         raise Failed(rows, f"Settings that have changed since {base}: {len(changed)}; nothing was changed")
     if validate:
-        differences = await _without_refused(run, differences, skip_refused=skip_refused)
+        refused = await refusals(run.admin, differences)
+        if refused:
+            # The brokers may still execute the last request of an interrupted run, such as the creation of topics.
+            current, _ = await read_state(run.admin, document.sections)
+            latest = compare(current, document, prune=prune)
+            if latest != differences:
+                differences, refused = latest, await refusals(run.admin, latest)
+        differences = _without_refused(run, differences, refused, skip_refused=skip_refused)
     return DocumentPlan(document, current.cluster_id, differences, prune)
 
 
-async def _without_refused(
-    run: Run, differences: list[DocumentDifference], *, skip_refused: bool
+def _without_refused(
+    run: Run,
+    differences: list[DocumentDifference],
+    refused: Mapping[DocumentDifference, str],
+    *,
+    skip_refused: bool,
 ) -> list[DocumentDifference]:
-    refused = await refusals(run.admin, differences)
     if refused and not skip_refused:
         rows = [_row(each, "refused", reason) for each, reason in refused.items()]
         raise Failed(

@@ -43,7 +43,7 @@ async def apply(
 ) -> Rows[DocumentChange]:
     """Change the cluster to what a document says: configs, topics, quotas, and ACLs.
 
-    The cluster checks the whole plan before anything is changed. Repeating the command after an interrupt continues it.
+    The cluster checks the whole plan before anything is changed. Repeating it after an interrupt continues it.
     Sections and resources that the document does not name stay as they are.
     """
     planned = await plan(
