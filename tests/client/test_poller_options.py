@@ -32,6 +32,7 @@ NAN, INFINITY = float("nan"), float("inf")
         *[("queue_size", value) for value in (0, -1, 1.5)],
         ("overflow", "block"),
         ("brokers", "some"),
+        ("topics", "some"),
         ("dialect", "foo"),
     ],
 )

@@ -40,6 +40,7 @@ __all__ = [
     "OUTPUTS",
     "ClusterChoice",
     "admin_option",
+    "choose_checked",
     "choose_cluster",
     "choosing_options",
     "cluster_names",
@@ -226,6 +227,29 @@ def choose_cluster(
         named.get("read_only", False),
         named.get("confirm") == "type-name",
     )
+
+
+def choose_checked(options: dict[str, Any], cluster: str | None = None) -> ClusterChoice:
+    """Return the cluster of a server, and remove the options that choose it from `options`.
+
+    Args:
+        options: the options of the command.
+        cluster: a cluster of the configuration file, in place of the option.
+
+    Raises:
+        click.UsageError: see `choose_cluster`, or an address is invalid.
+    """
+    from kwire.protocol.endpoint import Endpoint
+
+    chosen = with_environment(merge(click.get_current_context().obj or {}, options))
+    if cluster is not None:
+        chosen |= {"cluster": cluster, "bootstrap": None}
+    choice = choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
+    try:
+        Endpoint.parse_all(choice.bootstrap)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
+    return choice
 
 
 def _overrides(texts: Sequence[str]) -> dict[str, str]:

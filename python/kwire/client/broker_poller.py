@@ -52,6 +52,7 @@ class PollerContext:
         sends_for_all: returns whether the broker with this id gets the requests that one broker suffices for.
         cluster_id: the cluster id of the last response that has one.
         clock: the time of polls.
+        has_topics: set once the broker that is asked for topics has reported them (`topics="one"`).
     """
 
     options: PollerOptions
@@ -61,6 +62,7 @@ class PollerContext:
     statistics: Statistics = field(default_factory=Statistics)
     random: Random = field(default_factory=Random)
     clock: PollClock = field(default_factory=PollClock)
+    has_topics: asyncio.Event = field(default_factory=asyncio.Event)
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after this many consecutive failures: exponential backoff with jitter."""
@@ -99,7 +101,7 @@ class BrokerPoller:
         self._connections = [self._connection]
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._has_metadata = asyncio.Event()
+        self._has_metadata = context.has_topics if context.options.topics == "one" else asyncio.Event()
         self._identified: Connection | None = None
         self._last_response = monotonic()
 
@@ -120,6 +122,11 @@ class BrokerPoller:
     def seconds_since_response(self) -> float:
         """Return the seconds since the last response, or since this object was created."""
         return monotonic() - self._last_response
+
+    @property
+    def certificate_expiry(self) -> float | None:
+        """The end of the broker's certificate in seconds since 1970; None without TLS or a connection."""
+        return self._connection.certificate_expiry
 
     def wake(self) -> None:
         """End the pause after a failure."""
@@ -145,8 +152,13 @@ class BrokerPoller:
         due = monotonic()
         jitter = context.random.uniform(0.5, 1.0)  # once, so that brokers do not respond all at the same time
         failures = 0
+        listing_tracker = ResponseTracker()
         while True:
-            poll = await self._poll(self._connection, self.tracker)
+            if self._asks_for_topics():
+                poll = await self._poll(self._connection, self.tracker)
+            else:  # the broker that is asked for topics reports the changes of brokers, too
+                poll = await self._poll(self._connection, listing_tracker, brokers_only=True)
+                poll = poll._replace(events=(), changed=None)
             self.responds = poll.error is None
             failures = 0 if self.responds else failures + 1
             if self.responds:
@@ -161,6 +173,11 @@ class BrokerPoller:
             else:
                 due, jitter = self._next(due, context.options.interval * jitter), 1.0
                 await asyncio.sleep(due - monotonic())
+
+    def _asks_for_topics(self) -> bool:
+        context = self._context
+        options = context.options
+        return options.topics == "all" or options.brokers == "one" or context.sends_for_all(self.broker_id)
 
     def _next(self, due: float, interval: float) -> float:
         """Return when to send the next request: after the interval, or now if that time has passed."""

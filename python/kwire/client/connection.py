@@ -309,6 +309,13 @@ class Connection:
         """Number of authentications: one, and again before each end of a limited session (KIP-368)."""
         return self._authentications
 
+    @property
+    def certificate_expiry(self) -> float | None:
+        """The end of the broker's verified certificate in seconds since 1970; None without TLS or verification."""
+        tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
+        certificate = tls.getpeercert() if tls is not None else None
+        return ssl.cert_time_to_seconds(certificate["notAfter"]) if certificate else None
+
     def submit(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[TimedResponse[R]]:
         """Send a request and return a future of its response.
 

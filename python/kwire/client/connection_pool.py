@@ -40,6 +40,11 @@ class PooledConnection:
         """True while a connection exists and has not failed."""
         return self._connection is not None and self._connection.fault is None
 
+    @property
+    def certificate_expiry(self) -> float | None:
+        """The end of the peer's certificate in seconds since 1970; None without TLS or a connection."""
+        return None if self._connection is None else self._connection.certificate_expiry
+
     async def get(self) -> Connection:
         """Return the open connection, connecting first if necessary.
 

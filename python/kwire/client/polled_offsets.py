@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from kwire.client.polled_requests import RequestFactory, RequestSequence
     from kwire.declare import Message
 
-__all__ = ["group_offsets"]
+__all__ = ["EARLIEST", "LATEST", "group_offsets", "log_offsets"]
 
-LATEST = -1
-"""The timestamp of ListOffsets that requests the end of a log."""
+LATEST, EARLIEST = -1, -2
+"""The timestamps of ListOffsets that request the end and the first offset of a log."""
 
 PROTOCOL_TYPES = frozenset({"", "consumer"})
 """The groups with committed offsets: consumers, and clients that only commit."""
@@ -46,7 +46,7 @@ def group_offsets(groups: Collection[str] | None = None) -> RequestFactory:
             )
             topics = {topic.name for group in fetched.groups for topic in group.topics}
         topics_by_broker[broker_id] = topics
-        request = _log_ends(metadata, broker_id, set().union(*topics_by_broker.values()))
+        request = log_offsets(metadata, broker_id, set().union(*topics_by_broker.values()), LATEST)
         if request is not None:
             yield request
 
@@ -59,19 +59,23 @@ def _ids(listed: Iterable[Any], groups: Collection[str] | None) -> Iterable[str]
             yield group.group_id
 
 
-def _log_ends(metadata: Any, broker_id: int, topics: Collection[str]) -> ListOffsetsRequest | None:
-    """Return the request for the partitions of some topics that a broker leads; None without any."""
-    led = {
-        topic.name: sorted(each.partition_index for each in topic.partitions if each.leader_id == broker_id)
-        for topic in metadata.topics
-        if topic.name in topics
-    }
-    requested = tuple(
-        ListOffsetsTopic(
-            name=name,
-            partitions=tuple(ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in led[name]),
-        )
-        for name in sorted(led)
-        if led[name]
-    )
-    return ListOffsetsRequest(replica_id=-1, topics=requested) if requested else None
+def log_offsets(
+    metadata: Any, broker_id: int, topics: Collection[str], timestamp: int, *, committed_only: bool = False
+) -> ListOffsetsRequest | None:
+    """Return the request for an offset of the partitions of some topics that a broker leads; None without any.
+
+    Args:
+        timestamp: LATEST or EARLIEST, or milliseconds since 1970.
+        committed_only: end at the last stable offset: ignore open transactions.
+    """
+    requested = []
+    for topic in metadata.topics:
+        if topic.name in topics:
+            led = sorted([each.partition_index for each in topic.partitions if each.leader_id == broker_id])
+            if led:
+                partitions = tuple([ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in led])
+                requested.append(ListOffsetsTopic(name=topic.name, partitions=partitions))
+    if not requested:
+        return None
+    requested.sort(key=lambda topic: topic.name)
+    return ListOffsetsRequest(replica_id=-1, isolation_level=int(committed_only), topics=tuple(requested))

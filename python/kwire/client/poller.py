@@ -64,6 +64,8 @@ class Poller(Generic[M]):
         interval: seconds between two Metadata requests to a broker.
         dialect: `kafka` or `kip4`; None detects it.
         brokers: `all` polls every broker; `one` polls one broker, and the next one when it fails.
+        topics: `all` requests the topics from every polled broker; `one` from one broker that responds, and the next
+            one when it fails, while the others list the brokers only. Memory then holds the topics once.
         requests: further requests, as PolledRequest or (request, interval in seconds).
         capture: stores every poll. A poll is handed to the capture before it can be read.
         timeout: seconds to connect, and to wait for each response.
@@ -123,6 +125,7 @@ class Poller(Generic[M]):
         interval: float = 1.0,
         dialect: Dialect | None = None,
         brokers: Literal["all", "one"] = "all",
+        topics: Literal["all", "one"] = "all",
         requests: Iterable[PolledRequest | tuple[Request[Any] | RequestFactory, float]] = (),
         capture: Capture | None = None,
         timeout: float = 5.0,
@@ -139,6 +142,7 @@ class Poller(Generic[M]):
             interval=interval,
             dialect=dialect,
             brokers=brokers,
+            topics=topics,
             requests=tuple(PolledRequest(*request) for request in requests),
             timeout=timeout,
             longest_pause=longest_pause,
@@ -149,6 +153,7 @@ class Poller(Generic[M]):
             config=config,
         )
         self._context = PollerContext(self.options, self._deliver, self._sends_for_all, cluster_id)
+        self._shared_tracker = ResponseTracker()
         self._capture = capture
         self._capture_thread: CaptureThread | None = None
         self._queue: deque[Poll[M]] = deque()
@@ -213,6 +218,18 @@ class Poller(Generic[M]):
     def broker_ids(self) -> tuple[int, ...]:
         """The ids of the polled brokers in ascending order, including brokers that do not respond."""
         return tuple(sorted(self._brokers))
+
+    @property
+    def agreed(self) -> M | None:
+        """The last plausible response with topics of any broker, if one broker is asked for them (`topics="one"`)."""
+        agreed: M | None = self._shared_tracker.agreed
+        return agreed
+
+    @property
+    def certificate_expiries(self) -> dict[int, float]:
+        """The end of each broker's TLS certificate in seconds since 1970, by broker id, for open connections."""
+        expiries = {broker_id: broker.certificate_expiry for broker_id, broker in self._brokers.items()}
+        return {broker_id: expiry for broker_id, expiry in expiries.items() if expiry is not None}
 
     async def close(self) -> None:
         """Close all connections and wait until the capture has every poll. The `async with` block calls it.
@@ -304,13 +321,19 @@ class Poller(Generic[M]):
             endpoint = Endpoint(listed.host, listed.port)
             broker = self._brokers.get(listed.node_id)
             if broker is None:
-                broker = BrokerPoller(self._context, listed.node_id, endpoint, ResponseTracker())
+                broker = BrokerPoller(self._context, listed.node_id, endpoint, self._new_tracker())
                 self._brokers[listed.node_id] = broker
                 self._start(self._poll_broker(broker))
                 continue
             broker.endpoint = endpoint
             if not broker.responds:
                 broker.wake()
+
+    def _new_tracker(self) -> ResponseTracker:
+        """Return the tracker of a broker: of all brokers if one of them is asked for topics, so that a failover to
+        another one shows what changed meanwhile.
+        """
+        return self._shared_tracker if self.options.topics == "one" else ResponseTracker()
 
     def _is_forgotten(self, broker: BrokerPoller) -> bool:
         """Return whether a broker has not responded for long, and no broker that responds lists it."""

@@ -24,6 +24,7 @@ class PollerKeywords(TypedDict, total=False):
 
     interval: float
     brokers: Literal["all", "one"]
+    topics: Literal["all", "one"]
     capture: Capture | None
     timeout: float
     longest_pause: float
@@ -48,6 +49,7 @@ class PollerOptions:
     interval: float
     dialect: Dialect | None
     brokers: Literal["all", "one"]
+    topics: Literal["all", "one"]
     requests: tuple[PolledRequest, ...]
     timeout: float
     longest_pause: float
@@ -67,6 +69,7 @@ class PollerOptions:
         _check_choice("overflow", self.overflow, ("wait", "drop"))
         _check_choice("dialect", self.dialect, (None, "kafka", "kip4"))
         _check_choice("brokers", self.brokers, ("all", "one"))
+        _check_choice("topics", self.topics, ("all", "one"))
         for request in self.requests:
             _check_seconds("interval of a request", request.interval)
             _check_choice("brokers of a request", request.brokers, ("all", "one"))

@@ -39,9 +39,11 @@ from kwire.http.responses import refuse
 from kwire.operations.parameters import Danger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "InvalidTokens",
     "NewToken",
     "Token",
+    "guarded",
     "is_loopback",
     "new_token",
     "quoted",
@@ -351,3 +354,17 @@ class AccessControl:
             return 429, f"too many wrong tokens came from {address}: try again in {seconds} s"
         self._guesses.add(address)
         return 401, "the token is unknown"
+
+
+def guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    """Return an endpoint that checks the role of a request first."""
+
+    async def guarded(request: Request) -> Response:
+        control: AccessControl = request.state.access
+        if not control.allows(request.state.principal, danger):
+            role = HttpRole.READ if danger is Danger.READS else HttpRole.CHANGE
+            return refuse(403, "NotAuthorized", f"the role {role} is required")
+        response: Response = await endpoint(request)
+        return response
+
+    return guarded

@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kwire.errors import KwireError
-from kwire.http.access import AccessControl, HttpRole
+from kwire.http.access import AccessControl, HttpRole, guarded
 from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
 from kwire.http.cluster_access import ClusterAccess
 from kwire.http.idempotency import IdempotentResponses
@@ -134,13 +134,13 @@ def application(
         *(Route(path, partial(_page_file, *file)) for path, file in PAGE_FILES.items()),
         Route("/openapi.json", openapi),
         Route("/healthz", health),
-        Route("/metrics", _guarded(Danger.READS, metrics)),
-        Route("/api/v1/events", _guarded(Danger.READS, events)),
-        Route("/api/v1/incidents", _guarded(Danger.READS, past_incidents)),
+        Route("/metrics", guarded(Danger.READS, metrics)),
+        Route("/api/v1/events", guarded(Danger.READS, events)),
+        Route("/api/v1/incidents", guarded(Danger.READS, past_incidents)),
     ]
     for verb in served_verbs():
         method = "GET" if is_get(verb) else "POST"
-        endpoint = _guarded(verb.danger, partial(_serve_verb, access, idempotent, verb))
+        endpoint = guarded(verb.danger, partial(_serve_verb, access, idempotent, verb))
         routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
@@ -173,20 +173,6 @@ def _no_route(request: Request, error: Exception) -> Response:
 def _unexpected(request: Request, error: Exception) -> Response:
     """Answer a request that failed because of a bug. Starlette logs the traceback."""
     return refuse(500, "Unexpected", f"unexpected {type(error).__name__} in {request.url.path}")
-
-
-def _guarded(danger: Danger, endpoint: Callable[[Request], Any]) -> Callable[[Request], Any]:
-    """Return an endpoint that checks the role of a request first."""
-
-    async def guarded(request: Request) -> Response:
-        control: AccessControl = request.state.access
-        if not control.allows(request.state.principal, danger):
-            role = HttpRole.READ if danger is Danger.READS else HttpRole.CHANGE
-            return refuse(403, "NotAuthorized", f"the role {role} is required")
-        response: Response = await endpoint(request)
-        return response
-
-    return guarded
 
 
 async def _serve_verb(

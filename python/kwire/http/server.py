@@ -1,4 +1,4 @@
-"""Runs the application with uvicorn until a signal."""
+"""Runs an application with uvicorn until a signal."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from kwire._util import ready_file
 from kwire._util.readable import printable
 from kwire.errors import KwireError
 from kwire.http.access import CertificateRole, HttpRole, is_loopback
-from kwire.http.application import application
-from kwire.http.change_feed import ChangeFeed
 from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
-from kwire.http.incidents import PastIncidents
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from starlette.types import ASGIApp
+
     from kwire.http.access import Token
-    from kwire.http.cluster_access import ServedCluster
 
 __all__ = ["HttpOptions", "UnsafeAddress", "escape_control_characters", "parse_address", "serve"]
 
@@ -51,9 +49,7 @@ class HttpOptions:
         certificate: PEM file with the certificate chain; None for HTTP without TLS.
         key: PEM file with its private key; None if `certificate` contains it.
         client_authority: PEM file with the authority of client certificates; None to accept tokens only.
-        interval: seconds between two polls of a broker while a client reads the changes.
         ready_file: file that receives `url` and `pid` as JSON once the server listens.
-        gold: folder or URI of the pipeline with the past incidents of the cluster; None to have none.
     """
 
     listen: Endpoint
@@ -61,10 +57,8 @@ class HttpOptions:
     anonymous: HttpRole = HttpRole.READ
     certificate: Path | None = None
     key: Path | None = None
-    interval: float = 1.0
     ready_file: Path | None = None
     client_authority: Path | None = None
-    gold: str | None = None
 
     def check(self) -> None:
         """Check that not everybody can use the server.
@@ -94,13 +88,19 @@ def parse_address(text: str) -> Endpoint:
     return Endpoint(host, int(port))
 
 
-def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str], None]) -> None:
-    """Serve a cluster until SIGINT or SIGTERM.
+def serve(
+    create: Callable[[Callable[[], int]], ASGIApp],
+    options: HttpOptions,
+    started: Callable[[str], None],
+    end_streams: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Serve an application until SIGINT or SIGTERM.
 
     Args:
-        cluster: the cluster.
+        create: returns the application, given a function that returns the number of open connections.
         options: address, access, and limits.
         started: called with the URL once the server listens.
+        end_streams: ends the responses that have no end, before the server waits for the requests that still run.
 
     Raises:
         UnsafeAddress: see HttpOptions.check, or the certificate cannot be read.
@@ -111,16 +111,8 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
     listener = _bind(options.listen)
     host, port = listener.getsockname()[:2]
     url = f"{'http' if context is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}"
-    feed = ChangeFeed(cluster.bootstrap, options.interval, cluster.config)
     config = uvicorn.Config(
-        application(
-            cluster,
-            feed,
-            options.tokens,
-            options.anonymous,
-            incidents=None if options.gold is None else PastIncidents(options.gold),
-            connections=lambda: len(server.server_state.connections),
-        ),
+        create(lambda: len(server.server_state.connections)),
         http=HttpConnection,
         access_log=False,
         server_header=False,
@@ -130,7 +122,7 @@ def serve(cluster: ServedCluster, options: HttpOptions, started: Callable[[str],
         timeout_graceful_shutdown=STOP_TIMEOUT_S,
         ssl_context_factory=None if context is None else lambda _config, _default: context,
     )
-    server = _Server(config, feed)
+    server = _Server(config, end_streams)
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
@@ -158,14 +150,15 @@ class _EventLoop(asyncio.SelectorEventLoop):
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams of changes before it waits for the requests that still run."""
+    """Ends streams before it waits for the requests that still run."""
 
-    def __init__(self, config: uvicorn.Config, feed: ChangeFeed) -> None:
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]] | None) -> None:
         super().__init__(config)
-        self._feed = feed
+        self._end_streams = end_streams
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._feed.close()
+        if self._end_streams is not None:
+            await self._end_streams()
         await super().shutdown(sockets)
 
 

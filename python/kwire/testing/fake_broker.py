@@ -22,7 +22,7 @@ from kwire.frame import InvalidFrameSize, UnsupportedRequest
 from kwire.messages import UnknownMessage, find
 from kwire.protocol import PendingRequest, ServerConnection
 from kwire.protocol.server_shutdown import close_server
-from kwire.testing import response_cache
+from kwire.testing import fake_offsets, response_cache
 from kwire.testing.misbehavior import Misbehavior
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kwire.messages.headers import RequestHeader
     from kwire.protocol.server_connection import Frame
     from kwire.testing.cluster_state import ClusterState
+    from kwire.testing.fake_offsets import FakeOffsets
     from kwire.testing.response_cache import ResponseCache
 
 __all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "ReceivedRequest"]
@@ -43,7 +44,7 @@ KEPT_REQUESTS = 10_000
 """The number of received requests that a broker keeps."""
 
 VERSIONS = {
-    "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2)},
+    "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2), **fake_offsets.SERVED},
     "kip4": {3: (1, 1), 18: (0, 3), 1000: (0, 1)},
 }
 """The lowest and highest served version by dialect and API key."""
@@ -82,6 +83,7 @@ class FakeBroker:
         state: returns the state that a broker reports.
         controller: returns the controller id for one response.
         features: name, lowest, and highest version of each feature.
+        offsets: the ends of logs and the groups.
     """
 
     def __init__(
@@ -92,11 +94,13 @@ class FakeBroker:
         state: Callable[[int], ClusterState],
         controller: Callable[[ClusterState], int],
         features: tuple[tuple[str, int, int], ...],
+        offsets: FakeOffsets,
     ) -> None:
         self.broker_id = broker_id
         self.dialect = dialect
         self.versions = dict(VERSIONS[dialect])
         self.received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
+        self.received_count = 0
         self.misbehaviors: deque[PlannedMisbehavior] = deque()
         self.always: PlannedMisbehavior | None = None
         self.paused = False
@@ -106,6 +110,7 @@ class FakeBroker:
         self._state = state
         self._controller = controller
         self._features = features
+        self._offsets = offsets
         self._server: asyncio.Server | None = None
         self._socket = _bound(0)
         self.port: int = self._socket.getsockname()[1]
@@ -203,7 +208,10 @@ class FakeBroker:
             case ("kip4", 1000):
                 return (kwire.encode(response_cache.cluster_metadata(state, controller_id), version=version),)
             case _:
-                raise UnknownMessage(self.dialect, message.api_key, version, "response")
+                response = self._offsets.respond(state, self.broker_id, message, version)
+                if response is None:
+                    raise UnknownMessage(self.dialect, message.api_key, version, "response")
+                return (kwire.encode(response, version=version),)
 
     def api_versions(self, version: int, *, error_code: int = 0) -> bytes:
         """Return the body of the ApiVersions response; with an error, only the entry of ApiVersions, as Kafka does."""
@@ -307,6 +315,7 @@ class _Connection(asyncio.Protocol):
     def _record(self, header: RequestHeader, message: Message | None) -> None:
         received = ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, message)
         self._broker.received.append(received)
+        self._broker.received_count += 1
 
     def _response(self, request: Request) -> Frame | None:
         """Return what to send for a request; None to close the connection."""

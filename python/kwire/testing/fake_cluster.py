@@ -17,6 +17,7 @@ from kwire.client.loop_thread import LoopThread
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas
 from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
+from kwire.testing.fake_offsets import FakeGroup, FakeOffsets
 from kwire.testing.misbehavior import Misbehavior
 from kwire.testing.response_cache import ResponseCache
 
@@ -43,9 +44,9 @@ class FakeCluster:
             cluster.move_leader("topic-00000", 0, 2)
             cluster.pause_broker(3)
 
-    The brokers serve ApiVersions, Metadata, DescribeConfigs, and DescribeCluster of Kafka or, with `dialect="kip4"`,
-    ApiVersions, TopicMetadata_V1, and ClusterMetadata of KIP-4. They keep no records, create no topics on request, and
-    support neither TLS nor SASL.
+    The brokers serve ApiVersions, Metadata, DescribeConfigs, DescribeCluster, DescribeLogDirs, and what clients ask
+    about groups and offsets, of Kafka or, with `dialect="kip4"`, ApiVersions, TopicMetadata_V1, and ClusterMetadata of
+    KIP-4. They keep no records, create no topics on request, and support neither TLS nor SASL.
 
     Args:
         brokers: the number of brokers, with ids from 1, or their ids.
@@ -89,9 +90,12 @@ class FakeCluster:
         self._thread: LoopThread | None = None
         self._closed = False
         responses = ResponseCache()
+        self._offsets = FakeOffsets()
         features = KRAFT_FEATURES if kraft and dialect == "kafka" else ()
         self._brokers = {
-            broker_id: FakeBroker(broker_id, dialect, responses, self._state_of, self._controller_in, features)
+            broker_id: FakeBroker(
+                broker_id, dialect, responses, self._state_of, self._controller_in, features, self._offsets
+            )
             for broker_id in ids
         }
         racks = racks or {}
@@ -131,6 +135,11 @@ class FakeCluster:
         """
         brokers = self._brokers.values() if broker_id is None else (self._brokers[broker_id],)
         return self._call(lambda: [request for broker in brokers for request in broker.received])
+
+    @property
+    def request_count(self) -> int:
+        """Number of requests that all brokers have received so far."""
+        return sum(broker.received_count for broker in self._brokers.values())
 
     def connection_count(self, broker_id: int) -> int:
         """Return the number of open connections to a broker."""
@@ -267,6 +276,34 @@ class FakeCluster:
         resource = (TOPIC, topic) if topic is not None else (BROKER, "" if broker is None else str(broker))
         with self._lock:
             self._state = self._state.with_config(*resource, key, value)
+
+    # Offsets and groups.
+
+    def set_ends(self, topic: str, ends: Mapping[int, int], starts: Mapping[int, int] | None = None) -> None:
+        """Set the ends of a topic's logs by partition, and their first offsets unless they stay. Others are 0."""
+        self._offsets.ends[topic] = dict(ends)
+        if starts is not None:
+            self._offsets.starts[topic] = dict(starts)
+
+    def set_group(self, group_id: str, offsets: Mapping[str, Mapping[int, int]], *, members: int = 0) -> None:
+        """Create or replace a group.
+
+        Args:
+            group_id: its id.
+            offsets: its committed offsets by topic and partition.
+            members: its number of members, which have its partitions in turn.
+        """
+        groups = dict(self._offsets.groups)  # a broker may iterate over the other one
+        groups[group_id] = FakeGroup(offsets, members)
+        self._offsets.groups = groups
+
+    def set_groups(self, groups: Mapping[str, Mapping[str, Mapping[int, int]]], *, members: int = 0) -> None:
+        """Replace all groups; see `set_group`."""
+        self._offsets.groups = {group_id: FakeGroup(offsets, members) for group_id, offsets in groups.items()}
+
+    def delete_groups(self, *group_ids: str) -> None:
+        """Delete groups with their offsets."""
+        self._offsets.groups = {each: group for each, group in self._offsets.groups.items() if each not in group_ids}
 
     def shuffle_metadata(self) -> None:
         """Shuffle brokers, topics, and partitions in responses without changing their content."""

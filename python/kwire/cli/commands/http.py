@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire._util.ready_file import prepare
-from kwire.cli.cluster import choose_cluster, cluster_options, merge, with_environment
-from kwire.cli.options import file_option, interval_option, ready_file_option, require
-from kwire.protocol.endpoint import Endpoint
+from kwire.cli.cluster import choose_checked, cluster_options
+from kwire.cli.options import interval_option, require
+from kwire.cli.server_options import http_options, run_server, server_options
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from kwire.cli.cluster import ClusterChoice
-    from kwire.http.access import CertificateRole, Token
+    from starlette.types import ASGIApp
 
 
 @click.command(params=[option for option in cluster_options() if option.name not in ("output", "debug")])
-@click.option(
-    "--listen",
-    metavar="HOST:PORT",
-    default="127.0.0.1:8080",
-    show_default=True,
-    help="Address to listen on; port 0 is a free one. Other addresses than loopback require --tokens.",
-)
-@file_option(
-    "--tokens", description="TOML file with the tokens or certificates that requests must have, and their roles."
-)
+@server_options("127.0.0.1:8080")
 @click.option(
     "--anonymous",
     type=click.Choice(["none", "read", "change"]),
@@ -38,9 +26,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="HttpRole of requests from this machine if there are no tokens.",
 )
-@file_option("--certificate", description="Serve HTTPS with this PEM certificate chain.")
-@file_option("--key", description="PEM private key  [default: that in --certificate]")
-@file_option("--client-authority", description="Accept client certificates of this PEM authority.")
 @click.option(
     "--new-token",
     metavar="NAME",
@@ -53,20 +38,13 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Show past incidents from this folder or URI, which kwire pipeline writes  [needs the extra report]",
 )
-@ready_file_option("url and pid", "the server listens")
 def http(
-    listen: str,
-    tokens: Path | None,
     anonymous: str,
-    certificate: Path | None,
-    key: Path | None,
-    client_authority: Path | None,
     interval: float,
     gold: str | None,
-    ready_file: Path | None,
     new_token: str | None,
     role: str | None,
-    **cluster: Any,
+    **options: Any,
 ) -> int:
     """Serve administration over HTTP: verbs as JSON, changes, and a live page.
 
@@ -90,53 +68,27 @@ def http(
 
     Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
     """
-    for module in ("starlette", "uvicorn", "prometheus_client"):
-        require(module, "http")
-    if gold is not None:
-        require("deltalake", "report")
-    from kwire.http.access import HttpRole
-    from kwire.http.access import new_token as generate_token
-    from kwire.http.cluster_access import ServedCluster
-    from kwire.http.server import HttpOptions, UnsafeAddress, escape_control_characters, parse_address, serve
-
     if role is not None and new_token is None:
         raise click.UsageError("--role requires --new-token")
     if new_token is not None:
+        require("starlette", "http")
+        from kwire.http.access import HttpRole
+        from kwire.http.access import new_token as generate_token
+
         token = generate_token(new_token, HttpRole(role or "read"))
         print(token.table, end="")
         print(f"The token of {new_token}, which is not stored anywhere: {token.text}", file=sys.stderr)
         return 0
-    if key is not None and certificate is None:
-        raise click.UsageError("--key requires --certificate")
-    chosen = _choose(cluster)
-    try:
-        Endpoint.parse_all(chosen.bootstrap)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--bootstrap") from None
-    try:
-        options = HttpOptions(
-            parse_address(listen),
-            _tokens(tokens),
-            HttpRole(anonymous),
-            certificate,
-            key,
-            interval,
-            ready_file,
-            client_authority,
-            gold,
-        )
-        options.check()
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if options.tokens and certificate is None:
-        print("Warning: tokens are sent without encryption: give --certificate, or use a proxy", file=sys.stderr)
-    if ready_file is not None:
-        prepare(ready_file)
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(escape_control_characters)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", handlers=[handler])
-    for noisy in ("uvicorn", "kwire.client"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    require("prometheus_client", "http")
+    if gold is not None:
+        require("deltalake", "report")
+    chosen = choose_checked(options)
+    checked = http_options(extra="http", anonymous=anonymous, **options)
+    from kwire.http.application import application
+    from kwire.http.change_feed import ChangeFeed
+    from kwire.http.cluster_access import ServedCluster
+    from kwire.http.incidents import PastIncidents
+
     served = ServedCluster(
         chosen.bootstrap,
         chosen.config,
@@ -146,26 +98,13 @@ def http(
         chosen.read_only,
         chosen.name if chosen.type_name else None,
     )
-    try:
-        serve(served, options, lambda url: print(f"Serving {chosen.bootstrap} at {url}", file=sys.stderr, flush=True))
-    except UnsafeAddress as error:
-        raise click.UsageError(str(error)) from None
+    feed = ChangeFeed(served.bootstrap, interval, served.config)
+
+    def create(connections: Callable[[], int]) -> ASGIApp:
+        incidents = None if gold is None else PastIncidents(gold)
+        return application(
+            served, feed, checked.tokens, checked.anonymous, incidents=incidents, connections=connections
+        )
+
+    run_server(create, checked, chosen.bootstrap, feed.close)
     return 0
-
-
-def _choose(cluster: dict[str, Any]) -> ClusterChoice:
-    chosen = with_environment(merge(click.get_current_context().obj or {}, cluster))
-    return choose_cluster(**{name: chosen[name] for name in chosen if name not in ("debug", "output")})
-
-
-def _tokens(file: Path | None) -> list[Token | CertificateRole]:
-    """Return the tokens of a file, after a warning if all users of the machine can read it."""
-    if file is None:
-        return []
-    from kwire.client.security.client_properties import mode_warnings
-    from kwire.http.access import read_tokens
-
-    tokens = read_tokens(file)
-    for warning in mode_warnings(file):
-        print(f"Warning: {warning}", file=sys.stderr)
-    return tokens

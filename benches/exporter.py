@@ -1,0 +1,354 @@
+"""The cost of `kafka exporter`, compared with kafka_exporter and KMinion.
+
+    python -m benches.exporter --kafka-exporter PROGRAM --kminion PROGRAM [--active 0.1] [--rounds N]
+
+A fake cluster of 12 brokers serves all three the same bytes: 3,500 topics of 20 partitions, and 1,500 groups with
+offsets for 50 partitions each. Between two rounds, every partition of some topics grows, and the groups that read them
+commit. The exporters run one after another against the same process, and are scraped with gzip as Prometheus does. CPU
+time covers the whole process. `go install github.com/danielqsj/kafka_exporter@latest` and a build of KMinion's
+sources make the programs of the peers.
+
+An hour has 240 rounds of 15 s. kafka_exporter is run without `offset.show-all`, which asks for all 70,000 partitions of
+every group, and KMinion with partitions and log directories. Both ask the brokers in a scrape; kwire asks them at its
+interval, which is why its figure for an hour adds both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from benches.figure import Figure
+from kwire.testing.free_ports import free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+BROKERS, TOPICS, PARTITIONS, GROUPS = 12, 3_500, 20, 1_500
+INTERVAL = 15.0
+ROUNDS_AN_HOUR = 240
+PAUSED_SCRAPES = 100
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Costs(NamedTuple):
+    """Costs of one exporter.
+
+    Attributes:
+        cpu: seconds of CPU time for an interval with one scrape.
+        scrape_cpu: seconds of CPU time for a scrape alone.
+        scrape: seconds of a scrape.
+        p99: the 99th percentile of scrapes in seconds while a broker does not respond.
+        memory: resident bytes.
+        requests: requests to brokers for an interval.
+        series: series of a scrape.
+    """
+
+    cpu: float
+    scrape_cpu: float
+    scrape: float
+    p99: float
+    memory: int
+    requests: float
+    series: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.series:,} series, {self.cpu:.3f} s CPU an interval, scrape {self.scrape_cpu * 1e3:.0f} ms CPU and "
+            f"{self.scrape * 1e3:.0f} ms, p99 {self.p99 * 1e3:.0f} ms, {self.memory >> 20} MB, "
+            f"{self.requests:.0f} requests"
+        )
+
+
+class Cluster:
+    """The process of the cluster."""
+
+    def __init__(self, active: float, scale: float) -> None:
+        command = [sys.executable, "-m", "benches.exporter", "--serve", f"--active={active}", f"--scale={scale}"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Self:
+        self.bootstrap = self._read_line()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+    def call(self, command: str) -> str:
+        """Run `change`, `requests`, `pause`, or `resume`, and return the answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        return self._read_line()
+
+    def _read_line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+def serve(active: float, scale: float) -> None:
+    """Run the cluster until standard input ends."""
+    from kwire.testing import FakeCluster
+
+    topics, groups = round(TOPICS * scale), round(GROUPS * scale)
+    names = [f"team-{number % 60}.service-{number}.events" for number in range(topics)]
+    everything = range(PARTITIONS)
+    ends = {name: [1_000_000 + 7 * number] * PARTITIONS for number, name in enumerate(names)}
+
+    def group(number: int) -> dict[str, dict[int, int]]:
+        parts = ((3 * number, 20), (3 * number + 1, 20), (3 * number + 2, 10))
+        return {
+            names[at % topics]: {index: ends[names[at % topics]][index] - 3 for index in range(count)}
+            for at, count in parts
+        }
+
+    with FakeCluster(BROKERS, topics=names, partitions=PARTITIONS) as cluster:
+        for name in names:
+            cluster.set_ends(name, dict(zip(everything, ends[name], strict=True)), dict.fromkeys(everything, 5))
+        cluster.set_groups({f"group-{number}": group(number) for number in range(groups)}, members=4)
+        print(cluster.bootstrap, flush=True)
+        first = 0
+        for command in sys.stdin:
+            answer = ""
+            match command.strip():
+                case "change":
+                    for name in [names[(first + each) % topics] for each in range(round(active * topics))]:
+                        ends[name] = [end + 100 for end in ends[name]]
+                        cluster.set_ends(name, dict(zip(everything, ends[name], strict=True)))
+                    first += round(active * topics)
+                    cluster.set_groups({f"group-{number}": group(number) for number in range(groups)}, members=4)
+                case "requests":
+                    answer = str(cluster.request_count)
+                case "pause":
+                    cluster.pause_broker(3)
+                case "resume":
+                    cluster.resume_broker(3)
+            print(answer, flush=True)
+
+
+class Exporter:
+    """The process of an exporter."""
+
+    def __init__(self, command: Sequence[str | Path], port: int, environment: Mapping[str, str] | None = None) -> None:
+        self.url = f"http://127.0.0.1:{port}/metrics"
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **(environment or {})}, stdout=self._log, stderr=self._log
+        )
+
+    def cpu(self) -> float:
+        """Return the CPU time of the process so far in seconds."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def memory(self) -> int:
+        """Return the resident bytes of the process."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) * 1024
+
+    def scrape(self) -> tuple[float, int]:
+        """Return the seconds of a scrape and its number of series."""
+        request = urllib.request.Request(self.url, headers={"Accept-Encoding": "gzip"})
+        began = time.perf_counter()
+        with urllib.request.urlopen(request, timeout=600) as response:
+            body = response.read()
+            took = time.perf_counter() - began
+            if response.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+        return took, sum(not line.startswith(b"#") for line in body.splitlines())
+
+    def wait(self, least: int) -> None:
+        """Scrape until there are at least this number of series."""
+        deadline = time.monotonic() + 300
+        series = -1
+        while time.monotonic() < deadline:
+            try:
+                series = self.scrape()[1]
+            except OSError:
+                series = -1
+            if series >= least:
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(1)
+        self._log.seek(0)
+        sys.exit(f"{self.process.args!r} has {series} series: {self._log.read()[-2000:].decode(errors='replace')}")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], port: int, environment: Mapping[str, str] | None = None
+) -> Iterator[Exporter]:
+    exporter = Exporter(command, port, environment)
+    try:
+        yield exporter
+    finally:
+        exporter.stop()
+
+
+def measure_peer(cluster: Cluster, exporter: Exporter, rounds: int, least: int) -> Costs:
+    """Measure an exporter that asks the brokers in a scrape."""
+    exporter.wait(least)
+    cpus, times, series, requests = [], [], 0, int(cluster.call("requests"))
+    for _ in range(rounds):
+        cluster.call("change")
+        began = exporter.cpu()
+        took, series = exporter.scrape()
+        cpus.append(exporter.cpu() - began)
+        times.append(took)
+    requests = int(cluster.call("requests")) - requests
+    memory = exporter.memory()
+    cluster.call("pause")
+    try:
+        request = urllib.request.Request(exporter.url)
+        began = time.perf_counter()
+        with urllib.request.urlopen(request, timeout=60) as response:
+            response.read()
+        paused = time.perf_counter() - began
+    except OSError:
+        paused = float("inf")
+    cluster.call("resume")
+    return Costs(median(cpus), median(cpus), median(times), paused, memory, requests / rounds, series)
+
+
+def measure_kwire(cluster: Cluster, exporter: Exporter, rounds: int, least: int) -> Costs:
+    """Measure kwire over whole intervals, with one scrape in each."""
+    exporter.wait(least)
+    time.sleep(INTERVAL)
+    scrape_cpus, times, series = [], [], 0
+    requests, cpu, started = int(cluster.call("requests")), exporter.cpu(), time.monotonic()
+    for number in range(rounds):
+        cluster.call("change")
+        time.sleep(max(0.0, started + (number + 1) * INTERVAL - time.monotonic()))
+        began = exporter.cpu()
+        took, series = exporter.scrape()
+        scrape_cpus.append(exporter.cpu() - began)
+        times.append(took)
+    intervals = (time.monotonic() - started) / INTERVAL
+    requests, cpu = int(cluster.call("requests")) - requests, exporter.cpu() - cpu
+    memory = exporter.memory()
+    cluster.call("pause")
+    cluster.call("change")
+    paused = []
+    for _ in range(PAUSED_SCRAPES):
+        paused.append(exporter.scrape()[0])
+        time.sleep(0.1)
+    cluster.call("resume")
+    p99 = sorted(paused)[round(0.99 * (len(paused) - 1))]
+    return Costs(cpu / intervals, median(scrape_cpus), median(times), p99, memory, requests / intervals, series)
+
+
+def run(programs: Mapping[str, Path], rounds: int, active: float, scale: float) -> dict[str, Costs]:
+    """Measure all exporters against one cluster."""
+    costs: dict[str, Costs] = {}
+    least = round(200_000 * scale)
+    with Cluster(active, scale) as cluster:
+        for names in ("kminion", "kafka_exporter", "kwire"):
+            [port] = free_ports(1)
+            command = [
+                sys.executable,
+                "-m",
+                "kwire",
+                "-b",
+                cluster.bootstrap,
+                "exporter",
+                "--timeout",
+                "120",
+                "--names",
+                names,
+            ]
+            with running([*command, "--listen", f"127.0.0.1:{port}"], port) as exporter:
+                costs[f"kwire as {names}"] = measure_kwire(cluster, exporter, rounds, least)
+                print(f"kwire --names {names}: {costs[f'kwire as {names}']}", flush=True)
+        brokers = cluster.bootstrap.split(",")
+        if "kminion" in programs:
+            [port] = free_ports(1)
+            environment = {"KAFKA_BROKERS": cluster.bootstrap, "EXPORTER_PORT": str(port), "LOGGER_LEVEL": "error"}
+            with running([programs["kminion"]], port, environment) as exporter:
+                costs["kminion"] = measure_peer(cluster, exporter, rounds, least)
+                print(f"KMinion: {costs['kminion']}", flush=True)
+        if "kafka_exporter" in programs:
+            [port] = free_ports(1)
+            servers = [f"--kafka.server={broker}" for broker in brokers]
+            options = ["--no-offset.show-all", f"--web.listen-address=127.0.0.1:{port}"]
+            with running([programs["kafka_exporter"], *servers, *options], port) as exporter:
+                costs["kafka_exporter"] = measure_peer(cluster, exporter, max(1, rounds // 4), least)
+                print(f"kafka_exporter: {costs['kafka_exporter']}", flush=True)
+    return costs
+
+
+def figures(costs: Mapping[str, Costs]) -> list[Figure]:
+    """Return the figures with their targets."""
+    peers = {name: cost for name, cost in costs.items() if not name.startswith("kwire")}
+    rows = []
+    for unit, attribute, at_least, goal in (
+        ("CPU of an hour", "cpu", 1 / 3, 0.1),
+        ("requests of an interval", "requests", 1 / 3, 0.1),
+    ):
+        better = min(peers, key=lambda name: float(getattr(peers[name], attribute)))
+        for names in peers:
+            value = float(getattr(costs[f"kwire as {names}"], attribute))
+            ratio = value / float(getattr(peers[better], attribute))
+            detail = f"kwire {value:.3g}, {better} {float(getattr(peers[better], attribute)):.3g}"
+            if attribute == "cpu":
+                detail = f"kwire {value * ROUNDS_AN_HOUR:.0f} s, {better} {peers[better].cpu * ROUNDS_AN_HOUR:.0f} s"
+            rows.append(
+                Figure(
+                    f"{unit} with the names of {names}, of the better peer's", ratio, "", at_least, goal, False, detail
+                )
+            )
+    if "kminion" in peers:
+        kwire, theirs = costs["kwire as kminion"], peers["kminion"]
+        detail = (
+            f"{kwire.series:,} series; kwire {kwire.scrape_cpu * 1e3:.0f} ms, KMinion {theirs.scrape_cpu * 1e3:.0f} ms"
+        )
+        rows.append(
+            Figure("CPU of a scrape, of KMinion's", kwire.scrape_cpu / theirs.scrape_cpu, "", 0.5, 0.25, False, detail)
+        )
+    for name, cost in costs.items():
+        if name.startswith("kwire"):
+            rows.append(Figure(f"p99 of a scrape while a broker is paused, {name}", cost.p99, " s", 1.0, 0.2, False))
+            rows.append(Figure(f"resident memory, {name}", cost.memory / 2**20, " MB", 300, 120, False))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benches.exporter", description=__doc__.splitlines()[0])
+    parser.add_argument("--kafka-exporter", type=Path, help="its program")
+    parser.add_argument("--kminion", type=Path, help="its program")
+    parser.add_argument("--active", type=float, default=0.1, help="fraction of topics that grow in an interval")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--scale", type=float, default=1.0, help="part of the topics and groups")
+    parser.add_argument("--serve", action="store_true", help="run the cluster")
+    given = parser.parse_args()
+    if given.serve:
+        serve(given.active, given.scale)
+        return
+    programs = {"kafka_exporter": given.kafka_exporter, "kminion": given.kminion}
+    costs = run(
+        {name: path for name, path in programs.items() if path is not None}, given.rounds, given.active, given.scale
+    )
+    print(json.dumps({name: cost._asdict() for name, cost in costs.items()}))
+    for figure in figures(costs):
+        print(figure)
+
+
+if __name__ == "__main__":
+    main()

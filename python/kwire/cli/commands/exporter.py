@@ -1,0 +1,136 @@
+"""`kafka exporter`: serve the metrics of clusters to Prometheus."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from kwire.cli.cluster import choose_checked, cluster_names, cluster_options
+from kwire.cli.options import require
+from kwire.cli.parameter_types import FiniteRange
+from kwire.cli.server_options import http_options, run_server, server_options
+from kwire.operations.command_line import Named
+
+LEVELS = ("cluster", "topic", "partition")
+
+
+@click.command(params=[option for option in cluster_options() if option.name not in ("output", "debug", "cluster")])
+@click.option(
+    "-c",
+    "--cluster",
+    "clusters",
+    multiple=True,
+    type=Named("clusters"),
+    metavar="NAME",
+    help="A cluster of the configuration file. Can be given several times.",
+)
+@click.option("--all-clusters", is_flag=True, help="Export every cluster of the configuration file.")
+@server_options("127.0.0.1:9308")
+@click.option(
+    "--interval",
+    type=FiniteRange(min=1),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two requests for metadata, groups, and ends of logs.",
+)
+@click.option(
+    "--long-interval",
+    type=FiniteRange(min=1),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two requests for first offsets, sizes, configs, transactions, quorum, and tokens.",
+)
+@click.option(
+    "--names",
+    type=click.Choice(["kwire", "kafka_exporter", "kminion"]),
+    default="kwire",
+    show_default=True,
+    help="Names of metrics: kwire's own, or the names of another exporter, for its dashboards.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="partition",
+    show_default=True,
+    help="Series of the cluster with its groups only, of topics, or of partitions as well.",
+)
+@click.option("--topics", metavar="REGEX", default=".*", help="Only topics whose whole name matches.")
+@click.option("--exclude-topics", metavar="REGEX", help="No topics whose whole name matches.")
+@click.option("--groups", metavar="REGEX", default=".*", help="Only groups whose whole id matches.")
+@click.option("--exclude-groups", metavar="REGEX", help="No groups whose whole id matches.")
+@click.option(
+    "--max-series",
+    type=click.IntRange(min=100),
+    default=1_000_000,
+    show_default=True,
+    help="Maximum number of series of a cluster; kwire_exporter_omitted_series counts the others.",
+)
+def exporter(
+    clusters: tuple[str, ...],
+    all_clusters: bool,
+    interval: float,
+    long_interval: float,
+    names: str,
+    level: str,
+    topics: str,
+    exclude_topics: str | None,
+    groups: str,
+    exclude_groups: str | None,
+    max_series: int,
+    **options: Any,
+) -> int:
+    """Serve the metrics of clusters to Prometheus at /metrics.
+
+    Brokers are asked at the interval, never by a scrape: a scrape shows what is known, and
+    kwire_exporter_answer_timestamp_seconds has its time.
+
+    \b
+    Examples:
+      kafka exporter -b localhost:9092
+      kafka exporter -c prod -c staging --topics 'orders.*' --exclude-groups 'console-consumer-.*'
+      kafka exporter -b localhost:9092 --names kafka_exporter
+      kafka exporter --all-clusters --listen 0.0.0.0:9308 --tokens tokens.toml --certificate server.pem
+
+    `kafka http --new-token` makes the tokens of --tokens.
+
+    Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
+    """
+    require("prometheus_client", "exporter")
+    if all_clusters:
+        clusters = tuple(cluster_names())
+        if not clusters:
+            raise click.UsageError("--all-clusters: the configuration file has no clusters")
+    common = dict(options)
+    chosen = [choose_checked(dict(common), name) for name in dict.fromkeys(clusters)] or [choose_checked(dict(common))]
+    for option in cluster_options():
+        options.pop(option.name or "", None)
+    checked = http_options(extra="exporter", **options)
+    from kwire.exporter.application import MonitoredCluster, application
+    from kwire.exporter.cluster_view import ClusterView, Selection
+    from kwire.exporter.metric_table import metric_table
+
+    try:
+        selection = Selection(LEVELS.index(level), topics, groups, exclude_topics, exclude_groups, max_series)
+    except re.error as error:
+        raise click.UsageError(f"{error.pattern!r} is not a regular expression: {error}") from None
+    monitored = [
+        MonitoredCluster(
+            ClusterView(
+                each.name or each.bootstrap, metric_table().names[names], selection, names_cluster=len(chosen) > 1
+            ),
+            each.bootstrap,
+            each.config,
+            "kwire-exporter" if each.client_id == "kwire-admin" else each.client_id,
+            each.timeout,
+            interval,
+            long_interval,
+        )
+        for each in chosen
+    ]
+    subject = "metrics of " + ", ".join(each.view.name for each in monitored)
+    run_server(lambda _: application(monitored, checked.tokens), checked, subject)
+    return 0

@@ -1,0 +1,237 @@
+"""Offsets and groups of a fake cluster, and the responses about them.
+
+A fake cluster keeps no records: a test sets the ends of logs and what groups have committed. Each group is coordinated
+by one of the live brokers, which its id decides.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+from kwire.messages.kafka.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kwire.messages.kafka.consumer_protocol_assignment import TopicPartition as AssignedPartitions
+from kwire.messages.kafka.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
+from kwire.messages.kafka.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from kwire.messages.kafka.find_coordinator import Coordinator, FindCoordinatorResponse
+from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsResponse
+from kwire.messages.kafka.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kwire.messages.kafka.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kwire.versioned import encode_versioned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.declare import Message
+    from kwire.testing.cluster_state import ClusterState
+
+__all__ = ["SERVED", "FakeOffsets"]
+
+SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4)}
+"""The lowest and highest served version by API key."""
+EARLIEST = -2
+NOT_LEADER = 6
+NOT_COORDINATOR = 16
+UNKNOWN_TOPIC = 3
+
+
+class FakeGroup(NamedTuple):
+    """A group: its committed offsets by topic and partition, and its number of members."""
+
+    offsets: Mapping[str, Mapping[int, int]]
+    members: int
+
+    @property
+    def state(self) -> str:
+        return "Stable" if self.members else "Empty"
+
+
+class FakeOffsets:
+    """The offsets and groups of one fake cluster. Changes replace values, so threads need no lock.
+
+    Attributes:
+        ends: the end of each log by topic, then partition; 0 for others.
+        starts: the first offset of each log; 0 for others.
+        groups: the groups by id.
+    """
+
+    def __init__(self) -> None:
+        self.ends: dict[str, Mapping[int, int]] = {}
+        self.starts: dict[str, Mapping[int, int]] = {}
+        self.groups: dict[str, FakeGroup] = {}
+
+    def respond(self, state: ClusterState, broker: int, message: Any, version: int) -> Message | None:
+        """Return the response to a request; None if it belongs to another API."""
+        match message.api_key:
+            case 2:
+                return self._offsets(state, broker, message)
+            case 9:
+                return self._committed(state, broker, message, version)
+            case 10:
+                return _coordinators(state, message, version)
+            case 15:
+                described = tuple(self._described(state, broker, group) for group in message.groups)
+                return DescribeGroupsResponse(groups=described)
+            case 16:
+                return ListGroupsResponse(error_code=0, groups=tuple(self._listed(state, broker)))
+            case 35:
+                return self._log_dirs(state, broker)
+            case _:
+                return None
+
+    def _offsets(self, state: ClusterState, broker: int, message: Any) -> ListOffsetsResponse:
+        topics = []
+        for topic in message.topics:
+            metadata = state.topics.get(topic.name)
+            leaders = {} if metadata is None else {each.partition_index: each.leader_id for each in metadata.partitions}
+            ends, starts = self.ends.get(topic.name, {}), self.starts.get(topic.name, {})
+            partitions = []
+            for requested in topic.partitions:
+                index = requested.partition_index
+                led = leaders.get(index) == broker
+                offset = (starts if requested.timestamp == EARLIEST else ends).get(index, 0)
+                partitions.append(
+                    ListOffsetsPartitionResponse(
+                        partition_index=index,
+                        error_code=0 if led else NOT_LEADER if index in leaders else UNKNOWN_TOPIC,
+                        timestamp=-1,
+                        offset=offset if led else -1,
+                        leader_epoch=0 if led else -1,
+                    )
+                )
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(partitions)))
+        return ListOffsetsResponse(throttle_time_ms=0, topics=tuple(topics))
+
+    def _committed(self, state: ClusterState, broker: int, message: Any, version: int) -> OffsetFetchResponse:
+        if version >= 8:
+            groups = tuple(
+                OffsetFetchResponseGroup(
+                    group_id=each.group_id,
+                    error_code=0 if _coordinator(state, each.group_id) == broker else NOT_COORDINATOR,
+                    topics=tuple(
+                        OffsetFetchResponseTopics(
+                            name=name, partitions=_partitions(OffsetFetchResponsePartitions, offsets)
+                        )
+                        for name, offsets in self._requested(each.group_id, each.topics)
+                    ),
+                )
+                for each in message.groups
+            )
+            return OffsetFetchResponse(groups=groups)
+        topics = tuple(
+            OffsetFetchResponseTopic(name=name, partitions=_partitions(OffsetFetchResponsePartition, offsets))
+            for name, offsets in self._requested(message.group_id, message.topics)
+        )
+        return OffsetFetchResponse(topics=topics, error_code=0)
+
+    def _requested(self, group_id: str, topics: Any) -> Iterable[tuple[str, Mapping[int, int]]]:
+        """Return the offsets of a group for topics, -1 without one; for None, all that it has committed."""
+        group = self.groups.get(group_id)
+        offsets = {} if group is None else group.offsets
+        if topics is None:
+            return offsets.items()
+        return [
+            (topic.name, {index: offsets.get(topic.name, {}).get(index, -1) for index in topic.partition_indexes})
+            for topic in topics
+        ]
+
+    def _listed(self, state: ClusterState, broker: int) -> Iterable[ListedGroup]:
+        for group_id, group in self.groups.items():
+            if _coordinator(state, group_id) == broker:
+                yield ListedGroup(
+                    group_id=group_id, protocol_type="consumer", group_state=group.state, group_type="classic"
+                )
+
+    def _described(self, state: ClusterState, broker: int, group_id: str) -> DescribedGroup:
+        group = self.groups.get(group_id)
+        is_here = _coordinator(state, group_id) == broker
+        members = () if group is None else tuple(_members(group_id, group))
+        return DescribedGroup(
+            error_code=0 if is_here else NOT_COORDINATOR,
+            group_id=group_id,
+            group_state="Dead" if group is None else group.state,
+            protocol_type="consumer",
+            protocol_data="range" if members else "",
+            members=members,
+        )
+
+    def _log_dirs(self, state: ClusterState, broker: int) -> DescribeLogDirsResponse:
+        topics = []
+        for name, topic in state.topics.items():
+            ends = self.ends.get(name, {})
+            partitions = tuple(
+                DescribeLogDirsPartition(
+                    partition_index=each.partition_index,
+                    partition_size=ends.get(each.partition_index, 0),
+                    offset_lag=0,
+                    is_future_key=False,
+                )
+                for each in topic.partitions
+                if broker in each.replica_nodes
+            )
+            if partitions:
+                topics.append(DescribeLogDirsTopic(name=name, partitions=partitions))
+        result = DescribeLogDirsResult(error_code=0, log_dir="/data", topics=tuple(topics))
+        return DescribeLogDirsResponse(throttle_time_ms=0, results=(result,))
+
+
+def _partitions(struct: Any, offsets: Mapping[int, int]) -> tuple[Any, ...]:
+    return tuple(
+        [struct(partition_index=index, committed_offset=at, metadata="", error_code=0) for index, at in offsets.items()]
+    )
+
+
+def _coordinator(state: ClusterState, group_id: str) -> int:
+    ids = sorted([each.node_id for each in state.brokers])
+    return ids[crc32(group_id.encode()) % len(ids)] if ids else -1
+
+
+def _coordinators(state: ClusterState, message: Any, version: int) -> FindCoordinatorResponse:
+    addresses = {each.node_id: each for each in state.brokers}
+    keys: Sequence[str] = message.coordinator_keys if version >= 4 else (message.key,)
+    brokers = [addresses[_coordinator(state, key)] for key in keys]
+    if version < 4:
+        [broker] = brokers
+        return FindCoordinatorResponse(error_code=0, node_id=broker.node_id, host=broker.host, port=broker.port)
+    coordinators = tuple(
+        Coordinator(key=key, node_id=each.node_id, host=each.host, port=each.port, error_code=0, error_message=None)
+        for key, each in zip(keys, brokers, strict=True)
+    )
+    return FindCoordinatorResponse(coordinators=coordinators)
+
+
+def _members(group_id: str, group: FakeGroup) -> Iterable[DescribedGroupMember]:
+    """Return the members of a group, which have its partitions in turn."""
+    for number in range(group.members):
+        assigned: dict[str, list[int]] = defaultdict(list)
+        for topic, offsets in group.offsets.items():
+            assigned[topic] = [index for index in offsets if index % group.members == number]
+        assignment = ConsumerProtocolAssignment(
+            assigned_partitions=tuple(
+                AssignedPartitions(topic=topic, partitions=tuple(of)) for topic, of in assigned.items()
+            )
+        )
+        yield DescribedGroupMember(
+            member_id=f"{group_id}-{number}",
+            client_id="fake",
+            client_host="/127.0.0.1",
+            member_metadata=b"",
+            member_assignment=encode_versioned(assignment, version=0),
+        )

@@ -1,0 +1,66 @@
+"""Series of clusters, parsed as Prometheus does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from kwire.exporter.application import MonitoredCluster, monitor, page
+from kwire.exporter.cluster_view import ClusterView, Selection
+from kwire.exporter.metric_table import metric_table
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+class Series(dict[tuple[str, tuple[str, ...]], float]):
+    """Values by name and values of labels, in the order of the labels, without the label `cluster`."""
+
+    @classmethod
+    def parse(cls, text: str, *, openmetrics: bool = False) -> Series:
+        families = (parse_openmetrics if openmetrics else parse_text)(text)
+        return cls(
+            {
+                (sample.name, tuple(value for name, value in sample.labels.items() if name != "cluster")): sample.value
+                for family in families
+                for sample in family.samples
+            }
+        )
+
+    def of(self, name: str) -> dict[tuple[str, ...], float]:
+        """Return the series of one metric by labels."""
+        return {labels: value for (metric, labels), value in self.items() if metric == name}
+
+    def one(self, name: str, *labels: object) -> float | None:
+        """Return the value of a series; None without it."""
+        return self.get((name, tuple(map(str, labels))))
+
+
+def scrape(*views: ClusterView, openmetrics: bool = False) -> Series:
+    text = b"".join(page(views, CollectorRegistry(), openmetrics=openmetrics).parts).decode()
+    return Series.parse(text, openmetrics=openmetrics)
+
+
+def view(names: str = "kwire", name: str = "test", **options: Any) -> ClusterView:
+    """Return a view without responses; the options are those of Selection, and `clock`."""
+    clock = {"clock": options.pop("clock")} if "clock" in options else {}
+    return ClusterView(name, metric_table().names[names], Selection(**options), **clock)
+
+
+@asynccontextmanager
+async def monitored(bootstrap: str, *views: ClusterView, interval: float = 0.2, **options: Any) -> AsyncIterator[None]:
+    """Poll a cluster for several views."""
+    options = {"interval": interval, "long_interval": interval, "timeout": 20.0, **options}
+    tasks = [asyncio.create_task(monitor(MonitoredCluster(each, bootstrap, **options))) for each in views]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            assert isinstance(outcome, asyncio.CancelledError), outcome
