@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ from tests.client.polling import (
     until,
     until_all,
 )
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,6 +225,31 @@ async def test_close_closes_all_connections(cluster: FakeCluster) -> None:
         await until_all(polling, ALL, lambda poll: poll.api_key == 32)
         assert [cluster.connection_count(n) for n in sorted(ALL)] == [2, 2, 2]
     await eventually(lambda: not any(cluster.connection_count(n) for n in ALL))
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+async def test_close_ends_tasks_in_which_a_timeout_ends_at_that_moment(cluster: FakeCluster, steps: int) -> None:
+    """Such a task is `cancelling`, but goes on. One of the numbers of steps of the event loop meets that moment."""
+    ended = asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0):
+                        await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with poller(cluster) as polling:
+        await until(polling, succeeded)
+        polling._start(wait())
+        for _ in range(10 + steps):
+            await asyncio.sleep(0)
+        closing = asyncio.create_task(polling.close())
+        await asyncio.wait([closing], timeout=PATIENCE)
+        assert ended.is_set()
+        await closing
 
 
 async def test_first_poll_does_not_wait_for_the_interval() -> None:

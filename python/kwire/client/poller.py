@@ -48,6 +48,9 @@ M = TypeVar("M")
 REBOOTSTRAP_REQUIRED = 129
 """Metadata from version 13 on: the client must start again from the bootstrap servers (KIP-1102)."""
 
+CANCEL_AGAIN_S = 0.1
+"""Seconds after which tasks that go on are cancelled again. Chosen: closing takes so long only by a rare accident."""
+
 
 class Poller(Generic[M]):
     """Polls the brokers of a cluster; an asynchronous iterator of polls while in an `async with` block.
@@ -249,11 +252,12 @@ class Poller(Generic[M]):
 
     async def _close(self) -> None:
         self._closed = True
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            if not task.cancelling():  # a second cancellation would interrupt the closing of its connections
-                task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                if not task.cancelling():  # a second cancellation would interrupt the closing of its connections
+                    task.cancel()
+            # Look again: a task is also `cancelling` at the moment when an asyncio.timeout inside it ends, and goes on.
+            await asyncio.wait(self._tasks, timeout=CANCEL_AGAIN_S)
         async with self._queue_changed:
             self._queue_changed.notify_all()
         if self._capture_thread is not None:
