@@ -144,7 +144,7 @@ class Exporter:
 
     def __init__(self, command: Sequence[str | Path], port: int, environment: Mapping[str, str] | None = None) -> None:
         self.url = f"http://127.0.0.1:{port}/metrics"
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         self.process = subprocess.Popen(
             command, env={**os.environ, **(environment or {})}, stdout=self._log, stderr=self._log
         )

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from kwire.client.poller import Poller
 from kwire.exporter.cluster_requests import cluster_requests
-from kwire.exporter.exposition import OPENMETRICS, TEXT, Page
+from kwire.exporter.exposition import OPENMETRICS, TEXT, MetricsPage
 from kwire.http.access import AccessControl, HttpRole, guarded
 from kwire.operations.parameters import Danger
 
@@ -94,11 +94,13 @@ async def monitor(cluster: MonitoredCluster) -> None:
             deadline = deadline or loop.time() + RENDER_DELAY_S
 
 
-def page(views: Sequence[ClusterView], registry: prometheus_client.CollectorRegistry, *, openmetrics: bool) -> Page:
+def page(
+    views: Sequence[ClusterView], registry: prometheus_client.CollectorRegistry, *, openmetrics: bool
+) -> MetricsPage:
     """Return what is known about some clusters and this process."""
     generate = openmetrics_exposition.generate_latest if openmetrics else prometheus_client.generate_latest
     families = zip(*(view.families for view in views), strict=True)
-    return Page.of(families, generate(registry), openmetrics=openmetrics)
+    return MetricsPage.of(families, generate(registry), openmetrics=openmetrics)
 
 
 def application(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kwire.exporter.metric_table import Metric
 
-__all__ = ["OPENMETRICS", "TEXT", "Family", "Page", "escape"]
+__all__ = ["OPENMETRICS", "TEXT", "Family", "MetricsPage", "escape"]
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -139,7 +139,7 @@ def deflated(text: bytes) -> bytes:
     return stream.compress(text) + stream.flush(zlib.Z_SYNC_FLUSH)
 
 
-class Page(NamedTuple):
+class MetricsPage(NamedTuple):
     """The series at one time, ready to be sent.
 
     Attributes:
@@ -151,7 +151,7 @@ class Page(NamedTuple):
     families: Sequence[tuple[Family, int] | None]
 
     @classmethod
-    def of(cls, metrics: Iterable[Sequence[Family]], process_text: bytes, *, openmetrics: bool) -> Page:
+    def of(cls, metrics: Iterable[Sequence[Family]], process_text: bytes, *, openmetrics: bool) -> MetricsPage:
         """Join the families of all clusters, metric by metric.
 
         Args:
