@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kwire
 from kwire.messages import UnknownMessage, api_name, find
 from kwire.releases import guess_release
 
-if TYPE_CHECKING:
-    from kwire.exporter.cluster_view import ClusterView
+# Views are Any here: their module imports this one, and imports for types would close a circle.
 
 __all__ = ["cluster_values"]
 
 METADATA = 3
 
 
-def cluster_values(view: ClusterView) -> dict[str, Any]:
+def cluster_values(view: Any) -> dict[str, Any]:
     """Return the values of a cluster, as far as they are known."""
     metadata, quorum, features = view.metadata, view.quorum, view.features
     has_metadata = metadata is not None
@@ -67,14 +66,14 @@ def cluster_values(view: ClusterView) -> dict[str, Any]:
     }
 
 
-def _broker_values(view: ClusterView) -> dict[str, Any]:
+def _broker_values(view: Any) -> dict[str, Any]:
     """Return which brokers answer. A broker that the metadata does not list any more is down while it is polled."""
     listed = () if view.metadata is None else view.metadata.brokers
     ids = {each.node_id for each in listed} | {broker for broker, _ in view.answered} | view.down
     return {"broker_up": [((each,), int(each not in view.down)) for each in sorted(ids) if each >= 0]}
 
 
-def _metadata_values(view: ClusterView, release: str) -> dict[str, Any]:
+def _metadata_values(view: Any, release: str) -> dict[str, Any]:
     brokers, cluster_id = view.metadata.brokers, view.metadata.cluster_id or ""
     # Under KRaft, Metadata names any live broker as the controller; the quorum knows.
     controller = view.controller if view.quorum is None else view.quorum.leader_id
@@ -93,7 +92,7 @@ def _metadata_values(view: ClusterView, release: str) -> dict[str, Any]:
     }
 
 
-def _log_dir_values(view: ClusterView) -> dict[str, Any]:
+def _log_dir_values(view: Any) -> dict[str, Any]:
     dirs = [((broker, each.log_dir), each, size) for broker, dirs in view.log_dirs.items() for each, size in dirs]
     return {
         "log_dir_sizes": [(labels, size) for labels, _, size in dirs],
