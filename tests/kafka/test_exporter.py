@@ -26,13 +26,13 @@ def kafkas_lags(bootstrap: str) -> dict[tuple[str, ...], tuple[float, float, flo
     arguments = ("--bootstrap-server", bootstrap, "--describe", *groups, "--timeout", "120000")  # its 5 s are short
     text = kafkas_own("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", *arguments)
     rows = [line.split() for line in text.splitlines()]
-    found = {
+    lags: dict[tuple[str, ...], tuple[float, float, float]] = {
         (row[0], row[1], row[2]): (float(row[3]), float(row[4]), float(row[5]))
         for row in rows
         if len(row) >= 6 and row[0] in GROUPS
     }
-    assert found.keys() == {(group, TOPIC, str(index)) for group in GROUPS for index in range(2)}, text
-    return found
+    assert lags.keys() == {(group, TOPIC, str(index)) for group in GROUPS for index in range(2)}, text
+    return lags
 
 
 async def test_values_are_those_of_kafkas_script(cluster: KafkaCluster) -> None:

@@ -394,7 +394,7 @@ class Encoding:
     def check_default(self, value: str, default: Any) -> None:
         is_default = f"{value} is {(known := self.code.object(default))}"
         if type(default) in (int, str, bytes):
-            # Only the types of which `==` is exact, after `is`, which an equal constant usually fulfills.
+            # Only types whose `==` is exact, after `is`, which an equal constant usually fulfills.
             is_default += f" or (type({value}) is {self.code.object(type(default))} and {value} == {known})"
         self.check(is_default)
 
