@@ -280,7 +280,7 @@ unsafe fn integer(object: Node, field: &'static str) -> Read<i64> {
     }))
 }
 
-/// Clear the MemoryError of a failed call, if any.
+/// Clear the `MemoryError` of a failed call, if any.
 #[cold]
 fn short_of_memory(py: Python<'_>) -> Box<Wrong> {
     drop(PyErr::take(py));
