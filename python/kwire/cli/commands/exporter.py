@@ -93,7 +93,7 @@ def exporter(
       kafka exporter -b localhost:9092
       kafka exporter -c prod -c staging --topics 'orders.*' --exclude-groups 'console-consumer-.*'
       kafka exporter -b localhost:9092 --names kafka_exporter
-      kafka exporter --all-clusters --listen 0.0.0.0:9308 --tokens tokens.toml --certificate server.pem
+      kafka exporter --all-clusters --listen 0.0.0.0:9308 --tokens tokens.toml --certificate node.pem
 
     `kafka http --new-token` makes the tokens of --tokens.
 
