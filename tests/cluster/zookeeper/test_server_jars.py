@@ -82,3 +82,10 @@ def test_missing_repository_says_what_to_do(repository: str, tmp_path: Path, mon
 def test_jars_of_pyspark_need_no_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KWIRE_MAVEN_REPOSITORY", "http://127.0.0.1:9")
     assert all(Path(path).parent == PYSPARK_JARS for path in server_classpath().split(os.pathsep))
+
+
+@pytest.mark.usefixtures("repository")
+def test_jars_need_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KWIRE_MAVEN_REPOSITORY", raising=False)
+    with pytest.raises(CannotStart, match="set KWIRE_MAVEN_REPOSITORY to the address of a Maven repository"):
+        EmbeddedZooKeeper(tmp_path / "data").start()

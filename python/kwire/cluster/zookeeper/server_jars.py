@@ -1,4 +1,4 @@
-"""The jars of the ZooKeeper server: those of PySpark if it is installed, or the same ones from Maven Central.
+"""The jars of the ZooKeeper server: those of PySpark if it is installed, or the same ones from a Maven repository.
 
 A download takes 7 MB, once for a user. Each file must have its SHA-256, the hash of the file in PySpark 4.2.
 """
@@ -17,8 +17,8 @@ from kwire.errors import KwireError
 
 __all__ = ["JarsMissing", "server_classpath"]
 
-MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
-"""The repository; the variable KWIRE_MAVEN_REPOSITORY names a mirror instead."""
+REPOSITORY = "KWIRE_MAVEN_REPOSITORY"
+"""The variable with the address of the repository. There is no default: where jars come from is the user's choice."""
 TIMEOUT_S = 60.0
 """Timeout in seconds of a read from the repository."""
 # Opening all 300 jars of PySpark would double the start time. With `-verbose:class`, the server loads from these only.
@@ -70,14 +70,20 @@ def _downloaded(folder: Path, jar: str, digest: str) -> Path:
     path = folder / name
     if path.is_file():
         return path
-    url = f"{os.environ.get('KWIRE_MAVEN_REPOSITORY', MAVEN_CENTRAL).rstrip('/')}/{jar}/{name}"
+    repository = os.environ.get(REPOSITORY)
+    if not repository:
+        raise JarsMissing(
+            f"ZooKeeper's {name} is missing: set {REPOSITORY} to the address of a Maven repository, such as that of "
+            "Maven Central; or run `pip install 'kwire[spark]'`, which has the jars; or use a running ZooKeeper"
+        )
+    url = f"{repository.rstrip('/')}/{jar}/{name}"
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310  # the user's own mirror
             content: bytes = response.read()
     except (OSError, ValueError) as error:
         raise JarsMissing(
-            f"cannot download ZooKeeper's {name} from {url}: {error}. Set HTTPS_PROXY, or KWIRE_MAVEN_REPOSITORY to a "
-            "mirror; or run `pip install 'kwire[spark]'`, which has the jars; or use a running ZooKeeper"
+            f"cannot download ZooKeeper's {name} from {url}: {error}. Set HTTPS_PROXY, or KWIRE_MAVEN_REPOSITORY to "
+            "another address; or run `pip install 'kwire[spark]'`, which has the jars; or use a running ZooKeeper"
         ) from None
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
