@@ -73,7 +73,7 @@ def _downloaded(folder: Path, jar: str, digest: str) -> Path:
     repository = os.environ.get(REPOSITORY)
     if not repository:
         raise JarsMissing(
-            f"ZooKeeper's {name} is missing: set {REPOSITORY} to the address of a Maven repository, such as that of "
+            f"ZooKeeper's {name} is missing: set {REPOSITORY} to the address of a Maven repository, for example "
             "Maven Central; or run `pip install 'kwire[spark]'`, which has the jars; or use a running ZooKeeper"
         )
     url = f"{repository.rstrip('/')}/{jar}/{name}"
