@@ -52,7 +52,7 @@ class PollerContext:
         sends_for_all: returns whether the broker with this id gets the requests that one broker suffices for.
         cluster_id: the cluster id of the last response that has one.
         clock: the time of polls.
-        has_topics: set once the broker that is asked for topics has reported them (`topics="one"`).
+        has_topics: event, set after the first response with topics.
     """
 
     options: PollerOptions
@@ -156,7 +156,7 @@ class BrokerPoller:
         while True:
             if self._asks_for_topics():
                 poll = await self._poll(self._connection, self.tracker)
-            else:  # the broker that is asked for topics reports the changes of brokers, too
+            else:  # its changes would repeat the events of the broker with the topics
                 poll = await self._poll(self._connection, listing_tracker, brokers_only=True)
                 poll = poll._replace(events=(), changed=None)
             self.responds = poll.error is None

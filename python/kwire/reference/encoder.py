@@ -67,7 +67,8 @@ def encode(message: Message, *, version: int) -> bytes:
     write = writers.get(version)
     if write is None:
         write = writers[version] = writer_of(layout_of(cls, version))
-    return write(message)  # type: ignore[no-any-return]  # bytes
+    encoded: bytes = write(message)
+    return encoded
 
 
 def writer_of(layout: StructLayout) -> Callable[[Any], bytes]:

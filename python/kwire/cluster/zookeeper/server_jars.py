@@ -78,7 +78,7 @@ def _downloaded(folder: Path, jar: str, digest: str) -> Path:
         )
     url = f"{repository.rstrip('/')}/{jar}/{name}"
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310  # the user's own mirror
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310  # the user names the repository, and files have known hashes
             content: bytes = response.read()
     except (OSError, ValueError) as error:
         raise JarsMissing(
