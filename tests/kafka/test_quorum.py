@@ -106,7 +106,8 @@ def test_cluster_with_zookeeper_has_neither_voters_nor_registrations(kafka39: Ka
         run = operator.run(*command)
         assert (run.code, "Request" in run.err) == (2, True), run.err
     [refused] = operator.json("features", "upgrade", "metadata.version=20", code=1)
-    assert refused["error"]["name"] == "INVALID_REQUEST"
+    assert refused["error"]["name"] == "FEATURE_UPDATE_FAILED"
+    assert "1 (unknown there)" in refused["error"]["message"], "compared before anything is sent"
 
 
 async def test_stopped_broker_is_unregistered(dynamic: Kafka44, operator: Operator) -> None:

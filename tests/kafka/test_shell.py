@@ -161,5 +161,5 @@ def test_use_group_checks_that_the_group_exists(kafka44: Kafka44) -> None:
 
 
 def test_use_group_accepts_any_group_where_brokers_have_none() -> None:
-    with FakeCluster(1, topics=["orders"]) as cluster:
+    with FakeCluster(1, topics=["orders"], dialect="kip4") as cluster:
         assert kwire("shell", "-b", cluster.bootstrap, stdin="use group billing;").code == 0

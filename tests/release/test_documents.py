@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXTRA = re.compile(r"kwire\[([a-z, ]+)\]")
+OTHER_PACKAGE = re.compile(r"`pip install ([a-z]+)`")
 CONSOLE = (README, DOCS / "cli.md")
 """Pages with commands that need no cluster."""
 WITHOUT_INSTALLATION = {"reference", "design", "explanation"}
@@ -63,8 +64,14 @@ def extras(page: Path) -> frozenset[str]:
     return frozenset(named.split(",")) - {"", WITH_SPARK}
 
 
+@cache
+def other_packages(page: Path) -> frozenset[str]:
+    """Return the packages beside kwire that a page names."""
+    return frozenset(OTHER_PACKAGE.findall(page.read_text(encoding="utf-8"))) - {"kwire"}
+
+
 class Environments:
-    """One virtual environment for each set of extras."""
+    """One virtual environment for each set of extras and other packages."""
 
     def __init__(self, folder: Path, wheels: Path) -> None:
         self._folder = folder
@@ -73,13 +80,15 @@ class Environments:
 
     def python(self, page: Path) -> Path:
         """Return the interpreter with the extras of a page."""
-        names = extras(page)
-        if names not in self._pythons:
-            folder = self._folder / ("-".join(sorted(names)) or "none")
-            python = self._pythons[names] = empty_environment(sys.executable, folder)
+        names, others = sorted(extras(page)), sorted(other_packages(page))
+        key = frozenset((*names, *others))
+        if key not in self._pythons:
+            folder = self._folder / ("-".join((*names, *others)) or "none")
+            python = self._pythons[key] = empty_environment(sys.executable, folder)
             [wheel] = self._wheels.glob("kwire-*-cp*.whl")
-            install(python, "--find-links", self._wheels, f"{wheel}[{','.join(sorted(names))}]" if names else wheel)
-        return self._pythons[names]
+            wanted = f"{wheel}[{','.join(names)}]" if names else str(wheel)
+            install(python, "--find-links", self._wheels, wanted, *others)
+        return self._pythons[key]
 
 
 @pytest.fixture(scope="module")

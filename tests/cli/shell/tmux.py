@@ -30,7 +30,8 @@ class Terminal:
     def __init__(self, home: Path, *arguments: str, columns: int = 100, rows: int = 30, **variables: str) -> None:
         self._socket = str(home / "tmux")
         known = {name: value for name, value in environment().items() if name in VARIABLES}
-        given = {"LC_ALL": "C.UTF-8", **known, "HOME": str(home), **variables}
+        folders = {"HOME": str(home), "XDG_STATE_HOME": str(home / ".local/state")}
+        given = {"LC_ALL": "C.UTF-8", **known, **folders, **variables}
         options = [option for name, value in given.items() for option in ("-e", f"{name}={value}")]
         # The pane stays after the end of the command, so that its last lines and its exit code can be read.
         shell_line = f"trap : INT; {shlex.join([*COMMAND, *arguments])}; echo exit code $?; exec cat"

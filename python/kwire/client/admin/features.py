@@ -94,9 +94,9 @@ async def update_features(
             error then names the brokers that lack a level, which a controller does not do in all versions.
 
     Raises:
-        FeaturesRefused: 7 the result is not known yet; 42 the level is invalid; 95 a broker does not support it, or the
-            downgrade is not allowed; 96 the features cannot be written; 1013, in a cluster of the drafts, another
-            update is in progress.
+        FeaturesRefused: 7 the result is not known yet; 42 the level is invalid; 95 the downgrade is not allowed; 96 a
+            broker does not support the level, or the features cannot be written; 1013, in a cluster of the drafts,
+            another update is in progress.
         ChangeTimeout: the update was accepted, but is not reported in time.
         EncodeError: a level is outside of int16. Nothing was sent.
     """

@@ -50,7 +50,7 @@ class ActiveTask(Struct):
     topic_group_id: int32
     """Number of the subtopology, as in the description of the topology."""
     partition: int32
-    """The partition."""
+    """Number of the task in its subtopology: the partition of its inputs."""
     named_topology: array[uint16] = field(since=10, default=())
     """The UTF-16 code units of the name of the topology; empty without a name."""
 
@@ -61,7 +61,7 @@ class StandbyTask(Struct):
     topic_group_id: int32
     """Number of the subtopology, as in the description of the topology."""
     partition: int32
-    """The partition."""
+    """Number of the task in its subtopology: the partition of its inputs."""
     named_topology: array[uint16] = field(since=10, default=())
     """The UTF-16 code units of the name of the topology; empty without a name."""
     partitions: array[ChangelogPartition]
@@ -74,7 +74,7 @@ class ChangelogPartition(Struct):
     topic: string
     """The topic."""
     partition: int32
-    """The partition."""
+    """Number of the partition in its topic."""
 
 
 class TopicIndex(Struct, key="index"):
@@ -105,4 +105,4 @@ class HostPartition(Struct):
     topic_index: int32 = field(since=5, default=0)
     """The number of the topic in the dictionary."""
     partition: int32
-    """The partition."""
+    """Number of the partition in its topic."""

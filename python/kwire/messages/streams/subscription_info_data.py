@@ -52,7 +52,7 @@ class TaskId(Struct):
     topic_group_id: int32
     """Number of the subtopology, as in the description of the topology."""
     partition: int32
-    """The partition."""
+    """Number of the task in its subtopology: the partition of its inputs."""
 
 
 class TaskOffsetSum(Struct):

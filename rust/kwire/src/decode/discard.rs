@@ -18,6 +18,7 @@ impl<'a> Visitor<'a> for Discard {
 
     const DISCARDS: bool = true;
     const RUNS: bool = true;
+    const NESTED: bool = true;
 
     #[inline(always)]
     fn last_layout(&mut self, plan: &'a Struct) -> Option<&mut Option<Matcher>> {

@@ -132,8 +132,7 @@ pub(super) fn runs_of_structs<'a, V: Visitor<'a>>(
     let mut cursor = *reader;
     let mut index = 0;
     while index < count {
-        // The visitors know runs and int32 arrays only; the visitor that builds nothing takes all uniform plans.
-        let uniform = if V::DISCARDS { plan.uniform } else { plan.flat };
+        let uniform = if V::NESTED { plan.uniform } else { plan.flat };
         let allowed = Allowed { tags: V::DISCARDS };
         if uniform
             && let Some((alike, found)) = find(visitor, plan, cursor.rest(), count - index, allowed)

@@ -101,8 +101,10 @@ pub trait Visitor<'a> {
     /// With `RUNS`: take an int32 array that is not nullable from the bytes of its elements.
     #[inline(always)]
     fn int32s(&mut self, _body: &mut Self::Struct, _plan: &'a Struct, _position: usize, _bytes: &'a [u8]) {}
+    /// With `RUNS`: whether `uniform_structs` may be called for structs with arrays of structs.
+    const NESTED: bool = false;
     /// With `RUNS`: take `count` consecutive elements of an array that have the same layout. All their parts are runs
-    /// and int32 arrays. No other method is called for them.
+    /// and int32 arrays, and with `NESTED` arrays of structs. No other method is called for them.
     #[inline(always)]
     fn uniform_structs(&mut self, _plan: &'a Struct, _count: usize, _bytes: &'a [u8], _alike: &UniformLayout) {}
     /// Whether the visitor takes elements of an array that have the same layout together (`uniform_items`).
