@@ -52,7 +52,8 @@ def test_requests_of_many_partitions_do_not_stop_zookeeper() -> None:
 
 CLIENTS = 500
 GREEDY = "127.0.0.2"
-LARGEST_MEGABYTES = 256
+LARGEST_MEGABYTES = 320
+"""Less than what a node without bounds takes, more than one on a busy machine: at most 290 were measured."""
 
 UNFINISHED = (4_000_000).to_bytes(4, "big") + bytes(3_000_000)
 

@@ -172,6 +172,7 @@ def _sizes_of_long_arrays(spans: list[Span]) -> dict[Path, int]:
 
 def _shortened_array(path: Path, sizes: dict[Path, int]) -> Path | None:
     """Return the outermost array that omits the element at a path, or None if the element is shown."""
+    # A path from its start leads from outer arrays to inner ones.
     if sizes:
         for index, element in enumerate(path):
             if isinstance(element, int):

@@ -59,6 +59,7 @@ def _read_table(place: Location, since: datetime | None, until: datetime | None)
     for batch in from_table(_read_parquet(place)).sort_by("polled_at").to_batches():
         for row in to_rows(batch):
             if since is not None and row.polled_at < since:
+                # An earlier response is still the state of its broker at `since`; an earlier error is not.
                 if row.frame is not None:
                     yield row._replace(kind=RowKind.CARRIED)
             elif until is None or row.polled_at < until:

@@ -214,6 +214,7 @@ def _tag_problem(type: WireType, options: Options) -> str | None:
 
 def _default_problem(type: WireType, default: object) -> str | None:
     match type:
+        # bool is a subclass of int, but not a number on the wire.
         case Primitive(is_integer=True, lowest=lowest, highest=highest):
             if not isinstance(default, int) or isinstance(default, bool):
                 return f"{type!r} needs an int"

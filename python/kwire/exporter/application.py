@@ -80,6 +80,8 @@ async def monitor(cluster: MonitoredCluster) -> None:
     ) as poller:
         deadline: float | None = None
         while True:
+            # Responses of a round arrive within a moment of each other, so the first one sets the time of the next
+            # rendering, and the others wait for it.
             try:
                 async with asyncio.timeout_at(deadline):
                     poll = await anext(poller)

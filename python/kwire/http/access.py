@@ -297,6 +297,8 @@ class AccessControl:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
+        # Without tokens, only a browser that visits another site could misuse the server: its requests have that
+        # site as their host or origin.
         headers = Headers(scope=scope)
         reason = _check_host(headers) or _check_origin(headers) if self._is_open else None
         if reason is None:

@@ -142,6 +142,8 @@ def application(
         method = "GET" if is_get(verb) else "POST"
         endpoint = guarded(verb.danger, partial(_serve_verb, access, idempotent, verb))
         routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
+    # From the outside in: the observer counts and names every request, refused ones too; access control decides;
+    # Starlette finds the route.
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _unexpected}
     )
@@ -309,6 +311,7 @@ async def _receive(request: Request) -> bytes:
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for part in request.stream():
+                # The limit holds while parts arrive: the length in the header may be missing or a lie.
                 body += part
                 if len(body) > LARGEST_BODY:
                     raise BodyTooLarge(f"the body is larger than {LARGEST_BODY} bytes")

@@ -168,6 +168,7 @@ class ChangeFeed:
                 async with Poller(self._bootstrap, interval=self._interval, config=self._config) as poller:
                     async for poll in poller:
                         await self._take(poll)
+            # The poller survives brokers that fail; this is a cluster that cannot be polled at all yet.
             except KwireError as error:
                 log.error("polling of %s failed: %s", self._bootstrap, error)
             await asyncio.sleep(RETRY_INTERVAL_S)

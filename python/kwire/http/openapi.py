@@ -134,6 +134,7 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
         "x-danger": verb.highest_danger.name.lower(),
         "responses": _responses(verb, components.schema(verb.result)),
     }
+    # Verbs that read take parameters in the query; verbs that change take one JSON object.
     if is_get(verb):
         operation["parameters"] = [
             {

@@ -94,6 +94,7 @@ def fields_of_arguments(
         attributes |= Attribute.TRANSACTIONAL
     if is_control:
         attributes |= Attribute.CONTROL
+    # The base timestamp of a batch with a delete horizon is that horizon (KIP-534).
     return _checked(
         BatchFields(
             magic=magic,

@@ -250,6 +250,7 @@ class Readers:
             reject_excessive_count(source, start, count * 2)
             unknown = bytearray()
             highest = -1
+            # Tags ascend (KIP-482), so a repeated one is out of order as well.
             for _ in range(count):
                 start = source.position
                 tag = read_tag(source)

@@ -68,6 +68,7 @@ def incident_title(incident: ReportedIncident) -> str:
     if kind in OUTAGES or kind in RECOVERIES:
         return f"Broker {incident.broker} {(OUTAGES | RECOVERIES)[kind].partition(':')[0]}"
     topics = _topics(incident)
+    # A kind without a sentence here is shown by its name, so a report of newer tables still reads well.
     match kind:
         case "cluster_unreachable":
             return "No broker answered"

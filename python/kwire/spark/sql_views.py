@@ -66,8 +66,8 @@ VIEWS = (
         " FROM (SELECT cluster_id, max(polled_at) AS last_polled_at,"
         " max(CASE WHEN kind <> 'error' THEN polled_at END) AS last_answered_at FROM {p}polls GROUP BY cluster_id) AS p"
         " JOIN (SELECT cluster_id, count(*) AS partitions,"
-        " sum(CASE WHEN under_replicated THEN 1 ELSE 0 END) AS under_replicated,"
-        " sum(CASE WHEN offline THEN 1 ELSE 0 END) AS offline"
+        " count(CASE WHEN under_replicated THEN 1 END) AS under_replicated,"
+        " count(CASE WHEN offline THEN 1 END) AS offline"
         " FROM {p}intervals WHERE valid_to IS NULL GROUP BY cluster_id) AS i ON i.cluster_id = p.cluster_id"
         " LEFT JOIN (SELECT cluster_id, count(*) AS incidents FROM {p}incidents WHERE ended_at IS NULL"
         " GROUP BY cluster_id) AS n ON n.cluster_id = p.cluster_id",

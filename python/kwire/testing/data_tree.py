@@ -167,6 +167,7 @@ class _Transaction:
         parent.creations += 1
         parent.pzxid = self._zxid
 
+        # A transaction that fails later undoes its operations in reverse order.
         def undo() -> None:
             del self._znodes[path]
             parent.children.discard(name)

@@ -118,7 +118,7 @@ async def test_start_fails_if_the_id_is_in_use(server: EmbeddedZooKeeper) -> Non
     root = await new_root(server)
     async with nodes(root, 1) as [node]:
         other = Node(settings(root, 1, zookeeper_session_timeout_ms=400), on_node())
-        with pytest.raises(IdInUse, match=f"id 1, at ADMIN://127.0.0.1:{node.port}"):
+        with pytest.raises(IdInUse, match=f"id 1, at PLAINTEXT://127.0.0.1:{node.port}"):
             await other.start()
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from kwire.cluster.zookeeper import Acl, Credentials, EmbeddedZooKeeper, Stat, Tls, Znode, connect, make_path
@@ -191,7 +192,9 @@ async def test_tls_with_client_certificate(tmp_path: Path) -> None:
         key=f"{tmp_path}/client.key",
         check_hostname=True,
     )
-    async with EmbeddedZooKeeper(settings=settings, force_sync=False):
+    assert pyspark.__file__ is not None
+    with_netty = str(Path(pyspark.__file__).parent / "jars" / "*")
+    async with EmbeddedZooKeeper(settings=settings, classpath=with_netty, force_sync=False):
         store = await connect(f"localhost:{port}", tls=known)
         await store.create("/secret", b"x" * 100_000)
         nodes = await store.get_many(["/secret"] * 50)

@@ -70,6 +70,7 @@ def http(
     """
     if role is not None and new_token is None:
         raise click.UsageError("--role requires --new-token")
+    # A new token is printed and nothing is served.
     if new_token is not None:
         require("starlette", "http")
         from kwire.http.access import HttpRole

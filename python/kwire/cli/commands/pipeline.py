@@ -181,6 +181,7 @@ def ingest(
       kwire pipeline ingest --recording frames.parquet --out /data/kafka
       kwire pipeline ingest --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
     """
+    # Everything that can be wrong is checked before Spark starts, which takes seconds.
     if keep is not None and not stream:
         raise click.UsageError("--keep needs --stream")
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:

@@ -33,6 +33,7 @@ async def committed_in_brokers(
     Raises:
         KwireError: a broker does not answer.
     """
+    # A group whose coordinator does not answer is left out: the next picture shows it again.
     found = {}
     for group, lag in (await admin.group_lags(groups or None)).items():
         if not isinstance(lag, AdminError):

@@ -269,6 +269,7 @@ class ClusterRouter:
                 async with asyncio.timeout(self.timeout):
                     while True:
                         faults: list[ConnectionFault] = []
+                        # Each round asks all known brokers, the most recently failed ones last.
                         for endpoint in self.known_brokers():
                             try:
                                 return await self._describe_cluster_in_time(endpoint)

@@ -224,6 +224,7 @@ async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mappi
         del ids
         answer = await admin.router.command(request, coordinator, repeatable=True, highest=NAMES_UNTIL)
         results = [each for topic in answer.response.topics for each in topic.partitions]
+        # A coordinator that has moved refuses all partitions alike, so one code stands for the group.
         moved = [each.error_code for each in results if each.error_code in MOVED]
         if moved:
             return {group_id: AdminError.of_kafka(moved[0], group_id)}

@@ -56,6 +56,7 @@ async def list_offsets(
 
     def result(reported: Any) -> PartitionOffset:
         return PartitionOffset(
+            # Brokers report -1 for an offset, a timestamp, or an epoch that does not exist.
             None if reported.offset < 0 else reported.offset,
             None if reported.timestamp < 0 else reported.timestamp,
             None if reported.leader_epoch < 0 else reported.leader_epoch,

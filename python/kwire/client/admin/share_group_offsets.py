@@ -89,6 +89,7 @@ async def alter_share_group_offsets(
             for topic, indexes in by_topic(offsets).items()
         ),
     )
+    # The broker refuses the whole group with one code, or answers for each partition.
     response = await at_coordinator(admin.router, group_id, request, repeatable=True)
     return Outcomes(
         {

@@ -148,6 +148,7 @@ def _unsecured_claims(values: Values, entry: JaasEntry | None) -> tuple[tuple[st
     claims: list[tuple[str, object]] = []
     for name, secret in ({} if entry is None else entry.options).items():
         value = secret.reveal()
+        # The name of an option holds the type of its claim: unsecuredLoginStringClaim_sub.
         for prefix, convert in (("String", str), ("Number", float), ("List", _parse_list)):
             claim = name.removeprefix(f"unsecuredLogin{prefix}Claim_")
             if claim != name:

@@ -74,7 +74,8 @@ class EmbeddedZooKeeper:
     Args:
         data: the data directory, which is kept; by default a temporary directory that `close` deletes.
         port: the port, 0 for a free one, which stays the same after a restart.
-        classpath: the class path for `java -cp`; by default the jars of `server_jars`.
+        classpath: the class path for `java -cp`; by default the jars of `server_jars`, which suffice
+            without TLS (that needs Netty).
         java: the Java executable.
         partitions: the number of partitions that the maximum heap size is chosen for.
         tick: tick time in seconds. Session timeouts are at least two ticks.

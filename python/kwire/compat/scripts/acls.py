@@ -130,6 +130,7 @@ def _check_operations(bindings: Iterable[AclBinding]) -> None:
 def _bindings(values: OptionValues) -> Iterable[AclBinding]:
     from kwire.client.admin import AclBinding, AclOperation, AclPermissionType
 
+    # One binding for each combination, as AclCommand makes them: without a host, from any.
     pattern = _pattern(values)
     for type, name in _resources(values):
         for permission, word in ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny")):

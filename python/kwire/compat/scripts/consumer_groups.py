@@ -327,6 +327,7 @@ def _reset_target(values: OptionValues, group: str) -> ResetTarget:
     from kwire.operations.offset_resets import CommittedTarget, OffsetShift, parse_duration, read_offsets, time_before
     from kwire.operations.parameters import InvalidArgument
 
+    # The parser of the options has made sure that exactly one of them is given.
     if "to-earliest" in values:
         return EARLIEST
     if "to-latest" in values:

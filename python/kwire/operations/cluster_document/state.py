@@ -104,6 +104,7 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         for section, type in CONFIG_SECTIONS.items()
         if section in sections
     ]
+    # A section that the cluster lacks is recorded, and is not an error; one that it refuses to show is.
     stored, cluster, topics, quotas, users, acls = await asyncio.gather(
         asyncio.gather(*configs),
         admin.describe_cluster(),

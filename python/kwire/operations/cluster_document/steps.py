@@ -92,6 +92,7 @@ def steps(differences: Sequence[DocumentDifference]) -> Iterator[Step]:
             case Section.QUOTAS:
                 yield from _parts("quotas", of_section, _alter_quotas)
             case Section.ACLS:
+                # Access is never wider than before or after: denials are added first and removed last.
                 for is_new, permission in (
                     (True, AclPermissionType.DENY),
                     (True, AclPermissionType.ALLOW),

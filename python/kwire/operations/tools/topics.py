@@ -61,6 +61,7 @@ async def topics(
         raise InvalidArgument(
             "give at most one of --under-replicated-partitions, --unavailable-partitions, --topics-with-overrides"
         )
+    # Kafka takes --topic as a regular expression for all actions but --create, so only these look for names.
     admin = await run.admin()
     if list_:
         await list_topics(run, admin, topic)

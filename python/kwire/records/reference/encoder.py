@@ -93,6 +93,7 @@ def _record(index: int, record: object) -> Record:
         if content is not None and not isinstance(content, bytes):
             raise error("wrong_type", f"expected bytes or None, found {_name(content)}", *at, "value")
         headers.append(Header(key=name, value=content))
+    # The order of these checks is the order of the engine: both name the same first mistake.
     for field, number in (("offset", offset), ("timestamp", timestamp), ("raw_timestamp", raw_timestamp)):
         if field == "raw_timestamp" and number is None:
             continue

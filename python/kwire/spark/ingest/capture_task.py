@@ -80,6 +80,7 @@ class CaptureTask(NamedTuple):
             for batch in own_rows(segment):
                 new = batch.slice(max(first - number, 0))
                 number += batch.num_rows
+                # Only the earliest row of each broker can be the late one.
                 earliest = pa.table(new).group_by(REPORTER_COLUMNS).aggregate([("polled_at", "min")])
                 for row in earliest.to_pylist():
                     last = self._last_reported(*(row[name] for name in REPORTER_COLUMNS))
@@ -124,6 +125,8 @@ def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in batch.to_pylist():
             rows = CapturePartition(part["folder"], part["first_row"], part["start"], part["stop"], first=True)
             for read in read_partition(rows):
+                # A segment opens with rows that repeat the last responses of the segment before. They count once: at
+                # the first part, or when the segment before was lost.
                 carried = count_carried(read)
                 if carried and part["lost_from"] is not None:
                     yield from _recovered(read.slice(0, carried), part["lost_from"], part["lost_to"])

@@ -99,6 +99,7 @@ class IngestTask(NamedTuple):
                 day = date.removeprefix("date=")
                 declared = SILVER_SCHEMAS[folder.removeprefix("silver/")]
                 rows = pq.read_table(path, filesystem=output.files, partitioning=None, schema=declared.arrow)
+                # Frames that came late change everything that their broker reported after them, and only that.
                 for reopened in self.reporters.values():
                     if day >= reopened["day"]:
                         own = pc.and_(

@@ -437,6 +437,7 @@ def _configs_row(state: BrokerState, rows: list[Row]) -> Row:
         api_key=DESCRIBE_CONFIGS,
         api_version=4,
         kind=RowKind.CARRIED,
+        # The header of a flexible response: a correlation id of 0 and no tags.
         frame=bytes(5) + body,
         request=None,
         error=CARRIED_CONFIGS,

@@ -55,6 +55,7 @@ class JobMetrics:
         self._pending = Gauge(
             "kwire_pipeline_pending_notices", "Notices that a sink lacks, tried or not.", ["sink"], registry=registry
         )
+        # Incidents have labels of few values: neither their topics nor their ids.
         labels = ["cluster_id", "kind"]
         self._new = Counter("kwire_pipeline_incidents", "Incidents that were new.", labels, registry=registry)
         self._open = Gauge("kwire_pipeline_open_incidents", "Incidents that last.", labels, registry=registry)

@@ -62,6 +62,7 @@ async def add(
         )
         for resource, who, where, what in product(named, parse_principals(principal), host or ["*"], operation)
     ]
+    # Brokers accept an ACL that exists as if it were new, so what is new is found out here.
     existing = frozenset(await run.admin.describe_acls())
     rows: Rows[AclChange] = [acl_change(each, "exists") for each in acls if each in existing]
     new = [each for each in acls if each not in existing]

@@ -64,6 +64,7 @@ async def delete_records(
             rows.append(Failure(str(each), found))
         else:
             starts[each] = found.offset or 0
+    # First the bounds of each partition: a log that starts at or after the new start stays as it is.
     after: dict[TopicPartition, int] = {}
     for each, offset in (await offsets_at(run.admin, list(starts), spec)).items():
         if isinstance(offset, AdminError):

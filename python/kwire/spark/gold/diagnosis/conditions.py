@@ -55,6 +55,7 @@ def deviating_configs(signals: Signals) -> list[Incident]:
     incidents: list[Incident] = []
     open_incidents: dict[str, Incident] = {}
     deviating: dict[str, set[str]] = {}
+    # An incident lasts while any config of its resource deviates.
     for signal in signals.of(SignalKind.CONFIG_CONFORMS, SignalKind.CONFIG_DEVIATED):
         kind, name, key = (signal.detail.get(each, "") for each in ("resource_type", "resource", "key"))
         resource = f"{kind}/{name or 'default'}"
