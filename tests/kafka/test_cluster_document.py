@@ -84,7 +84,7 @@ def test_exported_document_has_every_section_and_no_secret(document: Path, sourc
 def test_document_of_39_is_applied_to_an_empty_44(
     document: Path, empty: KafkaCluster, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The journal of this test alone: clusters of tests share their id, and thereby a journal.
+    # A journal of this test alone: clusters of tests share their id, which names the file.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     target = Operator(empty.bootstrap, properties)
     wrong = target.run("configs", "apply", document, "--yes")

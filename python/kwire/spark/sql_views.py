@@ -37,9 +37,12 @@ class SqlView(NamedTuple):
 
 def _agreed(table: str, key: str, fields: str) -> str:
     """Return the query for what most brokers list now, by their last words about each key."""
-    # The last report of 'gone' has the last known fields, which may be older.
-    newest = "CASE WHEN change = 'set' THEN \"at\" END"
-    latest = ", ".join(f"max_by({field}, {newest}) AS {field}" for field in fields.split(", "))
+    # The last report of 'gone' has the last known fields, which may be older. Old versions of responses lack fields,
+    # and a broker may answer with one; max_by of Spark and of DuckDB differ for such nulls.
+    latest = ", ".join(
+        f"max_by({field}, CASE WHEN change = 'set' AND {field} IS NOT NULL THEN \"at\" END) AS {field}"
+        for field in fields.split(", ")
+    )
     return (
         f'SELECT cluster_id, {key}, {latest}, max("at") AS reported_at FROM'  # noqa: S608  # names of this package
         " (SELECT *, row_number() OVER"
@@ -49,11 +52,13 @@ def _agreed(table: str, key: str, fields: str) -> str:
     )
 
 
-def _newest(table: str, key: str) -> str:
-    """Return the query for the newest row of each key."""
+def _newest(name: str, key: str) -> str:
+    """Return the query for the newest row of each key, without the column of partitions (`date`)."""
+    [declared] = (table for table in TABLES if table.name == name)
+    columns = ", ".join(f'"{column.name}"' for column in declared.columns)
     return (
-        f'SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY "at" DESC) AS age'  # noqa: S608  # same
-        f" FROM {{p}}{table})"
+        f'SELECT {columns} FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY "at" DESC) AS age'  # noqa: S608  # same
+        f" FROM {{p}}{name})"
         " AS history WHERE age = 1"  # names of this package
     )
 

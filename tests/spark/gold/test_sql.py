@@ -36,14 +36,16 @@ QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as both engines represent it: times without zones, rounded fractions, tuples."""
+    """Return a value as both engines represent it: without zones, rounded, lists and structs as tuples."""
     match value:
         case datetime():
             return value.replace(tzinfo=None)
         case float():
             return round(value, 6)
-        case list():
-            return tuple(value)
+        case dict():  # a struct: a Row in Spark
+            return tuple(map(plain, value.values()))
+        case list() | tuple():
+            return tuple(map(plain, value))
     return value
 
 
@@ -84,7 +86,9 @@ def test_views_give_same_result_in_spark_and_duckdb(spark: SparkSession, recorde
             rows = [tuple(map(plain, row)) for row in spark.sql(f"SELECT * FROM v_{view.name}").collect()]
             for connection in (memory, database):
                 found = connection.sql(f"SELECT * FROM {view.name}").to_arrow_table().to_pylist()
-                assert sorted(repr(tuple(map(plain, row.values()))) for row in found) == sorted(map(repr, rows))
+                assert sorted(repr(tuple(map(plain, row.values()))) for row in found) == sorted(map(repr, rows)), (
+                    view.name
+                )
             assert rows or view.name not in {"current_clusters", "current_brokers", "current_topics", "current_leaders"}
         comments = database.sql("SELECT comment FROM duckdb_views() WHERE view_name = 'current_incidents'").fetchall()
         assert comments == [("Incidents that last.",)]

@@ -43,7 +43,7 @@ async def run(run: ScriptRun) -> None:
     errors = (await admin.elect_leaders(by_topic)).errors if by_topic else {}
     if errors:
         raise ScriptFailed("\n".join([FAILURE, *(f"{item}: {error.text}" for item, error in errors.items())]))
-    # Before 0.10, Kafka printed all given partitions, those that do not exist as well.
+    # Before 0.10, Kafka printed all given partitions, the missing ones as well.
     if run.is_before("0.10.0.0"):
         run.print(f"Successfully started preferred replica election for partitions {_set(chosen)}")
         return
