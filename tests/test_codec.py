@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,3 +81,10 @@ def test_released_memoryview_has_the_error_of_cpython() -> None:
         with pytest.raises(ValueError, match="operation forbidden on released memoryview object") as raised:
             read(data)
         assert type(raised.value) is ValueError, name
+
+
+def test_arrays_of_ctypes_are_read() -> None:
+    data: Any = (ctypes.c_ubyte * 4)(0, 0, 0, 7)
+    assert kwire.decode(Whole, data, version=0) == reference.decode(Whole, data, version=0) == WHOLE
+    assert kwire.view(Whole, data, version=0).number == 7
+    assert kwire.Decoder(Whole, version=0).decode(data) == WHOLE

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kwire.codec import BytesLike
     from kwire.declare import Message
 
-__all__ = ["Versioned", "decode_versioned", "encode_versioned", "read_version"]
+__all__ = ["Versioned", "decode_versioned", "encode_versioned", "read_version", "split_version"]
 
 M = TypeVar("M", bound="Message")
 
@@ -47,9 +47,7 @@ def decode_versioned(cls: type[M], data: BytesLike, *, newer_as_newest: bool = F
         DecodeError: the bytes are not a version and a valid body. Offsets count from the version.
         UnsupportedVersion: the class does not declare the version.
     """
-    field = _version_field(cls)
-    version = read_version(data, field.size if field else PREFIX)
-    before = 0 if field else PREFIX
+    version, before = split_version(cls, data)
     body = memoryview(data)[before:]
     newest = cls.versions.highest
     is_newer = newer_as_newest and version > newest
@@ -74,6 +72,16 @@ def encode_versioned(message: Message, *, version: int) -> bytes:
     if (inside := read_version(body, field.size)) != version:
         raise EncodeError("out_of_range", ("version",), f"{inside} differs from version={version}")
     return body
+
+
+def split_version(cls: type[Message], data: BytesLike) -> tuple[int, int]:
+    """Return the version of a message that says it, and where the body begins.
+
+    Raises:
+        DecodeError: as from `read_version`.
+    """
+    field = _version_field(cls)
+    return (read_version(data, PREFIX), PREFIX) if field is None else (read_version(data, field.size), 0)
 
 
 def read_version(data: BytesLike, size: int = PREFIX) -> int:

@@ -32,6 +32,19 @@ def test_body_is_printed_as_kafka_json() -> None:
     assert json.loads(done.out) == kwire.to_json(message, version=13)
 
 
+def test_values_of_records_begin_with_their_version() -> None:
+    value = "0003 000000000000002a ffffffff 0000 0000000000000001"
+
+    assert json.loads(run("decode", "-m", "OffsetCommitValue", value).out)["offset"] == 42
+    assert (
+        "OffsetCommitValue v3, 22 bytes from 2" in run("decode", "-m", "OffsetCommitValue", "-o", "hexdump", value).out
+    )
+    newer = run("decode", "-m", "OffsetCommitValue", "7fff")
+    assert (newer.code, "version 32767 is not supported: OffsetCommitValue has versions 0-4" in newer.err) == (1, True)
+    empty = run("decode", "-m", "OffsetCommitValue", "00")
+    assert "OffsetCommitValue begins with its version unless --version names it" in empty.err
+
+
 @for_rows(
     "words",
     [

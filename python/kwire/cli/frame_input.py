@@ -19,8 +19,8 @@ from kwire.cli import frames
 from kwire.cli.frames import Frame
 from kwire.cli.input_sources import CHUNK, InvalidInput, from_hex, is_json, read_bytes, read_documents
 from kwire.cli.message_names import find_by_name
-from kwire.declare.introspect import check_version
-from kwire.errors import KwireError
+from kwire.declare.introspect import check_version, describe
+from kwire.errors import DecodeError, KwireError
 from kwire.frame import Splitter
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _check_message_is_named(expected: Expected) -> None:
             "unknown message: expected --message NAME and --version N for a body, --request for requests,"
             " or --response with message and version for responses"
         )
-    if expected.version is None:
+    if expected.version is None and not _says_version(expected.cls):
         versions = expected.cls.versions
         raise click.UsageError(f"{expected.cls.__name__} has versions {versions}: choose one with --version")
 
@@ -160,6 +160,11 @@ def _parse_frame(kind: FrameKind, payload: bytes, expected: Expected, document: 
     if kind == "response":
         return frames.parse_response(payload, expected.dialect, *_request_key_and_version(document, expected))
     cls, version = _message_and_version(document, expected)
+    if version is None:
+        try:
+            return frames.parse_versioned(cls, payload)
+        except DecodeError as error:
+            raise InvalidInput(f"{cls.__name__} begins with its version unless --version names it: {error}") from None
     check_version(cls, version)
     return frames.parse_body(cls, version, payload)
 
@@ -172,11 +177,19 @@ def _request_key_and_version(document: dict[str, Any], expected: Expected) -> tu
         case {"request_hex": str(request)} if len(request) >= 8:
             api_key, version = unpack_from(">hh", from_hex(request))
             return api_key, version
-    cls, version = _message_and_version(document, expected)
-    return cls.api_key, version
+    cls, number = _message_and_version(document, expected)
+    assert number is not None  # only messages without an API key say it themselves
+    return cls.api_key, number
 
 
-def _message_and_version(document: dict[str, Any], expected: Expected) -> tuple[type[Message], int]:
+def _says_version(cls: type[Message]) -> bool:
+    """Return whether a message begins with its version: it is the value of a record or the data of a group."""
+    # Records of topics without keys have their type before their version (`kwire.records.internal`).
+    return describe(cls).kind == "data" and not cls.__name__.endswith("Record")
+
+
+def _message_and_version(document: dict[str, Any], expected: Expected) -> tuple[type[Message], int | None]:
+    """Return the message, and its version unless the message says it."""
     version = document.get("version", document.get("api_version", expected.version))
     cls = expected.cls
     kind: Kind | None = "response" if expected.kind == "response" else None
@@ -187,7 +200,7 @@ def _message_and_version(document: dict[str, Any], expected: Expected) -> tuple[
     if _integer(version) is None and cls.versions.lowest == cls.versions.highest:
         version = cls.versions.lowest
     number = _integer(version)
-    if number is None:
+    if number is None and not _says_version(cls):
         raise InvalidInput(
             f"unknown version: neither the document nor --version names one; {cls.__name__} has versions {cls.versions}"
         )

@@ -19,6 +19,7 @@ from kwire.errors import DecodeError, KwireError, UnsupportedVersion
 from kwire.frame import API_VERSIONS, UNSUPPORTED_VERSION
 from kwire.messages import UnknownMessage, find
 from kwire.messages.headers import RequestHeader, ResponseHeader
+from kwire.versioned import split_version
 
 if TYPE_CHECKING:
     from kwire.declare import Message
@@ -102,6 +103,20 @@ class Frame(NamedTuple):
 def parse_body(cls: type[Message], version: int, data: bytes) -> Frame:
     """Parse a body without a header."""
     part = Part(cls, version, data, 0)
+    return Frame("body", data, (part,), error=part.validate())
+
+
+def parse_versioned(cls: type[Message], data: bytes) -> Frame:
+    """Parse a message that begins with its version, as in the records of internal topics.
+
+    Raises:
+        DecodeError: it does not begin with a version.
+    """
+    version, start = split_version(cls, data)
+    unsupported = _unsupported(cls, version)
+    if unsupported is not None:
+        return Frame("body", data, error=unsupported)
+    part = Part(cls, version, data[start:], start)
     return Frame("body", data, (part,), error=part.validate())
 
 

@@ -24,6 +24,10 @@ impl<'py> ImmutableBytes<'py> {
             // It has been released, which CPython's error says.
             Err(error) if data.is_instance_of::<PyMemoryView>() => return Err(error),
             Err(_) => {
+                // Arrays of ctypes have no strides, which PyO3 requires; memoryview computes them.
+                if let Ok(view) = PyMemoryView::from(data) {
+                    return Self::new(view.as_any());
+                }
                 let found = data.get_type().name()?.to_string();
                 return Err(PyTypeError::new_err(format!(
                     "expected a bytes-like object, found {found}"

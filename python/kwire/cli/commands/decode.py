@@ -64,16 +64,17 @@ def decode(
 ) -> int:
     """Decode bytes to JSON, tables, or an annotated hex dump.
 
-    A body needs --message and --version. The header of a request (--request) names its message and version; a response
-    (--response) needs the message and version of its request. A document of JSON input
-    is hex in a string, an object with hex, message, and version, or an object with request_hex, response_hex, api_key,
-    and api_version.
+    A body needs --message and --version. Values of records and data of groups, such as OffsetCommitValue, begin with
+    their version if --version is not given. The header of a request (--request) names its message and version; a
+    response (--response) needs the message and version of its request. A document of JSON input is hex in a string, an
+    object with hex, message, and version, or an object with request_hex, response_hex, api_key, and api_version.
 
     \b
     Examples:
       kwire decode -m MetadataResponse -v 13 00000000 01 00 ffffffff 01 0000 00
       kwire decode --request -o hexdump 0012 0003 00000001 0002 6d65 00 026b 0231 00
       kwire decode --response -m Metadata -v 12 response.bin
+      kwire decode -m OffsetCommitValue 0003 000000000000002a ffffffff 0000 0000000000000000
       kwire decode capture.jsonl.xz | jq -c 'select(.error)'
       ssh broker cat capture.jsonl | kwire decode -o table -
     """
