@@ -198,7 +198,7 @@ def _shape(cls: type[Message]) -> tuple[str, list[str]]:
     """Return a plan with the fields of all versions, and for each of its structs a plan with the defaults."""
     writer = _ShapeWriter()
     body = writer.struct(cls)
-    return f"{cls.__name__} v0 {body}", [f"Defaults v0 {{{each}}}" for each in writer.defaults]
+    return f"{cls.__name__} v0 {body}", [f"Defaults v0 {{{default}}}" for default in writer.defaults]
 
 
 class _ShapeWriter:

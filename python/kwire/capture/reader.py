@@ -193,8 +193,12 @@ def _request_keys(rows: pa.Table) -> Iterator[RequestKey]:
 
 def _overlapping(all_segments: tuple[Segment, ...], since: datetime | None, until: datetime | None) -> list[Segment]:
     """Return the segments that may have polls in the window, and the last one before it for the state at its start."""
-    early = [since is not None and each.last_time is not None and each.last_time < since for each in all_segments]
-    late = [until is not None and each.first_time is not None and each.first_time >= until for each in all_segments]
+    early = [
+        since is not None and segment.last_time is not None and segment.last_time < since for segment in all_segments
+    ]
+    late = [
+        until is not None and segment.first_time is not None and segment.first_time >= until for segment in all_segments
+    ]
     last_early = max((index for index, is_early in enumerate(early) if is_early), default=None)
     return [each for index, each in enumerate(all_segments) if index == last_early or not (early[index] or late[index])]
 

@@ -83,7 +83,7 @@ def continue_uploaded(folder: str, location: str) -> None:
 
 def remove_uploaded(folder: str) -> None:
     """Delete the closed segments of a capture, which are all uploaded, except for the newest."""
-    for segment in [each for each in segments(folder) if each.is_closed][:-1]:
+    for segment in [segment for segment in segments(folder) if segment.is_closed][:-1]:
         segment.path.unlink()
 
 

@@ -240,10 +240,12 @@ class VerbRun:
         """Return a sentence that says what an interrupted run has done."""
         if self._current is not None and self._current.interruption is not None:
             return self._current.interruption
-        commands = [] if self._admin is None else [each for each in self._admin.commands if each not in self._earlier]
+        commands = (
+            [] if self._admin is None else [command for command in self._admin.commands if command not in self._earlier]
+        )
         if not self.changes_something or not commands:
             return "Interrupted: nothing was changed."
-        unanswered = [each.request for each in commands if not each.answered]
+        unanswered = [command.request for command in commands if not command.answered]
         if unanswered:
             return (
                 f"Interrupted: the outcome of {unanswered[-1]} is unknown. Check the cluster before you repeat the "

@@ -71,7 +71,9 @@ def log_offsets(
     requested = []
     for topic in metadata.topics:
         if topic.name in topics:
-            led = sorted([each.partition_index for each in topic.partitions if each.leader_id == broker_id])
+            led = sorted(
+                [partition.partition_index for partition in topic.partitions if partition.leader_id == broker_id]
+            )
             if led:
                 partitions = tuple([ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in led])
                 requested.append(ListOffsetsTopic(name=topic.name, partitions=partitions))

@@ -343,7 +343,7 @@ class Poller(Generic[M]):
         """Return whether a broker has not responded for long, and no broker that responds lists it."""
         if broker.seconds_since_response() <= self.options.forget_after:
             return False
-        responses = [each.tracker.agreed for each in self._brokers.values() if each.responds]
+        responses = [broker.tracker.agreed for broker in self._brokers.values() if broker.responds]
         return not any(
             listed.node_id == broker.broker_id
             for response in responses
@@ -377,7 +377,7 @@ class Poller(Generic[M]):
                 broker = BrokerPoller(context, listed.get(endpoint, UNKNOWN_BROKER), endpoint, tracker)
                 responded = await self._poll_until_failure(broker)
                 if tracker.agreed is not None:
-                    listed = {Endpoint(each.host, each.port): each.node_id for each in tracker.agreed.brokers}
+                    listed = {Endpoint(broker.host, broker.port): broker.node_id for broker in tracker.agreed.brokers}
                 failures = 1 if responded else failures + 1
                 if failures >= len(candidates):
                     await asyncio.sleep(context.pause(failures - len(candidates) + 1))

@@ -85,9 +85,9 @@ class RecordFetcher:
             request = self._request(partitions, offsets)
             response = (await self._router.read(request, leader, highest=HIGHEST_VERSION)).response
             return {
-                TopicPartition(topic.topic, each.partition_index): each
+                TopicPartition(topic.topic, partition.partition_index): partition
                 for topic in response.responses
-                for each in topic.partitions
+                for partition in topic.partitions
             }
 
         return await at_leaders(self._router, offsets, send, _fetched)

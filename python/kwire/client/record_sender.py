@@ -73,9 +73,9 @@ class RecordSender:
                 await self._router.command(request, leader, repeatable=True, highest=HIGHEST_VERSION, is_recorded=False)
             ).response
             return {
-                TopicPartition(topic.name, each.index): each
+                TopicPartition(topic.name, partition_response.index): partition_response
                 for topic in response.responses
-                for each in topic.partition_responses
+                for partition_response in topic.partition_responses
             }
 
         return await at_leaders(self._router, batches, send, attrgetter("base_offset"))

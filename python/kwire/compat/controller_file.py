@@ -84,7 +84,7 @@ def _listeners(properties: Mapping[str, str]) -> dict[str, Endpoint]:
             name, _, address = text.partition("://")
             addresses[name.upper()] = address
     listeners = {}
-    for name in (each.strip().upper() for each in names.split(",")):
+    for name in (name.strip().upper() for name in names.split(",")):
         if name not in addresses:
             raise ScriptFailed(f"Cannot find information about controller listener name: {name}")
         address = addresses[name]

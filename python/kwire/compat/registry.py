@@ -80,12 +80,12 @@ def find_script_with_zookeeper(name: str) -> Script:
 
 
 def _names_zookeeper(arguments: Sequence[str]) -> bool:
-    options = {each.partition("=")[0].lstrip("-") for each in arguments if each.startswith("-")}
+    options = {argument.partition("=")[0].lstrip("-") for argument in arguments if argument.startswith("-")}
     return not options.isdisjoint({"zookeeper", "authorizer-properties"})
 
 
 def _names_brokers(arguments: Sequence[str]) -> bool:
-    return any(each.partition("=")[0].lstrip("-") == "bootstrap-server" for each in arguments)
+    return any(argument.partition("=")[0].lstrip("-") == "bootstrap-server" for argument in arguments)
 
 
 def run_script(name: str, arguments: Sequence[str], release: str | None = None) -> int:
@@ -126,7 +126,7 @@ def run_class(arguments: Sequence[str], release: str | None = None) -> int:
             return run_script(script, rest, release)
     from kwire.operations import find_tools
 
-    classes = sorted(each for tool in find_tools().tools.values() for each in tool.replaces)
+    classes = sorted(replace for tool in find_tools().tools.values() for replace in tool.replaces)
     if name in classes:
         from kwire.compat.script import run_tool
 

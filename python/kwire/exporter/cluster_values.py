@@ -51,11 +51,12 @@ def cluster_values(view: Any) -> dict[str, Any]:
         # Security
         "certificate_expiries": [((broker,), end) for broker, end in view.certificate_ends.items()],
         "token_expiries": [
-            ((each.token_id, f"{each.principal_type}:{each.principal_name}"), each.expiry_timestamp / 1000)
-            for each in view.tokens
+            ((token.token_id, f"{token.principal_type}:{token.principal_name}"), token.expiry_timestamp / 1000)
+            for token in view.tokens
         ],
         "feature_levels": [
-            ((each.name,), each.max_version_level) for each in (features.finalized_features if features else ())
+            ((finalized_feature.name,), finalized_feature.max_version_level)
+            for finalized_feature in (features.finalized_features if features else ())
         ],
         **_broker_values(view),
         **_log_dir_values(view),
@@ -70,24 +71,26 @@ def _broker_values(view: Any) -> dict[str, Any]:
     """Return which brokers answer. A broker that the metadata does not list any more is down while it is polled."""
     listed = () if view.metadata is None else view.metadata.brokers
     ids = {each.node_id for each in listed} | {broker for broker, _ in view.answered} | view.down
-    return {"broker_up": [((each,), int(each not in view.down)) for each in sorted(ids) if each >= 0]}
+    return {
+        "broker_up": [((broker_id,), int(broker_id not in view.down)) for broker_id in sorted(ids) if broker_id >= 0]
+    }
 
 
 def _metadata_values(view: Any, release: str) -> dict[str, Any]:
     brokers, cluster_id = view.metadata.brokers, view.metadata.cluster_id or ""
     # Under KRaft, Metadata names any live broker as the controller; the quorum knows.
     controller = view.controller if view.quorum is None else view.quorum.leader_id
-    infos = [(each.node_id, each.host, each.port, each.rack or "") for each in brokers]
+    infos = [(broker.node_id, broker.host, broker.port, broker.rack or "") for broker in brokers]
     sizes = {broker: sum(size for _, size in dirs) for broker, dirs in view.log_dirs.items()}
     return {
         "cluster_info": [((cluster_id,), 1)],
         "brokers": len(brokers),
         "broker_info": [(labels, 1) for labels in infos],
-        "broker_addresses": [((each.node_id, f"{each.host}:{each.port}"), 1) for each in brokers],
+        "broker_addresses": [((broker.node_id, f"{broker.host}:{broker.port}"), 1) for broker in brokers],
         "broker_sizes": [(labels, sizes[labels[0]]) for labels in infos if labels[0] in sizes],
         "peer_broker_info": [((*labels, str(labels[0] == controller).lower()), 1) for labels in infos],
         "peer_cluster_info": [((release, len(brokers), controller, cluster_id), 1)],
-        "leader_partitions": [((each.node_id,), view.leaders[each.node_id]) for each in brokers],
+        "leader_partitions": [((broker.node_id,), view.leaders[broker.node_id]) for broker in brokers],
         "controller_id": controller,
     }
 

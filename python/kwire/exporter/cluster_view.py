@@ -204,7 +204,7 @@ class ClusterView:
         for log_dir in response.results:
             before = sizes.total()
             for topic in log_dir.topics:
-                sizes[topic.name] += sum([each.partition_size for each in topic.partitions])
+                sizes[topic.name] += sum([partition.partition_size for partition in topic.partitions])
             self.log_dirs[broker].append((log_dir, sizes.total() - before))
         for name, record in self.records.items():
             if record.sizes.get(broker) != sizes.get(name):
@@ -218,7 +218,7 @@ class ClusterView:
         for result in response.results:
             record = self.records.get(result.resource_name)
             if record is not None and not result.error_code:
-                values = {each.name: each.value for each in result.configs}
+                values = {config.name: config.value for config in result.configs}
                 found = int(values.get("min.insync.replicas") or UNKNOWN), values.get("cleanup.policy") or ""
                 if found != (record.min_isr, record.cleanup_policy):
                     record.min_isr, record.cleanup_policy = found
@@ -241,7 +241,7 @@ class ClusterView:
                 group.kind, group.state = GroupType.of(listed.group_type), listed.group_state
                 group.protocol_type = listed.protocol_type
                 self._changed_groups.add(listed.group_id)
-        for group_id in [each.group_id for each in self.groups.values() if each.coordinator == broker]:
+        for group_id in [group.group_id for group in self.groups.values() if group.coordinator == broker]:
             if group_id not in current:
                 self._remove_group(group_id)
 
@@ -293,13 +293,13 @@ class ClusterView:
         found: dict[str, list[int]] = defaultdict(list)
         for topic in response.topics:
             newest = self.records[topic.name].newest if topic.name in self.records else []
-            for each in topic.partitions:
+            for partition in topic.partitions:
                 if (
-                    each.error_code == 0
-                    and each.partition_index < len(newest)
-                    and each.offset < newest[each.partition_index]
+                    partition.error_code == 0
+                    and partition.partition_index < len(newest)
+                    and partition.offset < newest[partition.partition_index]
                 ):
-                    found[topic.name].append(each.partition_index)
+                    found[topic.name].append(partition.partition_index)
         return found
 
     def set_producers(self, broker: int, topics: Iterable[Any]) -> None:
@@ -314,8 +314,14 @@ class ClusterView:
         hanging = {}
         for topic in topics:
             for partition in topic.partitions:
-                producers = [each for each in partition.active_producers if each.current_txn_start_offset >= 0]
-                count = sum(each.last_timestamp < newest and each.producer_id not in known for each in producers)
+                producers = [
+                    active_producer
+                    for active_producer in partition.active_producers
+                    if active_producer.current_txn_start_offset >= 0
+                ]
+                count = sum(
+                    producer.last_timestamp < newest and producer.producer_id not in known for producer in producers
+                )
                 if count:
                     hanging[topic.name, partition.partition_index] = count
         self.hanging[broker] = hanging
@@ -486,14 +492,14 @@ class ClusterView:
 
     def _drop(self, broker: int) -> None:
         """Remove the groups, offsets, and sizes that a broker reported."""
-        for group_id in [each.group_id for each in self.groups.values() if each.coordinator == broker]:
+        for group_id in [group.group_id for group in self.groups.values() if group.coordinator == broker]:
             self._remove_group(group_id)
         for kind, attribute, source in (("ends", "newest", Source.NEWEST), ("starts", "oldest", Source.OLDEST)):
             for topic in self._seen.pop((broker, kind), ()):
                 offsets: list[int] = getattr(self.records.get(topic.name), attribute, [])
-                for each in topic.partitions:  # one with another leader has another offset, or will have it soon
-                    if offsets[each.partition_index : each.partition_index + 1] == [each.offset]:
-                        offsets[each.partition_index] = UNKNOWN
+                for partition in topic.partitions:  # one with another leader has another offset, or will have it soon
+                    if offsets[partition.partition_index : partition.partition_index + 1] == [partition.offset]:
+                        offsets[partition.partition_index] = UNKNOWN
                         self._mark(topic.name, source)
         for known in (self._listed, self.log_dirs, self.transactions, self.hanging):
             known.pop(broker, None)

@@ -54,13 +54,19 @@ class GroupTopic:
             return False
         self._source = topic
         if hasattr(topic, "topic_name"):  # a share group, whose coordinator computes the lag
-            partitions = [each for each in topic.partitions if each.error_code == 0 and each.start_offset >= 0]
-            self.committed = [each.start_offset for each in partitions]
-            self._reported_lags = [each.lag for each in partitions]
+            partitions = [
+                partition for partition in topic.partitions if partition.error_code == 0 and partition.start_offset >= 0
+            ]
+            self.committed = [partition.start_offset for partition in partitions]
+            self._reported_lags = [partition.lag for partition in partitions]
         else:
-            partitions = [each for each in topic.partitions if each.error_code == 0 and each.committed_offset >= 0]
-            self.committed = [each.committed_offset for each in partitions]
-        self.indexes = [each.partition_index for each in partitions]
+            partitions = [
+                partition
+                for partition in topic.partitions
+                if partition.error_code == 0 and partition.committed_offset >= 0
+            ]
+            self.committed = [partition.committed_offset for partition in partitions]
+        self.indexes = [partition.partition_index for partition in partitions]
         return True
 
     def evaluate(self, topic: MonitoredTopic | None, *, with_ages: bool) -> None:
@@ -121,7 +127,7 @@ class GroupTopic:
     def _assignments(self) -> list[tuple[int, ...]]:
         name, description = self.topic, self.group.description
         members = () if description is None else description.members
-        return [each.assignment[name] for each in members if each.assignment and each.assignment.get(name)]
+        return [member.assignment[name] for member in members if member.assignment and member.assignment.get(name)]
 
     @property
     def topic(self) -> str:
@@ -156,16 +162,18 @@ class MonitoredGroup:
     @property
     def empty_members(self) -> int:
         """Members without partitions."""
-        return UNKNOWN if self.description is None else sum(not each.assignment for each in self.description.members)
+        return (
+            UNKNOWN if self.description is None else sum(not member.assignment for member in self.description.members)
+        )
 
     @property
     def lag(self) -> int:
-        lags = [each.lag_sum for each in self.topics.values() if each.lag_sum >= 0]
+        lags = [topic.lag_sum for topic in self.topics.values() if topic.lag_sum >= 0]
         return sum(lags) if lags else UNKNOWN
 
     @property
     def lag_seconds(self) -> float:
-        return max((each.lag_seconds_max for each in self.topics.values()), default=UNKNOWN)
+        return max((topic.lag_seconds_max for topic in self.topics.values()), default=UNKNOWN)
 
     @property
     def info(self) -> tuple[tuple[object, ...], int]:

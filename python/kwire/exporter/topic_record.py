@@ -58,10 +58,10 @@ class MonitoredTopic:
     def update(self, metadata: MetadataResponseTopic) -> None:
         """Take a new description. A topic that was created again has no offsets yet."""
         partitions = metadata.partitions
-        count = max((each.partition_index for each in partitions), default=-1) + 1
+        count = max((partition.partition_index for partition in partitions), default=-1) + 1
         ordered = [GAP] * count
-        for each in partitions:
-            ordered[each.partition_index] = each
+        for partition in partitions:
+            ordered[partition.partition_index] = partition
         self.metadata, self._partitions = metadata, ordered
         for offsets in (self.newest, self.oldest):
             offsets.extend([UNKNOWN] * (count - len(offsets)))
@@ -82,27 +82,27 @@ class MonitoredTopic:
     def set_ends(self, partitions: Any) -> None:
         """Take ends of logs from a ListOffsets response."""
         newest = self.newest
-        for each in partitions:
-            if each.error_code == 0 and each.partition_index < len(newest):
-                if each.offset < newest[each.partition_index]:
+        for partition in partitions:
+            if partition.error_code == 0 and partition.partition_index < len(newest):
+                if partition.offset < newest[partition.partition_index]:
                     self.history.clear()
-                newest[each.partition_index] = each.offset
+                newest[partition.partition_index] = partition.offset
 
     def set_starts(self, partitions: Any) -> None:
         """Take first offsets of logs from a ListOffsets response."""
-        for each in partitions:
-            if each.error_code == 0 and each.partition_index < len(self.oldest):
-                self.oldest[each.partition_index] = each.offset
+        for partition in partitions:
+            if partition.error_code == 0 and partition.partition_index < len(self.oldest):
+                self.oldest[partition.partition_index] = partition.offset
 
     # Values by partition
 
     @property
     def leaders(self) -> list[int]:
-        return [each.leader_id for each in self._partitions]
+        return [partition.leader_id for partition in self._partitions]
 
     @property
     def leader_is_preferred(self) -> list[int]:
-        return [int(each.leader_id in each.replica_nodes[:1]) for each in self._partitions]
+        return [int(partition.leader_id in partition.replica_nodes[:1]) for partition in self._partitions]
 
     @property
     def leader_is_not_preferred(self) -> list[int]:
@@ -110,29 +110,35 @@ class MonitoredTopic:
 
     @property
     def replicas(self) -> list[int]:
-        return [len(each.replica_nodes) or UNKNOWN for each in self._partitions]
+        return [len(partition.replica_nodes) or UNKNOWN for partition in self._partitions]
 
     @property
     def in_sync_replicas(self) -> list[int]:
-        return [len(each.isr_nodes) if each.replica_nodes else UNKNOWN for each in self._partitions]
+        return [len(partition.isr_nodes) if partition.replica_nodes else UNKNOWN for partition in self._partitions]
 
     @property
     def under_replicated(self) -> list[int]:
-        return [int(len(each.isr_nodes) < len(each.replica_nodes)) for each in self._partitions]
+        return [int(len(partition.isr_nodes) < len(partition.replica_nodes)) for partition in self._partitions]
 
     @property
     def under_min_isr(self) -> list[int]:
-        return [int(len(each.isr_nodes) < min(self.min_isr, len(each.replica_nodes))) for each in self._partitions]
+        return [
+            int(len(partition.isr_nodes) < min(self.min_isr, len(partition.replica_nodes)))
+            for partition in self._partitions
+        ]
 
     @property
     def at_min_isr(self) -> list[int]:
         # As in Kafka, a partition cannot have more in sync than replicas (`Partition.isAtMinIsr`).
         minimum = self.min_isr
-        return [int(0 < len(each.isr_nodes) == min(minimum, len(each.replica_nodes))) for each in self._partitions]
+        return [
+            int(0 < len(partition.isr_nodes) == min(minimum, len(partition.replica_nodes)))
+            for partition in self._partitions
+        ]
 
     @property
     def offline(self) -> list[int]:
-        return [int(each.leader_id < 0 and each is not GAP) for each in self._partitions]
+        return [int(partition.leader_id < 0 and partition is not GAP) for partition in self._partitions]
 
     # Values of the topic
 

@@ -268,8 +268,8 @@ class AccessControl:
         self._app = app
         rules = tuple(tokens)
         self._is_open = not rules
-        self._tokens = tuple(each for each in rules if isinstance(each, Token))
-        self._certificates = frozenset(each.name for each in rules if isinstance(each, CertificateRole))
+        self._tokens = tuple(rule for rule in rules if isinstance(rule, Token))
+        self._certificates = frozenset(rule.name for rule in rules if isinstance(rule, CertificateRole))
         self._public = frozenset(public)
         self._guesses = GuessLimit()
         self._authorizer = AclAuthorizer()
@@ -293,7 +293,7 @@ class AccessControl:
         async def send_secured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
-                added = [each for each in SECURITY_HEADERS if each[0] not in present]
+                added = [header for header in SECURITY_HEADERS if header[0] not in present]
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 

@@ -62,12 +62,12 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 def offered(verb: Operation) -> tuple[Parameter, ...]:
     """Return the parameters that requests can have: all except paths, which a server does not take from clients."""
-    return tuple(each for each in verb.parameters if not _is_path(each))
+    return tuple(parameter for parameter in verb.parameters if not _is_path(parameter))
 
 
 def written(verb: Operation) -> tuple[Parameter, ...]:
     """Return the parameters that name the file to write. An optional file is not written."""
-    return tuple(each for each in verb.parameters if _is_path(each) and each.required)
+    return tuple(parameter for parameter in verb.parameters if _is_path(parameter) and parameter.required)
 
 
 def _is_path(parameter: Parameter) -> bool:
@@ -76,7 +76,7 @@ def _is_path(parameter: Parameter) -> bool:
 
 def is_get(verb: Operation) -> bool:
     """Return whether a verb is a GET request: it only reads, and has no documents, which are too long for addresses."""
-    return verb.danger is Danger.READS and not any(each.declared.document for each in offered(verb))
+    return verb.danger is Danger.READS and not any(parameter.declared.document for parameter in offered(verb))
 
 
 def options_of(verb: Operation) -> Mapping[str, Any]:
@@ -117,7 +117,7 @@ def from_query(verb: Operation, items: Sequence[tuple[str, str]]) -> dict[str, A
     Raises:
         InvalidArgument: a parameter is unknown, repeated without being a list, or not a value of its type.
     """
-    parameters = {each.name: each for each in offered(verb)}
+    parameters = {parameter.name: parameter for parameter in offered(verb)}
     values: dict[str, Any] = {}
     for name, text in items:
         parameter = parameters.get(name)
@@ -139,7 +139,7 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
         InvalidArgument: a parameter is missing, unknown, or has the wrong type.
     """
     parameters = offered(verb)
-    names = tuple(each.name for each in parameters)
+    names = tuple(parameter.name for parameter in parameters)
     for name in values:
         if name not in names:
             suggested = similar(name, names)
@@ -147,10 +147,14 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
             raise InvalidArgument(f"{verb.noun} {verb.name} has no parameter {name!r}: {hint}")
     with tempfile.TemporaryDirectory(prefix="kwire-http-") as folder:
         yield {
-            each.name: _argument(each, values[each.name], Path(folder)) if each.name in values else _default(each)
-            for each in parameters
+            parameter.name: _argument(parameter, values[parameter.name], Path(folder))
+            if parameter.name in values
+            else _default(parameter)
+            for parameter in parameters
         } | {
-            each.name: Path(each.name) if each.required else each.default for each in verb.parameters if _is_path(each)
+            parameter.name: Path(parameter.name) if parameter.required else parameter.default
+            for parameter in verb.parameters
+            if _is_path(parameter)
         }
 
 
@@ -187,7 +191,7 @@ def _one(parameter: Parameter, value: Any, folder: Path) -> Any:
         file.write_text(value, encoding="utf-8")
         return file
     if isinstance(kind, type) and issubclass(kind, Enum):
-        choices = {each.lower(): kind(each) for each in parameter.choices or ()}
+        choices = {choice.lower(): kind(choice) for choice in parameter.choices or ()}
         if value.lower() not in choices:
             raise InvalidArgument(f"{parameter.name}: expected {' or '.join(choices)}, got {value!r}")
         return choices[value.lower()]

@@ -80,18 +80,18 @@ class PastIncidents:
         if self._cached is None or number != known:
             rows = [
                 PastIncident(
-                    each.id,
-                    each.kind,
-                    incident_title(each),
-                    incident_impact(each),
-                    each.cause,
-                    each.caused_by,
-                    each.broker,
-                    utc_time(each.began),
-                    None if each.ended is None else utc_time(each.ended),
-                    each.topics,
+                    incident.id,
+                    incident.kind,
+                    incident_title(incident),
+                    incident_impact(incident),
+                    incident.cause,
+                    incident.caused_by,
+                    incident.broker,
+                    utc_time(incident.began),
+                    None if incident.ended is None else utc_time(incident.ended),
+                    incident.topics,
                 )
-                for each in incidents
+                for incident in incidents
             ]
             self._cached = (number, cluster_id, rows)
         return self._cached[2]

@@ -138,17 +138,20 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
     if is_get(verb):
         operation["parameters"] = [
             {
-                "name": each.name,
+                "name": parameter.name,
                 "in": "query",
-                "description": each.declared.help,
-                "required": each.required and not each.many,
-                "schema": parameter_schema(each),
+                "description": parameter.declared.help,
+                "required": parameter.required and not parameter.many,
+                "schema": parameter_schema(parameter),
             }
-            for each in offered(verb)
+            for parameter in offered(verb)
         ] + _paging()
         return {"get": operation}
-    properties = {each.name: parameter_schema(each) | {"description": each.declared.help} for each in offered(verb)}
-    required = [each.name for each in offered(verb) if each.required and not each.many]
+    properties = {
+        parameter.name: parameter_schema(parameter) | {"description": parameter.declared.help}
+        for parameter in offered(verb)
+    }
+    required = [parameter.name for parameter in offered(verb) if parameter.required and not parameter.many]
     schema = {
         "type": "object",
         "properties": {**properties, **options_of(verb)},
@@ -170,7 +173,7 @@ def _responses(verb: Operation, row: dict[str, Any]) -> dict[str, Any]:
         "summary": {"type": "string", "description": "The result of a check in one sentence."},
     }
     if files:
-        texts = {each.name: {"type": "string", "description": each.declared.help} for each in files}
+        texts = {file.name: {"type": "string", "description": file.declared.help} for file in files}
         fields["files"] = {
             "type": "object",
             "properties": texts,

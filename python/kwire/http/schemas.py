@@ -50,7 +50,7 @@ class Components:
             return PLAIN[kind]
         origin, arguments = get_origin(kind), get_args(kind)
         if origin in (Union, UnionType):
-            return {"anyOf": [self.schema(each) for each in arguments]}
+            return {"anyOf": [self.schema(argument) for argument in arguments]}
         if origin in (tuple, list):
             return {"type": "array", "items": self.schema(arguments[0])}
         if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -74,7 +74,7 @@ class Components:
             self.schemas[name] = {
                 "type": "object",
                 "description": (row_class.__doc__ or "").partition("\n")[0],
-                "properties": {each: self.schema(hints[each]) for each in names},
+                "properties": {name: self.schema(hints[name]) for name in names},
                 "required": names,
             }
         return name

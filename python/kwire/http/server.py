@@ -69,7 +69,7 @@ class HttpOptions:
         """
         if not self.tokens and not is_loopback(self.listen.host):
             raise UnsafeAddress(f"{self.listen} is not a loopback address: give --tokens FILE, or listen on 127.0.0.1")
-        if self.client_authority is None and any(isinstance(each, CertificateRole) for each in self.tokens):
+        if self.client_authority is None and any(isinstance(token, CertificateRole) for token in self.tokens):
             raise UnsafeAddress("client certificates have roles: give --client-authority FILE to verify them")
         if self.client_authority is not None and self.certificate is None:
             raise UnsafeAddress("--client-authority requires --certificate")

@@ -109,7 +109,10 @@ def _controller_events(changes: Changes, before: Any, after: Any, *, kraft: bool
     if "controller_id" in changes.fields and not kraft:
         yield ControllerMoved(before.controller_id, after.controller_id)
     if "controller" in changes.fields:
-        old, new = (NO_LEADER if each is None else each.node_id for each in (before.controller, after.controller))
+        old, new = (
+            NO_LEADER if controller is None else controller.node_id
+            for controller in (before.controller, after.controller)
+        )
         if old != new:
             yield ControllerMoved(old, new)
 

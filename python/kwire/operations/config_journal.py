@@ -88,7 +88,7 @@ def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChang
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _append(path, {"id": id, "at": at, "author": _author(), "changes": [each._asdict() for each in changes]})
+        _append(path, {"id": id, "at": at, "author": _author(), "changes": [change._asdict() for change in changes]})
     except OSError as error:
         run.warn(f"the journal {path} cannot be written, so the changes are not in it: {error.strerror}")
         yield outcome

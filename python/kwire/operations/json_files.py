@@ -48,7 +48,7 @@ def read_reassignment(path: Path) -> dict[ListedPartition, tuple[int, ...]]:
         raise ToolFailed(str(error)) from None
     if not document.partitions:
         raise ToolFailed(f"{path}: the list of partitions is empty")
-    _check_unique(path, [(each.topic, each.partition) for each in document.partitions])
+    _check_unique(path, [(partition.topic, partition.partition) for partition in document.partitions])
     for partition, replicas in document.targets().items():
         if not replicas or len(set(replicas)) != len(replicas):
             raise ToolFailed(f"{path}: expected different replicas of {partition[0]}-{partition[1]}, found {replicas}")

@@ -24,11 +24,11 @@ async def _topics(admin: AdminClient) -> Iterable[str]:
 
 
 async def _groups(admin: AdminClient) -> Iterable[str]:
-    return [each.group_id for each in await admin.list_groups()]
+    return [group.group_id for group in await admin.list_groups()]
 
 
 async def _brokers(admin: AdminClient) -> Iterable[str]:
-    return [str(each.id) for each in (await admin.describe_cluster()).brokers]
+    return [str(broker.id) for broker in (await admin.describe_cluster()).brokers]
 
 
 async def _users(admin: AdminClient) -> Iterable[str]:
@@ -36,11 +36,13 @@ async def _users(admin: AdminClient) -> Iterable[str]:
 
 
 async def _transactions(admin: AdminClient) -> Iterable[str]:
-    return [each.transactional_id for each in await admin.list_transactions()]
+    return [transaction.transactional_id for transaction in await admin.list_transactions()]
 
 
 async def _tokens(admin: AdminClient) -> Iterable[str]:
-    return [each.token_id for each in await admin.describe_delegation_tokens()]
+    return [
+        describe_delegation_token.token_id for describe_delegation_token in await admin.describe_delegation_tokens()
+    ]
 
 
 async def _tools(admin: AdminClient) -> Iterable[str]:

@@ -164,7 +164,7 @@ def declared_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 def _without_none(kind: Any) -> Any:
     """Return the type of a value that is given: `int` for `int | None`."""
-    members = [each for each in get_args(kind) if each is not type(None)]
+    members = [argument for argument in get_args(kind) if argument is not type(None)]
     return members[0] if len(members) == 1 and type(None) in get_args(kind) else kind
 
 

@@ -40,11 +40,11 @@ async def existing_partitions(
         AdminError: a topic does not exist, or cannot be described.
     """
     return [
-        TopicPartition(name, each.partition)
+        TopicPartition(name, partition.partition)
         for name, topic in (await existing_topics(admin, topics)).items()
         if topics or not topic.is_internal
-        for each in topic.partitions
-        if numbers is None or each.partition in numbers
+        for partition in topic.partitions
+        if numbers is None or partition.partition in numbers
     ]
 
 

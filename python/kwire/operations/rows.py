@@ -97,7 +97,7 @@ def cells(row: Any) -> Sequence[tuple[Any, ...]]:
     own = own_values(row)
     if nested is None:
         return (own,)
-    lines = [(*own, *line) for each in getattr(row, nested) for line in cells(each)]
+    lines = [(*own, *line) for inner in getattr(row, nested) for line in cells(inner)]
     # A row without nested rows, such as a group without members, is shown as well.
     return lines or [(*own, *(None,) * len(columns(_element(row_class, nested))))]
 

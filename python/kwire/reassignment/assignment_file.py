@@ -101,7 +101,7 @@ def _parse(entry: Any, index: int) -> tuple[PartitionKey, tuple[int, ...]]:
     if directories is not None:
         if not isinstance(directories, list) or len(directories) != len(replicas):
             raise InvalidAssignment(f"{where}: expected one of log_dirs for each replica, got {_shown(directories)}")
-        if any(each != "any" for each in directories):
+        if any(directory != "any" for directory in directories):
             raise InvalidAssignment(f'{where}: log_dirs other than "any" are not supported: move directories apart')
     return key, tuple(replicas)
 

@@ -70,17 +70,17 @@ def _snapshot(metadata: MetadataResponse, sizes: dict[PartitionKey, int]) -> Clu
     partitions = tuple(
         PartitionSnapshot(
             topic.name,
-            each.partition_index,
-            each.replica_nodes,
-            sizes.get(PartitionKey(topic.name, each.partition_index)),
-            None if each.leader_id < 0 else each.leader_id,
-            each.isr_nodes,
+            partition.partition_index,
+            partition.replica_nodes,
+            sizes.get(PartitionKey(topic.name, partition.partition_index)),
+            None if partition.leader_id < 0 else partition.leader_id,
+            partition.isr_nodes,
         )
         for topic in sorted(metadata.topics, key=lambda topic: topic.name or "")
         if topic.name is not None
-        for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+        for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
     )
-    live = {each.node_id: each.rack for each in metadata.brokers}
-    used = {broker for each in partitions for broker in each.replicas}
+    live = {broker.node_id: broker.rack for broker in metadata.brokers}
+    used = {broker for partition in partitions for broker in partition.replicas}
     brokers = tuple(BrokerSnapshot(each, live.get(each), each in live) for each in sorted(live.keys() | used))
     return ClusterSnapshot(brokers, partitions, metadata.cluster_id)

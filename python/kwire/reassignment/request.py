@@ -66,11 +66,11 @@ class PlanRequest:
             raise InvalidPlanRequest(
                 f"broker {', '.join(map(str, unknown))} does not exist: the cluster has {_listed(sorted(broker_ids))}"
             )
-        names = {each.topic for each in snapshot.partitions}
+        names = {partition.topic for partition in snapshot.partitions}
         for pattern in (*self.topics, *self.exclude):
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise InvalidPlanRequest(f"no topic matches {pattern!r}")
-        remaining = sum(each.is_live and each.id not in self.drain for each in snapshot.brokers)
+        remaining = sum(broker.is_live and broker.id not in self.drain for broker in snapshot.brokers)
         if remaining == 0:
             raise InvalidPlanRequest("all live brokers are drained: at least one must remain")
         if self.replication_factor is not None and not 1 <= self.replication_factor <= remaining:

@@ -88,12 +88,12 @@ class ClusterSnapshot:
     @cached_property
     def by_key(self) -> Mapping[PartitionKey, PartitionSnapshot]:
         """The partitions by topic and index."""
-        return {PartitionKey(each.topic, each.partition): each for each in self.partitions}
+        return {PartitionKey(partition.topic, partition.partition): partition for partition in self.partitions}
 
     @property
     def has_sizes(self) -> bool:
         """True if the size of every partition is known."""
-        return bool(self.partitions) and all(each.size is not None for each in self.partitions)
+        return bool(self.partitions) and all(partition.size is not None for partition in self.partitions)
 
     def to_json(self) -> str:
         """Return the snapshot as JSON, one partition a line."""
@@ -102,10 +102,10 @@ class ClusterSnapshot:
                 "format": FORMAT,
                 "version": VERSION,
                 "cluster_id": self.cluster_id,
-                "brokers": [each._asdict() for each in self.brokers],
+                "brokers": [broker._asdict() for broker in self.brokers],
             }
         )
-        lines = ",\n".join(json.dumps(list(each)) for each in self.partitions)
+        lines = ",\n".join(json.dumps(list(partition)) for partition in self.partitions)
         return f'{head[:-1]}, "partitions": [\n{lines}\n]}}\n'
 
     @classmethod
@@ -125,7 +125,7 @@ class ClusterSnapshot:
             raise InvalidSnapshot(f"version {document.get('version')!r} of snapshots is unknown: expected {VERSION}")
         try:
             brokers = tuple(BrokerSnapshot(**each) for each in document["brokers"])
-            partitions = tuple(_partition(each) for each in document["partitions"])
+            partitions = tuple(_partition(partition) for partition in document["partitions"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidSnapshot(f"the snapshot has an entry of the wrong shape: {error}") from None
         return cls(brokers, partitions, document.get("cluster_id"))

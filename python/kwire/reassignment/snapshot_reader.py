@@ -30,12 +30,16 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
         ConnectionFault: a live broker did not respond in time.
     """
     cluster = await admin.describe_cluster()
-    topics = [each for each in (await admin.describe_topics()).values() if isinstance(each, TopicDescription)]
+    topics = [
+        describe_topic
+        for describe_topic in (await admin.describe_topics()).values()
+        if isinstance(describe_topic, TopicDescription)
+    ]
     log_dirs = await admin.describe_log_dirs() if sizes and admin.dialect == "kafka" else []
     partition_sizes = replica_sizes(log_dirs)
     disks = _disks(log_dirs)
-    live = {each.id: each for each in cluster.brokers}
-    used = {broker for topic in topics for each in topic.partitions for broker in each.replicas}
+    live = {broker.id: broker for broker in cluster.brokers}
+    used = {broker for topic in topics for partition in topic.partitions for broker in partition.replicas}
     brokers = tuple(
         BrokerSnapshot(
             broker,
@@ -48,14 +52,14 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
     partitions = tuple(
         PartitionSnapshot(
             topic.name,
-            each.partition,
-            each.replicas,
-            partition_sizes.get(PartitionKey(topic.name, each.partition)),
-            each.leader,
-            each.isr,
+            partition.partition,
+            partition.replicas,
+            partition_sizes.get(PartitionKey(topic.name, partition.partition)),
+            partition.leader,
+            partition.isr,
         )
         for topic in sorted(topics)
-        for each in topic.partitions
+        for partition in topic.partitions
     )
     return ClusterSnapshot(brokers, partitions, cluster.cluster_id)
 

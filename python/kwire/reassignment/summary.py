@@ -54,7 +54,7 @@ def _proof_sentence(proof: Proof) -> str:
 
 def _table(loads: Sequence[BrokerLoad]) -> Iterator[str]:
     """Yield the lines of a table with a column for each load that is known."""
-    sized = any(each.size is not None for each in loads)
+    sized = any(load.size is not None for load in loads)
     titles = ["BROKER", "RACK", "REPLICAS", "AFTER", "LEADERS", "AFTER"]
     titles += ["BYTES", "AFTER", "INCOMING"] if sized else []
     rows = [titles]
@@ -74,14 +74,14 @@ def _table(loads: Sequence[BrokerLoad]) -> Iterator[str]:
 
 def _picture(loads: Sequence[BrokerLoad]) -> Iterator[str]:
     """Yield a bar for each broker: `=` stays, `-` leaves, `+` arrives; by bytes if they are known."""
-    sized = all(each.size is not None for each in loads)
+    sized = all(load.size is not None for load in loads)
     pairs = [
-        ((each.size or 0, each.size_after or 0) if sized else (each.replicas, each.replicas_after)) for each in loads
+        ((load.size or 0, load.size_after or 0) if sized else (load.replicas, load.replicas_after)) for load in loads
     ]
     highest = max((value for pair in pairs for value in pair), default=0)
     if not highest or len(loads) > MOST_BROKERS:
         return
-    width = max(len(str(each.broker)) for each in loads)
+    width = max(len(str(load.broker)) for load in loads)
     yield f"{'bytes' if sized else 'replicas'} of each broker: = stays, - leaves, + arrives"
     for load, (before, after) in zip(loads, pairs, strict=True):
         both, longer = (round(value / highest * PICTURE_WIDTH) for value in (min(before, after), max(before, after)))

@@ -153,7 +153,7 @@ def encode(
         if changed := [name for name, value in arguments.items() if value != _DEFAULTS[name]]:
             reason = f"a {type(records).__name__} has these fields itself: pass its records instead"
             raise TypeError(f"{', '.join(changed)}: {reason}")
-        return b"".join([_encode_batch(each, level) for each in _batches(records)])
+        return b"".join([_encode_batch(batch, level) for batch in _batches(records)])
     fields = fields_of_arguments(**arguments)
     check_level(fields, level)
     encoded: bytes = engine().encode(fields, tuple(records), level)

@@ -102,7 +102,7 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
         history = ClusterHistory(cluster_id, times["min"], times["max"])
         brokers = _read_polls(history, selected.filter(pc.equal(selected["api_key"], METADATA)))
         _read_intervals(history, brokers, snapshot)
-        history.brokers = [brokers[each] for each in sorted(brokers) if each >= 0]
+        history.brokers = [brokers[broker] for broker in sorted(brokers) if broker >= 0]
         _read_incidents(history, snapshot)
         _read_leader_moves(history, snapshot)
         _read_isr_events(history, snapshot)
@@ -236,9 +236,9 @@ def _set_last_state(history: ClusterHistory, brokers: dict[int, BrokerHistory], 
             brokers[counts["values"]].leaders = counts["counts"]
     for counts in pc.value_counts(pc.list_flatten(states["replicas"])).to_pylist():
         brokers[counts["values"]].replicas = counts["counts"]
-    with_replicas = [each for each in brokers.values() if each.replicas]
+    with_replicas = [broker for broker in brokers.values() if broker.replicas]
     for broker in with_replicas:
-        broker.leaders_fair = sum(each.leaders for each in with_replicas) / len(with_replicas)
+        broker.leaders_fair = sum(with_replica.leaders for with_replica in with_replicas) / len(with_replicas)
     unhealthy = states.filter(pc.or_(states["offline"], states["under_replicated"]))
     unhealthy = unhealthy.sort_by([("offline", "descending"), ("valid_from", "ascending"), ("topic", "ascending")])
     for row in unhealthy.slice(0, LONGEST_LISTS).to_pylist():

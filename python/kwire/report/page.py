@@ -97,7 +97,7 @@ class ShownCluster(NamedTuple):
 
 def render_page(histories: Sequence[ClusterHistory]) -> str:
     """Render the page of these clusters."""
-    clusters = [_shown_cluster(each) for each in histories[:CLUSTERS_SHOWN]]
+    clusters = [_shown_cluster(history) for history in histories[:CLUSTERS_SHOWN]]
     title = clusters[0].history.cluster_id if len(clusters) == 1 else pluralize(len(histories), "cluster")
     return (
         _environment()
@@ -106,7 +106,7 @@ def render_page(histories: Sequence[ClusterHistory]) -> str:
             title=title,
             clusters=clusters,
             hidden_clusters=len(histories) - len(clusters),
-            scripts=_scripts() if any(each.chart or each.stories for each in clusters) else [],
+            scripts=_scripts() if any(cluster.chart or cluster.stories for cluster in clusters) else [],
         )
     )
 
@@ -170,8 +170,8 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
         _shown_incidents(history),
         max(history.now["offline"] + history.now["under_replicated"], len(history.unhealthy)),
         sorted(sorted(history.brokers, key=lambda each: -_priority(each))[:BROKERS_SHOWN], key=lambda each: each.id),
-        max((max(each.leaders, each.leaders_fair) for each in history.brokers), default=0) or 1,
-        next((each.leaders_fair for each in history.brokers if each.leaders_fair), 0),
+        max((max(broker.leaders, broker.leaders_fair) for broker in history.brokers), default=0) or 1,
+        next((broker.leaders_fair for broker in history.brokers if broker.leaders_fair), 0),
         latest_stories(all_stories, STORIES_SHOWN),
         max(0, len(all_stories) - STORIES_SHOWN),
         "now" if history.unreachable_since is None else "before",
@@ -179,11 +179,11 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
 
 
 def _tiles(history: ClusterHistory) -> list[Tile]:
-    polled = sum(1 for each in history.brokers if each.polls)
-    answering = sum(1 for each in history.brokers if each.polls and each.unreachable_since is None)
+    polled = sum(1 for broker in history.brokers if broker.polls)
+    answering = sum(1 for broker in history.brokers if broker.polls and broker.unreachable_since is None)
     offline, under_replicated = history.now["offline"], history.now["under_replicated"]
     if history.unreachable_since is not None:
-        outages = sum(1 for each in history.incidents if incident_group(each) is IncidentGroup.OUTAGE)
+        outages = sum(1 for incident in history.incidents if incident_group(incident) is IncidentGroup.OUTAGE)
         return [
             Tile(f"0 of {polled}" if polled else "0", "brokers answer", is_bad=True),
             Tile("unknown", "partitions without a leader", f"{format_number(offline)} before", is_bad=True),
@@ -192,8 +192,8 @@ def _tiles(history: ClusterHistory) -> list[Tile]:
             Tile(format_number(outages), "outages"),
         ]
     preferred = history.partitions - history.now["not_preferred"]
-    outages = sum(1 for each in history.incidents if incident_group(each) is IncidentGroup.OUTAGE)
-    ongoing = sum(1 for each in history.incidents if each.ended is None)
+    outages = sum(1 for incident in history.incidents if incident_group(incident) is IncidentGroup.OUTAGE)
+    ongoing = sum(1 for incident in history.incidents if incident.ended is None)
     return [
         Tile(f"{answering} of {polled}", "brokers answer", is_bad=answering < polled),
         Tile(format_number(offline), "partitions without a leader", _peak(history, "offline"), bool(offline)),

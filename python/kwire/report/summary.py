@@ -64,11 +64,11 @@ def _summarize_last_poll(history: ClusterHistory) -> ClusterSummary:
     if history.unreachable_since is not None:
         return _unreachable_cluster(history, history.unreachable_since)
     notes = _notes(history)
-    open_outages = [each for each in history.incidents if each.ended is None and _is_outage(each)]
-    broker_outages = [each for each in open_outages if each.kind in OUTAGES]
-    unreachable = [each for each in history.brokers if each.unreachable_since is not None]
+    open_outages = [incident for incident in history.incidents if incident.ended is None and _is_outage(incident)]
+    broker_outages = [open_outage for open_outage in open_outages if open_outage.kind in OUTAGES]
+    unreachable = [broker for broker in history.brokers if broker.unreachable_since is not None]
     if broker_outages or history.now["offline"]:
-        explained = {each.broker for each in broker_outages}
+        explained = {broker_outage.broker for broker_outage in broker_outages}
         unexplained = [_unreachable([each], history) for each in unreachable if each.id not in explained]
         headline = _critical_headline(history, broker_outages)
         return ClusterSummary(SummaryLevel.CRITICAL, headline, (*(f"{each}." for each in unexplained), *notes))
@@ -103,8 +103,8 @@ def _critical_headline(history: ClusterHistory, broker_outages: list[ReportedInc
     if not broker_outages:
         return f"{upper_first(affected)}, since {_first_seen(history, 'offline')}."
     named = [
-        f"{incident_title(each)} at {format_time(each.began, history)} and is not back"
-        for each in broker_outages[:NAMED_OUTAGES]
+        f"{incident_title(broker_outage)} at {format_time(broker_outage.began, history)} and is not back"
+        for broker_outage in broker_outages[:NAMED_OUTAGES]
     ]
     headline = _joined(named)
     if len(broker_outages) > NAMED_OUTAGES:
@@ -130,7 +130,10 @@ def _warning_headline(
     """List everything that needs attention while all partitions still have a leader."""
     under_replicated, electing = history.now["under_replicated"], history.now["electing"]
     parts = [_unreachable(unreachable, history)] if unreachable else []
-    parts += [f"{incident_title(each)}, since {format_time(each.began, history)}" for each in open_outages]
+    parts += [
+        f"{incident_title(open_outage)}, since {format_time(open_outage.began, history)}"
+        for open_outage in open_outages
+    ]
     if under_replicated:
         parts.append(f"{pluralize(under_replicated, 'partition')} under-replicated since {_first_seen(history)}")
     if electing:
@@ -139,8 +142,8 @@ def _warning_headline(
 
 
 def _unreachable(brokers: list[BrokerHistory], history: ClusterHistory) -> str:
-    since = min(each.unreachable_since or history.ended for each in brokers)
-    ids = ", ".join(str(each.id) for each in brokers[:NAMED_BROKERS])
+    since = min(broker.unreachable_since or history.ended for broker in brokers)
+    ids = ", ".join(str(broker.id) for broker in brokers[:NAMED_BROKERS])
     subject = f"Broker {ids} has" if len(brokers) == 1 else f"Brokers {ids} have"
     return f"{subject} not answered since {format_time(since, history)}"
 
@@ -156,13 +159,13 @@ def _first_seen(history: ClusterHistory, flag: str | None = None) -> str:
 
 
 def _all_in_sync(history: ClusterHistory) -> str:
-    polled = sum(1 for each in history.brokers if each.polls)
+    polled = sum(1 for broker in history.brokers if broker.polls)
     brokers = "The only polled broker answers" if polled == 1 else f"All {polled} brokers answer"
     return f"{brokers}, and all {format_number(history.partitions)} partitions have a leader and are in sync."
 
 
 def _last_outage(history: ClusterHistory) -> tuple[str, ...]:
-    over = [each for each in history.incidents if _is_outage(each) and each.ended is not None]
+    over = [incident for incident in history.incidents if _is_outage(incident) and incident.ended is not None]
     if not over:
         return ()
     last = max(over, key=lambda each: each.ended or 0)
@@ -180,7 +183,7 @@ def _notes(history: ClusterHistory) -> tuple[str, ...]:
     notes = []
     if history.now["under_min_isr"]:
         notes.append(f"{pluralize(history.now['under_min_isr'], 'partition')} below min.insync.replicas.")
-    expected = [each for each in history.brokers if each.leaders_fair >= 1]
+    expected = [broker for broker in history.brokers if broker.leaders_fair >= 1]
     if expected:
         furthest = max(expected, key=lambda each: abs(each.leaders - each.leaders_fair) / each.leaders_fair)
         share = furthest.leaders / furthest.leaders_fair

@@ -258,7 +258,11 @@ def dbt_sources(schema: str, catalog: str | None = None) -> str:
     import yaml
 
     listed: list[dict[str, Any]] = [
-        {"name": table.name, "description": table.doc, "columns": [_column(table.name, each) for each in table.columns]}
+        {
+            "name": table.name,
+            "description": table.doc,
+            "columns": [_column(table.name, column) for column in table.columns],
+        }
         for table in tables().values()
     ]
     listed += [{"name": view.name, "description": view.doc} for view in VIEWS]

@@ -90,7 +90,9 @@ class Table:
         import pyarrow as pa
 
         columns = (*self.columns, *partition)
-        fields = [pa.field(each.name, arrow_type(each.type), metadata={"comment": each.comment}) for each in columns]
+        fields = [
+            pa.field(column.name, arrow_type(column.type), metadata={"comment": column.comment}) for column in columns
+        ]
         return Layout(pa.schema(fields), tuple(column.name for column in partition), self.doc)
 
 

@@ -222,7 +222,7 @@ class ClusterState:
         if controller == node_id:
             controller = brokers[0].node_id if brokers else NO_LEADER
         changed = [
-            _replace(topic, partitions=tuple(_without_replica(each, node_id) for each in topic.partitions))
+            _replace(topic, partitions=tuple(_without_replica(partition, node_id) for partition in topic.partitions))
             for topic in self.topics.values()
             if any(node_id in partition.replica_nodes for partition in topic.partitions)
         ]
@@ -233,7 +233,9 @@ class ClusterState:
         others = tuple(each for each in self.brokers if each.node_id != broker.node_id)
         controller = self.controller_id if self.controller_id in self.live_broker_ids else broker.node_id
         changed = [
-            _replace(topic, partitions=tuple(_with_replica(each, broker.node_id) for each in topic.partitions))
+            _replace(
+                topic, partitions=tuple(_with_replica(partition, broker.node_id) for partition in topic.partitions)
+            )
             for topic in self.topics.values()
             if any(broker.node_id in partition.offline_replicas for partition in topic.partitions)
         ]

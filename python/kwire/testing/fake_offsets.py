@@ -100,7 +100,11 @@ class FakeOffsets:
         topics = []
         for topic in message.topics:
             metadata = state.topics.get(topic.name)
-            leaders = {} if metadata is None else {each.partition_index: each.leader_id for each in metadata.partitions}
+            leaders = (
+                {}
+                if metadata is None
+                else {partition.partition_index: partition.leader_id for partition in metadata.partitions}
+            )
             ends, starts = self.ends.get(topic.name, {}), self.starts.get(topic.name, {})
             partitions = []
             for requested in topic.partitions:
@@ -123,16 +127,16 @@ class FakeOffsets:
         if version >= 8:
             groups = tuple(
                 OffsetFetchResponseGroup(
-                    group_id=each.group_id,
-                    error_code=0 if _coordinator(state, each.group_id) == broker else NOT_COORDINATOR,
+                    group_id=group.group_id,
+                    error_code=0 if _coordinator(state, group.group_id) == broker else NOT_COORDINATOR,
                     topics=tuple(
                         OffsetFetchResponseTopics(
                             name=name, partitions=_partitions(OffsetFetchResponsePartitions, offsets)
                         )
-                        for name, offsets in self._requested(each.group_id, each.topics)
+                        for name, offsets in self._requested(group.group_id, group.topics)
                     ),
                 )
-                for each in message.groups
+                for group in message.groups
             )
             return OffsetFetchResponse(groups=groups)
         topics = tuple(
@@ -178,13 +182,13 @@ class FakeOffsets:
             ends = self.ends.get(name, {})
             partitions = tuple(
                 DescribeLogDirsPartition(
-                    partition_index=each.partition_index,
-                    partition_size=ends.get(each.partition_index, 0),
+                    partition_index=partition.partition_index,
+                    partition_size=ends.get(partition.partition_index, 0),
                     offset_lag=0,
                     is_future_key=False,
                 )
-                for each in topic.partitions
-                if broker in each.replica_nodes
+                for partition in topic.partitions
+                if broker in partition.replica_nodes
             )
             if partitions:
                 topics.append(DescribeLogDirsTopic(name=name, partitions=partitions))
@@ -199,12 +203,12 @@ def _partitions(struct: Any, offsets: Mapping[int, int]) -> tuple[Any, ...]:
 
 
 def _coordinator(state: ClusterState, group_id: str) -> int:
-    ids = sorted([each.node_id for each in state.brokers])
+    ids = sorted([broker.node_id for broker in state.brokers])
     return ids[crc32(group_id.encode()) % len(ids)] if ids else -1
 
 
 def _coordinators(state: ClusterState, message: Any, version: int) -> FindCoordinatorResponse:
-    addresses = {each.node_id: each for each in state.brokers}
+    addresses = {broker.node_id: broker for broker in state.brokers}
     keys: Sequence[str] = message.coordinator_keys if version >= 4 else (message.key,)
     brokers = [addresses[_coordinator(state, key)] for key in keys]
     if version < 4:

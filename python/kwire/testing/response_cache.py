@@ -63,7 +63,9 @@ class ResponseCache:
         self, state: ClusterState, request: MetadataRequest, version: int, controller_id: int
     ) -> tuple[bytes, ...]:
         """Return the body of a Metadata response. All topics come from the cache; named ones are encoded each time."""
-        if version < TOPIC_IDS_SINCE and any(each.name is None or each.topic_id.int for each in request.topics or ()):
+        if version < TOPIC_IDS_SINCE and any(
+            topic.name is None or topic.topic_id.int for topic in request.topics or ()
+        ):
             return (kwire.encode(_invalid_request(request), version=version),)
         everything = request.topics is None or (version == 0 and not request.topics)
         response = MetadataResponse(
@@ -185,9 +187,9 @@ def _invalid_request(request: MetadataRequest) -> MetadataResponse:
         brokers=(),
         topics=tuple(
             MetadataResponseTopic(
-                error_code=INVALID_REQUEST, name=each.name or "", topic_id=each.topic_id, partitions=()
+                error_code=INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id, partitions=()
             )
-            for each in request.topics or ()
+            for topic in request.topics or ()
         ),
     )
 
@@ -256,13 +258,13 @@ def _to_kip4(topic: MetadataResponseTopic, state: ClusterState) -> TopicMetadata
         topic_name=topic.name or "",
         partitions=tuple(
             PartitionMetadata(
-                partition_error_code=each.error_code,
-                partition_id=each.partition_index,
-                leader=each.leader_id,
-                replicas_lag=_lags(each),
-                isr=each.isr_nodes,
+                partition_error_code=partition.error_code,
+                partition_id=partition.partition_index,
+                leader=partition.leader_id,
+                replicas_lag=_lags(partition),
+                isr=partition.isr_nodes,
             )
-            for each in topic.partitions
+            for partition in topic.partitions
         ),
         config_entries=tuple(
             structures.ConfigEntry(config_key=key, config_value=value) for key, value in configs.items()

@@ -108,7 +108,7 @@ def _facts(cls: type[Message]) -> dict[str, Any]:
 
 
 def _document(cls: type[Message], version: int | None) -> dict[str, Any]:
-    fields = [_field_document(each) for each in documented_fields(cls, version)]
+    fields = [_field_document(documented_field) for documented_field in documented_fields(cls, version)]
     return {**_facts(cls), "text": docstring(cls), "fields": fields}
 
 
@@ -167,9 +167,9 @@ def _field_lines(rows: list[_Row], width: int, paint: Paint) -> Iterator[str]:
 
 
 def _rows(fields: list[DocumentedField], depth: int) -> Iterator[_Row]:
-    for each in fields:
-        text = " ".join(each.text.split())
-        if each.remarks:
-            text = f"({', '.join(each.remarks)}) {text}"
-        yield "  " * depth + each.field.name, each.type, each.versions, each.default, text
-        yield from _rows(each.inner, depth + 1)
+    for field in fields:
+        text = " ".join(field.text.split())
+        if field.remarks:
+            text = f"({', '.join(field.remarks)}) {text}"
+        yield "  " * depth + field.field.name, field.type, field.versions, field.default, text
+        yield from _rows(field.inner, depth + 1)

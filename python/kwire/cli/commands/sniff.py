@@ -139,7 +139,7 @@ def _api_keys(texts: tuple[str, ...], dialect: Dialect | None) -> frozenset[tupl
     found: set[tuple[str, int]] = set()
     for name in (name.strip() for text in texts for name in text.split(",")):
         if name.isascii() and name.isdigit():
-            found |= {(each, int(name)) for each in dialects}
+            found |= {(dialect, int(name)) for dialect in dialects}
             continue
         unknown = None
         matches: set[tuple[str, int]] = set()

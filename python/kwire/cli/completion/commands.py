@@ -69,7 +69,7 @@ def _command(command: click.Command, context: click.Context) -> Grammar:
     return {
         "help": command.get_short_help_str(80),
         "options": _options(command, context),
-        "arguments": [_specification(each) for each in command.params if isinstance(each, click.Argument)],
+        "arguments": [_specification(param) for param in command.params if isinstance(param, click.Argument)],
     }
 
 
@@ -91,7 +91,7 @@ def _specification(parameter: click.Parameter) -> Grammar:
     if parameter.nargs == -1 or parameter.multiple:
         found["many"] = True
     if isinstance(parameter.type, click.Choice):
-        found["choices"] = tuple(str(each) for each in parameter.type.choices)
+        found["choices"] = tuple(str(choice) for choice in parameter.type.choices)
     elif isinstance(parameter.type, click.Path):
         found["kind"] = "files" if parameter.type.file_okay else "directories"
     kind = parameter.type.completes if isinstance(parameter.type, Named) else None

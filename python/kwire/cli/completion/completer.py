@@ -153,12 +153,12 @@ class CommandLine:
             return Completion()
         found = self._values(arguments[index], prefix)
         used = self._positional[index:]
-        return Completion([each for each in found.names if each[0] not in used], found.how)
+        return Completion([name for name in found.names if name[0] not in used], found.how)
 
     def _values(self, specification: Grammar, prefix: str) -> Completion:
         """Return the candidates for a value."""
         if "choices" in specification:
-            return Completion([(each, "") for each in specification["choices"] if each.startswith(prefix)])
+            return Completion([(choice, "") for choice in specification["choices"] if choice.startswith(prefix)])
         if "typed" in specification:
             return self._typed(specification["typed"], prefix)
         kind = specification.get("kind")
@@ -176,7 +176,7 @@ class CommandLine:
         separator, kinds = declared
         kind, found, name = prefix.partition(separator)
         if not found:
-            types = [(f"{each}{separator}", "") for each in kinds if each.startswith(prefix)]
+            types = [(f"{kind}{separator}", "") for kind in kinds if kind.startswith(prefix)]
             return Completion(types, "nospace")
         names = kinds.get(kind)
         return Completion([(kind + separator + each, "") for each in self.names(names, name)] if names else ())

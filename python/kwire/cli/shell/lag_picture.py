@@ -45,22 +45,22 @@ def lag_lines(trends: Sequence[LagTrend], bars: str) -> list[str]:
     """
     rows = [
         [
-            each.group,
-            each.topic,
-            str(each.partition),
-            _number(each.committed),
-            _number(each.end),
-            _number(each.lag),
-            trend_bars(each.lags, bars),
-            "-" if each.change is None else f"{each.change:+.1f}",
-            _caught_up(each),
-            each.store,
+            trend.group,
+            trend.topic,
+            str(trend.partition),
+            _number(trend.committed),
+            _number(trend.end),
+            _number(trend.lag),
+            trend_bars(trend.lags, bars),
+            "-" if trend.change is None else f"{trend.change:+.1f}",
+            _caught_up(trend),
+            trend.store,
         ]
-        for each in trends
+        for trend in trends
     ]
-    shown = len(COLUMNS) if any(each.store != "brokers" for each in trends) else len(COLUMNS) - 1
+    shown = len(COLUMNS) if any(trend.store != "brokers" for trend in trends) else len(COLUMNS) - 1
     lines = list(plain_lines(COLUMNS[:shown], [row[:shown] for row in rows]))
-    known = [each.lag for each in trends if each.lag is not None]
+    known = [trend.lag for trend in trends if trend.lag is not None]
     if len(known) > 1:
         lines += ["", f"{sum(known):,} messages behind in {len(known)} partitions"]
     return lines

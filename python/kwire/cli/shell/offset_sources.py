@@ -37,10 +37,10 @@ async def committed_in_brokers(
     found = {}
     for group, lag in (await admin.group_lags(groups or None)).items():
         if not isinstance(lag, AdminError):
-            for each in lag.partitions:
-                if not topics or each.topic in topics:
-                    key = CommittedPartition(group, each.topic, each.partition, "brokers")
-                    found[key] = Offsets(each.committed, each.end)
+            for partition in lag.partitions:
+                if not topics or partition.topic in topics:
+                    key = CommittedPartition(group, partition.topic, partition.partition, "brokers")
+                    found[key] = Offsets(partition.committed, partition.end)
     return found
 
 

@@ -158,7 +158,7 @@ class ShellSession(VerbSession):
             if admin.dialect == "kip4":
                 return {}
             try:
-                known = {each.group_id for each in await admin.list_groups()}
+                known = {group.group_id for group in await admin.list_groups()}
             except NoCommonVersion:
                 return {}
             return {} if name in known else {name: AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, name)}

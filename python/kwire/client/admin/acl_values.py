@@ -126,7 +126,7 @@ class AclBinding:
 
     def exact_filter(self) -> AclBindingFilter:
         """Return the filter that matches only this ACL."""
-        return AclBindingFilter(**{each.name: getattr(self, each.name) for each in fields(self)})
+        return AclBindingFilter(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,7 +197,7 @@ def is_reassigned(targets: Mapping[int, Sequence[int]]) -> Condition:
     def condition(topic: TopicDescription | AdminError) -> str | None:
         if isinstance(topic, AdminError):
             return _missing(topic)
-        partitions = {each.partition: each for each in topic.partitions}
+        partitions = {partition.partition: partition for partition in topic.partitions}
         for index, target in targets.items():
             partition = partitions.get(index)
             if partition is None:
@@ -221,10 +221,11 @@ def has_preferred_leaders(partitions: Sequence[int]) -> Condition:
     def condition(topic: TopicDescription | AdminError) -> str | None:
         if isinstance(topic, AdminError):
             return _missing(topic)
-        for each in topic.partitions:
-            concerned = not partitions or each.partition in partitions
-            if concerned and each.replicas and each.leader != each.replicas[0]:
-                return f"partition {each.partition} is led by {'no broker' if each.leader is None else each.leader}"
+        for partition in topic.partitions:
+            concerned = not partitions or partition.partition in partitions
+            if concerned and partition.replicas and partition.leader != partition.replicas[0]:
+                leader = "no broker" if partition.leader is None else partition.leader
+                return f"partition {partition.partition} is led by {leader}"
         return None
 
     return condition

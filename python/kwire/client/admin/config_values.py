@@ -114,7 +114,9 @@ class ConfigValue(NamedTuple):
     def of_result(cls, config: DescribeConfigsResourceResult) -> Self:
         """Return the value that a DescribeConfigs response reports."""
         source = ConfigSource.of(config.config_source)
-        synonyms = tuple(ConfigSynonym(each.name, each.value, ConfigSource.of(each.source)) for each in config.synonyms)
+        synonyms = tuple(
+            ConfigSynonym(synonym.name, synonym.value, ConfigSource.of(synonym.source)) for synonym in config.synonyms
+        )
         return cls(config.value, source, config.is_sensitive, config.read_only, config.documentation or None, synonyms)
 
 

@@ -130,7 +130,10 @@ async def _find(router: ClusterRouter, keys: Sequence[str], key_type: KeyType) -
         return outcomes
     response = (await router.read(request, ANY, adapt=_with_one_key)).response
     if response.coordinators:
-        return {each.key: result_error(each, each.key) or each.node_id for each in response.coordinators}
+        return {
+            coordinator.key: result_error(coordinator, coordinator.key) or coordinator.node_id
+            for coordinator in response.coordinators
+        }
     return {keys[0]: result_error(response, keys[0]) or response.node_id}
 
 

@@ -36,13 +36,15 @@ async def at_every_broker(
         BrokerNotFound: no live broker has one of the ids.
     """
     if brokers:
-        return await _answers(router, request, [BrokerTarget(each) for each in brokers])
+        return await _answers(router, request, [BrokerTarget(broker) for broker in brokers])
     deadline = router.metadata.clock() + router.timeout
     pause = FIRST_PAUSE
     while True:
         cluster = await router.cluster()
         try:
-            return await _answers(router, request, [BrokerTarget(each.id, is_single=True) for each in cluster.brokers])
+            return await _answers(
+                router, request, [BrokerTarget(broker.id, is_single=True) for broker in cluster.brokers]
+            )
         except (ConnectionFault, BrokerNotFound) as error:
             retriable = not isinstance(error, ConnectionFault) or error.retriable
             if not retriable or router.metadata.clock() >= deadline:
@@ -51,5 +53,5 @@ async def at_every_broker(
 
 
 async def _answers(router: ClusterRouter, request: Request[R], brokers: Sequence[BrokerTarget]) -> dict[int, Answer[R]]:
-    answers = await asyncio.gather(*(router.read(request, each, error_code) for each in brokers))
+    answers = await asyncio.gather(*(router.read(request, broker, error_code) for broker in brokers))
     return {broker.id: answer for broker, answer in zip(brokers, answers, strict=True)}

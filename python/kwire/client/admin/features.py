@@ -162,7 +162,7 @@ async def _updated(admin: AdminSession, updates: Sequence[FeatureUpdate]) -> Fea
     pause = FIRST_PAUSE
     while True:
         features = await describe_features(admin)
-        missing = [each.name for each in updates if features.level(each.name) != max(each.max_version_level, 0)]
+        missing = [update.name for update in updates if features.level(update.name) != max(update.max_version_level, 0)]
         if not missing:
             return features
         if cache.clock() >= deadline:
@@ -201,13 +201,17 @@ def _metadata(answer: Answer[Any]) -> FeatureMetadata:
 
     return FeatureMetadata(
         {
-            each.name: FinalizedFeature(each.name, each.min_version_level, each.max_version_level)
-            for each in response.finalized_features
+            finalized_feature.name: FinalizedFeature(
+                finalized_feature.name, finalized_feature.min_version_level, finalized_feature.max_version_level
+            )
+            for finalized_feature in response.finalized_features
         },
         response.finalized_features_epoch,
         {
-            each.name: SupportedFeature(each.name, each.min_version, each.max_version)
-            for each in response.supported_features
+            supported_feature.name: SupportedFeature(
+                supported_feature.name, supported_feature.min_version, supported_feature.max_version
+            )
+            for supported_feature in response.supported_features
         },
         endpoint.host,
         endpoint.port,

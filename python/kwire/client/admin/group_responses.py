@@ -61,13 +61,13 @@ def _classic(group: Any, coordinator: int) -> GroupDescription:
         group.protocol_data,
         tuple(
             GroupMember(
-                each.member_id,
-                each.group_instance_id,
-                each.client_id,
-                each.client_host,
-                _classic_assignment(each.member_assignment) if group.protocol_type == "consumer" else {},
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                _classic_assignment(member.member_assignment) if group.protocol_type == "consumer" else {},
             )
-            for each in group.members
+            for member in group.members
         ),
     )
 
@@ -84,7 +84,9 @@ def _classic_assignment(data: bytes) -> Mapping[str, tuple[int, ...]] | None:
         _, assignment = decode_versioned(ConsumerProtocolAssignment, data, newer_as_newest=True)
     except DecodeError:
         return None
-    return {each.topic: each.partitions for each in assignment.assigned_partitions}
+    return {
+        assigned_partition.topic: assigned_partition.partitions for assigned_partition in assignment.assigned_partitions
+    }
 
 
 def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int, ...]]]) -> Any:
@@ -99,15 +101,15 @@ def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int,
             group.assignor_name or "",
             tuple(
                 GroupMember(
-                    each.member_id,
-                    getattr(each, "instance_id", None),
-                    each.client_id,
-                    each.client_host,
-                    assignment(each.assignment),
-                    each.member_epoch,
-                    each.rack_id,
+                    member.member_id,
+                    getattr(member, "instance_id", None),
+                    member.client_id,
+                    member.client_host,
+                    assignment(member.assignment),
+                    member.member_epoch,
+                    member.rack_id,
                 )
-                for each in group.members
+                for member in group.members
             ),
             group.group_epoch,
         )
@@ -116,11 +118,11 @@ def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int,
 
 
 def _topics(assignment: Any) -> Mapping[str, tuple[int, ...]]:
-    return {each.topic_name: each.partitions for each in assignment.topic_partitions}
+    return {topic_partition.topic_name: topic_partition.partitions for topic_partition in assignment.topic_partitions}
 
 
 def _tasks(assignment: Any) -> Mapping[str, tuple[int, ...]]:
-    return {each.subtopology_id: each.partitions for each in assignment.active_tasks}
+    return {active_task.subtopology_id: active_task.partitions for active_task in assignment.active_tasks}
 
 
 CLASSIC = DescribeQuery(lambda ids: DescribeGroupsRequest(groups=ids), _classic)

@@ -190,7 +190,7 @@ class GroupLag(NamedTuple):
     @property
     def total(self) -> int:
         """The sum of all lags that are known."""
-        return sum(each.lag or 0 for each in self.partitions)
+        return sum(partition.lag or 0 for partition in self.partitions)
 
 
 EARLIEST = OffsetSpec(-2)

@@ -60,15 +60,15 @@ async def list_groups(
     wanted_types, wanted_states = set(types), {state.lower() for state in strings_tuple(states)}
     groups: list[GroupListing] = []
     for broker, answer in (await at_every_broker(admin.router, ListGroupsRequest())).items():
-        for each in answer.accepted(f"broker {broker}").groups:
-            admin.router.metadata.add_coordinator(KeyType.GROUP, each.group_id, broker)
-            kind = GroupType.of(each.group_type)
-            groups.append(GroupListing(each.group_id, kind, each.group_state or None, each.protocol_type, broker))
+        for group in answer.accepted(f"broker {broker}").groups:
+            admin.router.metadata.add_coordinator(KeyType.GROUP, group.group_id, broker)
+            kind = GroupType.of(group.group_type)
+            groups.append(GroupListing(group.group_id, kind, group.group_state or None, group.protocol_type, broker))
     return sorted(
-        each
-        for each in groups
-        if (not wanted_types or each.type in wanted_types)
-        and (not wanted_states or (each.state or "").lower() in wanted_states)
+        group
+        for group in groups
+        if (not wanted_types or group.type in wanted_types)
+        and (not wanted_states or (group.state or "").lower() in wanted_states)
     )
 
 
@@ -80,7 +80,7 @@ async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict
     from kwire.client.admin.group_responses import DESCRIBE_QUERIES
 
     requested = strings_tuple(group_ids)
-    types = {each.group_id: each.type for each in await list_groups(admin)}
+    types = {group.group_id: group.type for group in await list_groups(admin)}
     by_type: dict[GroupType, list[str]] = defaultdict(list)
     described: dict[str, GroupDescription | AdminError] = {}
     for group in requested:
@@ -99,8 +99,8 @@ async def _describe(
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
         answer = await admin.router.read(query.request(tuple(ids)), coordinator)
         return {
-            each.group_id: answer.error(each, each.group_id) or query.description(each, coordinator.id)
-            for each in answer.response.groups
+            group.group_id: answer.error(group, group.group_id) or query.description(group, coordinator.id)
+            for group in answer.response.groups
         }
 
     return await at_coordinators(admin.router, groups, send)
@@ -115,7 +115,7 @@ async def delete_groups(admin: AdminSession, group_ids: Iterable[str]) -> Outcom
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[None]]:
         answer = await admin.router.command(DeleteGroupsRequest(groups_names=tuple(ids)), coordinator)
-        return {each.group_id: answer.error(each, each.group_id) for each in answer.response.results}
+        return {result.group_id: answer.error(result, result.group_id) for result in answer.response.results}
 
     return Outcomes(await at_coordinators(admin.router, strings_tuple(group_ids), send))
 
@@ -141,10 +141,10 @@ async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> d
         return {
             group.group_id: answer.error(group, group.group_id)
             or {
-                TopicPartition(topic.name, each.partition_index): committed_offset(each)
+                TopicPartition(topic.name, partition.partition_index): committed_offset(partition)
                 for topic in group.topics
-                for each in topic.partitions
-                if each.committed_offset >= 0
+                for partition in topic.partitions
+                if partition.committed_offset >= 0
             }
             for group in answer.response.groups
         }
@@ -163,7 +163,7 @@ async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None
     from kwire.client.admin.group_responses import partition_lag
     from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
 
-    types = {each.group_id: each.type for each in await list_groups(admin)}
+    types = {group.group_id: group.type for group in await list_groups(admin)}
     requested = sorted(types) if group_ids is None else strings_tuple(group_ids)
     shared = [group for group in requested if types.get(group) is GroupType.SHARE]
     others = [group for group in requested if group in types and types[group] is not GroupType.SHARE]
@@ -185,7 +185,10 @@ async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None
             lags[group] = committed
         else:
             lags[group] = GroupLag(
-                group, tuple(partition_lag(each, committed[each], ends[each]) for each in sorted(committed))
+                group,
+                tuple(
+                    partition_lag(partition, committed[partition], ends[partition]) for partition in sorted(committed)
+                ),
             )
     return lags
 
@@ -223,9 +226,9 @@ async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mappi
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[Any]]:
         del ids
         answer = await admin.router.command(request, coordinator, repeatable=True, highest=NAMES_UNTIL)
-        results = [each for topic in answer.response.topics for each in topic.partitions]
+        results = [partition for topic in answer.response.topics for partition in topic.partitions]
         # A coordinator that has moved refuses all partitions alike, so one code stands for the group.
-        moved = [each.error_code for each in results if each.error_code in MOVED]
+        moved = [result.error_code for result in results if result.error_code in MOVED]
         if moved:
             return {group_id: AdminError.of_kafka(moved[0], group_id)}
         return {group_id: answer.response}
@@ -254,7 +257,7 @@ async def delete_group_offsets(admin: AdminSession, group_id: str, partitions: I
         group_id=group_id,
         topics=tuple(
             OffsetDeleteRequestTopic(
-                name=topic, partitions=tuple(OffsetDeleteRequestPartition(partition_index=each) for each in indexes)
+                name=topic, partitions=tuple(OffsetDeleteRequestPartition(partition_index=index) for index in indexes)
             )
             for topic, indexes in by_topic(partitions).items()
         ),
@@ -267,8 +270,10 @@ async def delete_group_offsets(admin: AdminSession, group_id: str, partitions: I
 def _by_partition(topics: Iterable[Any]) -> Outcomes:
     return Outcomes(
         {
-            f"{topic.name}-{each.partition_index}": result_error(each, f"{topic.name}-{each.partition_index}")
+            f"{topic.name}-{partition.partition_index}": result_error(
+                partition, f"{topic.name}-{partition.partition_index}"
+            )
             for topic in topics
-            for each in topic.partitions
+            for partition in topic.partitions
         }
     )

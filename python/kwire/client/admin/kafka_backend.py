@@ -119,7 +119,7 @@ class KafkaBackend:
             validate_only=validate_only,
         )
         answer = await self._router.command(request, error_code=first_error_code("topics"), repeatable=validate_only)
-        return answer.outcomes((each.name, each) for each in answer.response.topics)
+        return answer.outcomes((topic.name, topic) for topic in answer.response.topics)
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
         from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -130,7 +130,7 @@ class KafkaBackend:
             timeout_ms=self._timeout_ms,
         )
         answer = await self._router.command(request, error_code=first_error_code("responses"), adapt=_with_names_only)
-        return answer.outcomes((each.name or "", each) for each in answer.response.responses)
+        return answer.outcomes((response.name or "", response) for response in answer.response.responses)
 
     async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
         """Change configs, then replicas, then partitions. The first error of a topic ends its changes."""
@@ -195,7 +195,7 @@ class KafkaBackend:
             validate_only=validate_only,
         )
         answer = await self._router.command(request, repeatable=True, error_code=first_error_code("responses"))
-        return answer.outcomes((each.resource_name, each) for each in answer.response.responses)
+        return answer.outcomes((response.resource_name, response) for response in answer.response.responses)
 
     async def _change_factor(self, topic: TopicDescription, factor: int, *, validate_only: bool) -> Outcomes:
         from kwire.client.admin.replication_factor import with_replication_factor
@@ -237,7 +237,7 @@ class KafkaBackend:
             validate_only=validate_only,
         )
         answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
-        outcomes = answer.outcomes((each.name, each) for each in answer.response.results)
+        outcomes = answer.outcomes((result.name, result) for result in answer.response.results)
         error = outcomes.errors.get(topic.name)
         failed_late = error is not None and error.code == ErrorCode.INVALID_PARTITIONS and not validate_only
         if failed_late and len(topic.partitions) < count:
@@ -256,7 +256,7 @@ class KafkaBackend:
         while True:
             current = (await self.describe_topics((topic.name,), configs=False)).get(topic.name)
             if isinstance(current, TopicDescription) and len(current.partitions) > len(topic.partitions):
-                added = tuple(each.replicas for each in current.partitions[len(topic.partitions) :])
+                added = tuple(partition.replicas for partition in current.partitions[len(topic.partitions) :])
                 return len(current.partitions) == count and (not expected or added == expected)
             if self._router.metadata.clock() >= deadline:
                 return False
@@ -305,10 +305,10 @@ class KafkaBackend:
                     )
                 )
             )
-            for each in response.results:
-                name = each.resource_name
-                with_configs[name] = result_error(each, name) or by_name[name]._replace(
-                    configs=_overrides(each.configs)
+            for result in response.results:
+                name = result.resource_name
+                with_configs[name] = result_error(result, name) or by_name[name]._replace(
+                    configs=_overrides(result.configs)
                 )
         return with_configs
 
@@ -356,7 +356,9 @@ class KafkaBackend:
         answer = await self._router.command(request, CONTROLLER, error_code, repeatable=repeatable)
         response = answer.accepted()
         return answer.outcomes(
-            (f"{topic.name}-{each.partition_index}", each) for topic in response.responses for each in topic.partitions
+            (f"{topic.name}-{partition.partition_index}", partition)
+            for topic in response.responses
+            for partition in topic.partitions
         )
 
     async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
@@ -378,8 +380,10 @@ class KafkaBackend:
         response = answer.accepted()
         moves = {
             topic.name: {
-                each.partition_index: PartitionMove(each.replicas, each.adding_replicas, each.removing_replicas)
-                for each in topic.partitions
+                partition.partition_index: PartitionMove(
+                    partition.replicas, partition.adding_replicas, partition.removing_replicas
+                )
+                for partition in topic.partitions
             }
             for topic in response.topics
         }
@@ -399,7 +403,7 @@ class KafkaBackend:
             whole = tuple(topic for topic, ids in partitions.items() if not ids)
             described = await self.describe_topics(whole, configs=False) if whole else {}
             indexes = {
-                name: tuple(each.partition for each in topic.partitions)
+                name: tuple(partition.partition for partition in topic.partitions)
                 for name, topic in described.items()
                 if isinstance(topic, TopicDescription)
             }
@@ -466,9 +470,9 @@ class KafkaBackend:
             timeout_ms=self._timeout_ms,
             feature_updates=tuple(
                 FeatureUpdateKey(
-                    feature=each.name, max_version_level=each.max_version_level, upgrade_type=type_of(each)
+                    feature=update.name, max_version_level=update.max_version_level, upgrade_type=type_of(update)
                 )
-                for each in updates
+                for update in updates
             ),
             validate_only=validate_only,
         )
@@ -476,7 +480,7 @@ class KafkaBackend:
             request, CONTROLLER, error_code, repeatable=validate_only, adapt=_with_flags_only
         )
         failed = {result.feature: result for result in answer.response.results if result.error_code}
-        return answer.outcomes((each.name, failed.get(each.name, answer.response)) for each in updates)
+        return answer.outcomes((update.name, failed.get(update.name, answer.response)) for update in updates)
 
     async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
         from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
@@ -547,17 +551,17 @@ def _with_flags_only(request: UpdateFeaturesRequest, version: int) -> UpdateFeat
         timeout_ms=request.timeout_ms,
         feature_updates=tuple(
             FeatureUpdateKey(
-                feature=each.feature,
-                max_version_level=each.max_version_level,
-                allow_downgrade=each.upgrade_type != UPGRADE,
+                feature=feature_update.feature,
+                max_version_level=feature_update.max_version_level,
+                allow_downgrade=feature_update.upgrade_type != UPGRADE,
             )
-            for each in request.feature_updates
+            for feature_update in request.feature_updates
         ),
     )
 
 
 def _overrides(configs: Iterable[DescribeConfigsResourceResult]) -> dict[str, str]:
-    return {each.name: each.value or "" for each in configs if each.config_source == TOPIC_OVERRIDE}
+    return {config.name: config.value or "" for config in configs if config.config_source == TOPIC_OVERRIDE}
 
 
 def _described(response: MetadataResponse) -> Topics:
@@ -572,16 +576,16 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminE
         tuple(
             [
                 PartitionDescription(
-                    each.partition_index,
-                    None if each.leader_id < 0 else each.leader_id,
-                    each.replica_nodes,
-                    each.isr_nodes,
-                    None if each.leader_epoch < 0 else each.leader_epoch,
-                    each.offline_replicas,
+                    partition.partition_index,
+                    None if partition.leader_id < 0 else partition.leader_id,
+                    partition.replica_nodes,
+                    partition.isr_nodes,
+                    None if partition.leader_epoch < 0 else partition.leader_epoch,
+                    partition.offline_replicas,
                     NO_LAG,
-                    result_error(each, f"{name}-{each.partition_index}") if each.error_code else None,
+                    result_error(partition, f"{name}-{partition.partition_index}") if partition.error_code else None,
                 )
-                for each in sorted(topic.partitions, key=PARTITION_INDEX)
+                for partition in sorted(topic.partitions, key=PARTITION_INDEX)
             ]
         ),
         None,
@@ -600,7 +604,7 @@ def _status(
     if not isinstance(described, TopicDescription):
         error = described or AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, topic)
         return ReassignmentStatus(topic, {}, error)
-    replicas = {each.partition: each.replicas for each in described.partitions}
+    replicas = {partition.partition: partition.replicas for partition in described.partitions}
 
     def state(index: int) -> ReassignmentState:
         if index in moves:

@@ -136,7 +136,9 @@ class KafkaConfigs:
             if error is not None:
                 raise error
             source = stored_source(resource)
-            stored = sorted((each.name, _stored(each)) for each in result.configs if each.config_source == source)
+            stored = sorted(
+                (config.name, _stored(config)) for config in result.configs if config.config_source == source
+            )
             if stored:
                 exported[resource] = dict(stored)
         return dict(sorted(exported.items()))
@@ -145,8 +147,12 @@ class KafkaConfigs:
         if type in {ConfigResourceType.TOPIC, ConfigResourceType.BROKER}:
             metadata = await read_metadata(self._router, None if type is ConfigResourceType.TOPIC else ())
             if type is ConfigResourceType.BROKER:
-                return [ConfigResource(type, name) for name in ("", *(str(each.node_id) for each in metadata.brokers))]
-            return [ConfigResource(type, each.name) for each in metadata.topics if each.name and not each.is_internal]
+                return [
+                    ConfigResource(type, name) for name in ("", *(str(broker.node_id) for broker in metadata.brokers))
+                ]
+            return [
+                ConfigResource(type, topic.name) for topic in metadata.topics if topic.name and not topic.is_internal
+            ]
         from kwire.messages.kafka.list_config_resources import ListConfigResourcesRequest
 
         request = ListConfigResourcesRequest(resource_types=(type,))
@@ -154,7 +160,10 @@ class KafkaConfigs:
             answer = await self._router.read(request, ANY, error_code, adapt=_for_version)
         except NoCommonVersion:
             raise NotSupported(f"a list of {type.singular}s with configs", "its brokers have none") from None
-        return [ConfigResource(type, each.resource_name) for each in answer.accepted().config_resources]
+        return [
+            ConfigResource(type, config_resource.resource_name)
+            for config_resource in answer.accepted().config_resources
+        ]
 
     async def recorded_changes(self, newest: int) -> NoReturn:
         """Raise NotSupported."""

@@ -152,8 +152,8 @@ class Kip4Backend:
             ReassignmentStatus(
                 topic.topic,
                 {
-                    each.partition_id: REASSIGNMENT_STATES.get(each.status, str(each.status))
-                    for each in topic.partitions
+                    partition.partition_id: REASSIGNMENT_STATES.get(partition.status, str(partition.status))
+                    for partition in topic.partitions
                 },
                 AdminError.of_kip4(topic.error_code, topic.topic, attempts=answer.attempts)
                 if topic.error_code
@@ -229,9 +229,9 @@ class Kip4Backend:
 
         _reject_validate_only("UpdateFeatures", validate_only=validate_only)
         groups: dict[bool, list[Feature]] = {}
-        for each in updates:
-            feature = Feature(name=each.name, max_version_level=each.max_version_level)
-            groups.setdefault(each.allow_downgrade or each.unsafe, []).append(feature)
+        for update in updates:
+            feature = Feature(name=update.name, max_version_level=update.max_version_level)
+            groups.setdefault(update.allow_downgrade or update.unsafe, []).append(feature)
         request = UpdateFeaturesRequest(
             timeout_ms=int(self._router.timeout * 1000),
             feature_updates=tuple(
@@ -241,10 +241,10 @@ class Kip4Backend:
         answer = await self._router.command(request, CONTROLLER, error_code)
         failed = {result.feature: result for result in answer.response.results}
         outcomes: dict[str, AdminError | None] = {}
-        for each in updates:
-            result = failed.get(each.name, answer.response)
+        for update in updates:
+            result = failed.get(update.name, answer.response)
             code, text = result.error_code, result.error_message
-            outcomes[each.name] = AdminError.of_kip4(code, each.name, text, answer.attempts) if code else None
+            outcomes[update.name] = AdminError.of_kip4(code, update.name, text, answer.attempts) if code else None
         return Outcomes(outcomes, answer.attempts)
 
     async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
@@ -313,16 +313,18 @@ def _described(topic: TopicMetadata) -> TopicDescription | AdminError:
         topic.topic_name,
         tuple(
             PartitionDescription(
-                each.partition_id,
-                None if each.leader < 0 else each.leader,
-                tuple(replica.replica_id for replica in each.replicas_lag),
-                each.isr,
-                lag={replica.replica_id: replica.lag if replica.lag >= 0 else None for replica in each.replicas_lag},
-                error=AdminError.of_kip4(each.partition_error_code, f"{topic.topic_name}-{each.partition_id}")
-                if each.partition_error_code
+                partition.partition_id,
+                None if partition.leader < 0 else partition.leader,
+                tuple(replica.replica_id for replica in partition.replicas_lag),
+                partition.isr,
+                lag={
+                    replica.replica_id: replica.lag if replica.lag >= 0 else None for replica in partition.replicas_lag
+                },
+                error=AdminError.of_kip4(partition.partition_error_code, f"{topic.topic_name}-{partition.partition_id}")
+                if partition.partition_error_code
                 else None,
             )
-            for each in topic.partitions
+            for partition in topic.partitions
         ),
         {entry.config_key: entry.config_value for entry in topic.config_entries},
     )
@@ -347,8 +349,8 @@ def _outcomes(answer: Answer[Any], reason: Callable[[str, int], str | None] = la
         reason: returns the reason for an error code of a topic, which the response lacks.
     """
     outcomes: dict[str, AdminError | None] = {}
-    for each in answer.response.topics:
-        name = each.topic_name if hasattr(each, "topic_name") else each.topic
-        code = each.error_code
+    for topic in answer.response.topics:
+        name = topic.topic_name if hasattr(topic, "topic_name") else topic.topic
+        code = topic.error_code
         outcomes[name] = AdminError.of_kip4(code, name, reason(name, code), answer.attempts) if code else None
     return Outcomes(outcomes, answer.attempts)

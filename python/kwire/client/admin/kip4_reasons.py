@@ -116,5 +116,5 @@ def _assignment_reason(
 
 def _some(items: Iterable[object]) -> str:
     """Return the first items as a text."""
-    texts = [str(each) for each in items]
+    texts = [str(item) for item in items]
     return ", ".join(texts[:NAMED]) + (f", and {len(texts) - NAMED} more" if len(texts) > NAMED else "")

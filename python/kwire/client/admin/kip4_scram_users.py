@@ -52,7 +52,7 @@ class Kip4ScramUsers:
             self._backend, TOOL, ["list", "--applied"], "SCRAM users", broker=broker_id, reads=True
         )
         return {
-            user: {each.mechanism: each.iterations for each in infos}
+            user: {info.mechanism: info.iterations for info in infos}
             for user, infos in _described(rows).items()
             if not isinstance(infos, AdminError)
         }
@@ -64,11 +64,11 @@ class Kip4ScramUsers:
     ) -> Outcomes:
         """Delete, then set credentials, one after the other. The outcome of a user is its first error."""
         changes: list[tuple[str, list[str]]] = [
-            (each.user, ["delete", "--", each.user, each.mechanism.value]) for each in deletions
+            (deletion.user, ["delete", "--", deletion.user, deletion.mechanism.value]) for deletion in deletions
         ]
-        for each in upsertions:
-            credential = await asyncio.to_thread(_credential, each)
-            changes.append((each.user, ["set", "--", each.user, each.mechanism.value, credential]))
+        for upsertion in upsertions:
+            credential = await asyncio.to_thread(_credential, upsertion)
+            changes.append((upsertion.user, ["set", "--", upsertion.user, upsertion.mechanism.value, credential]))
         outcomes: dict[str, AdminError | None] = {}
         for user, arguments in changes:
             try:

@@ -79,7 +79,9 @@ async def _leaders(
     for topic, indexes in by_topic(partitions).items():
         described = cache.topic(topic)
         leader_ids = (
-            {} if described is None else {each.partition_index: each.leader_id for each in described.partitions}
+            {}
+            if described is None
+            else {partition.partition_index: partition.leader_id for partition in described.partitions}
         )
         for index in indexes:
             partition = TopicPartition(topic, index)
@@ -106,7 +108,11 @@ def by_partition(topics: Iterable[Any]) -> dict[TopicPartition, Any]:
     """Return the partitions of a response. `topics` have `name` and `partitions`, which have `partition_index`."""
     from kwire.client.admin.group_values import TopicPartition
 
-    return {TopicPartition(topic.name, each.partition_index): each for topic in topics for each in topic.partitions}
+    return {
+        TopicPartition(topic.name, partition.partition_index): partition
+        for topic in topics
+        for partition in topic.partitions
+    }
 
 
 def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, started: float) -> float:

@@ -75,20 +75,20 @@ async def describe_log_dirs(admin: AdminSession, brokers: Iterable[int] = ()) ->
         log_dirs += (
             LogDir(
                 broker,
-                each.log_dir,
-                None if each.total_bytes < 0 else each.total_bytes,
-                None if each.usable_bytes < 0 else each.usable_bytes,
+                result.log_dir,
+                None if result.total_bytes < 0 else result.total_bytes,
+                None if result.usable_bytes < 0 else result.usable_bytes,
                 tuple(
                     ReplicaSize(
                         topic.name, replica.partition_index, replica.partition_size, replica.offset_lag,
                         replica.is_future_key,
                     )
-                    for topic in each.topics
+                    for topic in result.topics
                     for replica in topic.partitions
                 ),
-                result_error(each, each.log_dir),
+                result_error(result, result.log_dir),
             )
-            for each in answer.accepted(f"broker {broker}").results
+            for result in answer.accepted(f"broker {broker}").results
         )  # fmt: skip
     return log_dirs
 
@@ -131,9 +131,9 @@ async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Map
     )
     answer = await admin.router.command(request, BrokerTarget(broker_id), repeatable=True)
     return answer.outcomes(
-        (str(TopicPartition(topic.topic_name, each.partition_index)), each)
+        (str(TopicPartition(topic.topic_name, partition.partition_index)), partition)
         for topic in answer.response.results
-        for each in topic.partitions
+        for partition in topic.partitions
     )
 
 
@@ -159,10 +159,10 @@ async def wait_for_log_dirs(
     while True:
         arrived = {
             partition
-            for each in await describe_log_dirs(admin, [broker_id])
-            for replica in each.replicas
+            for describe_log_dir in await describe_log_dirs(admin, [broker_id])
+            for replica in describe_log_dir.replicas
             if not replica.is_future
-            and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == each.path
+            and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == describe_log_dir.path
         }
         if len(arrived) == len(paths) or admin.router.metadata.clock() >= deadline:
             return arrived

@@ -135,14 +135,14 @@ class ClientMetadata:
 
 def described_by_kafka(response: MetadataResponse) -> ClusterDescription:
     """Return what a response of Kafka says about the cluster."""
-    brokers = tuple(BrokerAddress(each.node_id, each.host, each.port, each.rack) for each in response.brokers)
+    brokers = tuple(BrokerAddress(broker.node_id, broker.host, broker.port, broker.rack) for broker in response.brokers)
     controller = next((broker for broker in brokers if broker.id == response.controller_id), None)
     return ClusterDescription(brokers, controller, response.cluster_id)
 
 
 def described_by_kip4(response: ClusterMetadataResponse) -> ClusterDescription:
     """Return what a response in the dialect of the KIP-4 drafts says about the cluster."""
-    brokers = tuple(BrokerAddress(each.node_id, each.host, each.port) for each in response.brokers)
+    brokers = tuple(BrokerAddress(broker.node_id, broker.host, broker.port) for broker in response.brokers)
     controller = response.controller
     return ClusterDescription(
         brokers,

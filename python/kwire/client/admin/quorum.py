@@ -76,14 +76,18 @@ async def describe_quorum(admin: AdminSession) -> QuorumDescription:
     if error is not None:
         raise error
     listeners = {
-        node.node_id: {each.name: Endpoint(each.host, each.port) for each in node.listeners} for node in response.nodes
+        node.node_id: {listener.name: Endpoint(listener.host, listener.port) for listener in node.listeners}
+        for node in response.nodes
     }
     return QuorumDescription(
         partition.leader_id,
         partition.leader_epoch,
         partition.high_watermark,
-        tuple(_replica(each, listeners.get(each.replica_id, {})) for each in partition.current_voters),
-        tuple(_replica(each, {}) for each in partition.observers),
+        tuple(
+            _replica(current_voter, listeners.get(current_voter.replica_id, {}))
+            for current_voter in partition.current_voters
+        ),
+        tuple(_replica(observer, {}) for observer in partition.observers),
     )
 
 
@@ -158,7 +162,7 @@ async def registered_brokers(admin: AdminSession) -> frozenset[int] | None:
         return None
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     response = (await admin.router.read(request, ANY, error_code)).accepted("cluster")
-    return frozenset(each.broker_id for each in response.brokers)
+    return frozenset(broker.broker_id for broker in response.brokers)
 
 
 async def unregister_broker(admin: AdminSession, broker_id: int) -> None:

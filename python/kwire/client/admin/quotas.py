@@ -85,7 +85,7 @@ async def _describe_client_quotas(
     )
     response = (await admin.router.read(request, target, error_code)).accepted("client quotas")
     return {
-        _entity(entry.entity): {each.key: each.value for each in sorted(entry.values, key=lambda each: each.key)}
+        _entity(entry.entity): {value.key: value.value for value in sorted(entry.values, key=lambda value: value.key)}
         for entry in response.entries or ()
     }
 
@@ -121,7 +121,7 @@ async def alter_client_quotas(
         validate_only=validate_only,
     )
     answer = await admin.router.command(request, error_code=first_error_code("entries"), repeatable=True)
-    return answer.outcomes((str(_entity(each.entity)), each) for each in answer.response.entries)
+    return answer.outcomes((str(_entity(entry.entity)), entry) for entry in answer.response.entries)
 
 
 async def wait_until_client_quotas(
@@ -156,5 +156,5 @@ def _component(kind: str, name: str | SpecialName) -> ComponentData:
 
 def _entity(parts: Sequence[Any]) -> ClientQuotaEntity:
     """Return the entity for its parts in a response."""
-    names = {each.entity_type: SpecialName.DEFAULT if each.entity_name is None else each.entity_name for each in parts}
+    names = {part.entity_type: SpecialName.DEFAULT if part.entity_name is None else part.entity_name for part in parts}
     return ClientQuotaEntity(user=names.get("user"), client_id=names.get("client-id"), ip=names.get("ip"))

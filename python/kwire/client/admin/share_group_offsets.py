@@ -42,14 +42,14 @@ async def list_share_group_offsets(admin: AdminSession, group_ids: Iterable[str]
         return {
             group.group_id: answer.error(group, group.group_id)
             or {
-                TopicPartition(topic.topic_name, each.partition_index): CommittedOffset(
-                    each.start_offset,
-                    None if each.leader_epoch < 0 else each.leader_epoch,
-                    lag=None if each.lag < 0 else each.lag,
+                TopicPartition(topic.topic_name, partition.partition_index): CommittedOffset(
+                    partition.start_offset,
+                    None if partition.leader_epoch < 0 else partition.leader_epoch,
+                    lag=None if partition.lag < 0 else partition.lag,
                 )
                 for topic in group.topics
-                for each in topic.partitions
-                if each.start_offset >= 0
+                for partition in topic.partitions
+                if partition.start_offset >= 0
             }
             for group in answer.response.groups
         }
@@ -93,11 +93,11 @@ async def alter_share_group_offsets(
     response = await at_coordinator(admin.router, group_id, request, repeatable=True)
     return Outcomes(
         {
-            f"{topic.topic_name}-{each.partition_index}": result_error(
-                each, f"{topic.topic_name}-{each.partition_index}"
+            f"{topic.topic_name}-{partition.partition_index}": result_error(
+                partition, f"{topic.topic_name}-{partition.partition_index}"
             )
             for topic in response.responses
-            for each in topic.partitions
+            for partition in topic.partitions
         }
     )
 

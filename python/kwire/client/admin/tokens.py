@@ -114,16 +114,16 @@ async def describe_delegation_tokens(admin: AdminSession, owners: Iterable[str] 
     answer = await admin.router.read(DescribeDelegationTokenRequest(owners=principals), error_code=error_code)
     tokens = (
         DelegationToken(
-            token_id=each.token_id,
-            owner=f"{each.principal_type}:{each.principal_name}",
-            requester=_requester(each.token_requester_principal_type, each.token_requester_principal_name),
-            renewers=tuple(f"{renewer.principal_type}:{renewer.principal_name}" for renewer in each.renewers),
-            issue_timestamp_ms=each.issue_timestamp,
-            expiry_timestamp_ms=each.expiry_timestamp,
-            max_timestamp_ms=each.max_timestamp,
-            hmac=Secret(b64encode(each.hmac).decode()),
+            token_id=token.token_id,
+            owner=f"{token.principal_type}:{token.principal_name}",
+            requester=_requester(token.token_requester_principal_type, token.token_requester_principal_name),
+            renewers=tuple(f"{renewer.principal_type}:{renewer.principal_name}" for renewer in token.renewers),
+            issue_timestamp_ms=token.issue_timestamp,
+            expiry_timestamp_ms=token.expiry_timestamp,
+            max_timestamp_ms=token.max_timestamp,
+            hmac=Secret(b64encode(token.hmac).decode()),
         )
-        for each in answer.accepted(ITEM).tokens
+        for token in answer.accepted(ITEM).tokens
     )
     return sorted(tokens, key=lambda each: (each.owner, each.issue_timestamp_ms, each.token_id))
 

@@ -88,8 +88,13 @@ async def list_transactions(
     found: list[TransactionListing] = []
     for broker, answer in (await at_every_broker(admin.router, request)).items():
         found += (
-            TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker)
-            for each in answer.accepted(f"broker {broker}").transaction_states
+            TransactionListing(
+                transaction_state.transactional_id,
+                transaction_state.producer_id,
+                transaction_state.transaction_state,
+                broker,
+            )
+            for transaction_state in answer.accepted(f"broker {broker}").transaction_states
         )
     return sorted(found)
 
@@ -104,17 +109,23 @@ async def describe_transactions(
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[TransactionDescription]]:
         answer = await admin.router.read(DescribeTransactionsRequest(transactional_ids=tuple(ids)), coordinator)
         return {
-            each.transactional_id: answer.error(each, each.transactional_id)
+            transaction_state.transactional_id: answer.error(transaction_state, transaction_state.transactional_id)
             or TransactionDescription(
-                each.transactional_id,
-                each.transaction_state,
-                each.producer_id,
-                each.producer_epoch,
-                each.transaction_timeout_ms,
-                None if each.transaction_start_time_ms < 0 else each.transaction_start_time_ms,
-                tuple(TopicPartition(topic.topic, index) for topic in each.topics for index in topic.partitions),
+                transaction_state.transactional_id,
+                transaction_state.transaction_state,
+                transaction_state.producer_id,
+                transaction_state.producer_epoch,
+                transaction_state.transaction_timeout_ms,
+                None
+                if transaction_state.transaction_start_time_ms < 0
+                else transaction_state.transaction_start_time_ms,
+                tuple(
+                    TopicPartition(topic.topic, index)
+                    for topic in transaction_state.topics
+                    for index in topic.partitions
+                ),
             )
-            for each in answer.response.transaction_states
+            for transaction_state in answer.response.transaction_states
         }
 
     return await at_coordinators(admin.router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)

@@ -117,7 +117,9 @@ def _read_pkcs12(data: bytes, password: Secret | None) -> _Content:
     except ValueError as error:
         reason = str(error)
     else:
-        extra = tuple(each.certificate.public_bytes(encoding.DER) for each in store.additional_certs)
+        extra = tuple(
+            additional_cert.certificate.public_bytes(encoding.DER) for additional_cert in store.additional_certs
+        )
         own = () if store.cert is None else (store.cert.certificate.public_bytes(encoding.DER),)
         if store.key is None:
             return _Content(own + extra, ())

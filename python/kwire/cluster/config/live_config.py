@@ -196,8 +196,8 @@ def _given_texts(file: NodeSettings) -> dict[str, str | None]:
         return dict(file.given)
     by_attribute = {declared.attribute: declared for declared in node_settings().values()}
     set_here = {}
-    for each in fields(file):
-        declared = by_attribute.get(each.name)
-        if declared is not None and getattr(file, each.name) != declared.default:
-            set_here[declared.name] = replace(declared, default=getattr(file, each.name)).default_text
+    for field in fields(file):
+        declared = by_attribute.get(field.name)
+        if declared is not None and getattr(file, field.name) != declared.default:
+            set_here[declared.name] = replace(declared, default=getattr(file, field.name)).default_text
     return set_here

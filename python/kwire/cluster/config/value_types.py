@@ -174,7 +174,7 @@ def _features(text: str) -> Mapping[str, FeatureSupport]:
 def _listener_protocols(text: str) -> Mapping[str, str]:
     protocols: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
-        name, _, protocol = (each.strip().upper() for each in part.partition(":"))
+        name, _, protocol = (side.strip().upper() for side in part.partition(":"))
         if not name or name in protocols or protocol not in SECURITY_PROTOCOLS:
             raise ValueError(f"expected LISTENER:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}, found {part!r}")
         protocols[name] = protocol

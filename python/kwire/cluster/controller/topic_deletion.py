@@ -86,7 +86,7 @@ async def _delete_unconditionally(context: ControllerContext, name: str) -> None
     path = TopicRegistration.path(name)
     roots = (path, EntityConfig.path("topics", name), DeletionMarker.path(name))
     try:
-        descendants = [each for root in roots for each in await list_descendants(context.store, root)]
+        descendants = [descendant for root in roots for descendant in await list_descendants(context.store, root)]
         has_config = await context.store.exists(EntityConfig.path("topics", name)) is not None
         await context.start_writes(plan_deletion(name, descendants, has_config=has_config))
     except (ConnectionLost, SessionExpired, StoreClosed):

@@ -40,8 +40,8 @@ IMPLIED_BY = {
 }
 """The operations that include an operation, by operation."""
 
-_OPERATIONS = {each.replace("_", ""): each for each in AclOperation}
-_PERMISSION_TYPES = {each.value: each for each in AclPermissionType}
+_OPERATIONS = {operation.replace("_", ""): operation for operation in AclOperation}
+_PERMISSION_TYPES = {permission.value: permission for permission in AclPermissionType}
 
 
 class Permission(NamedTuple):

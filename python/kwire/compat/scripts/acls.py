@@ -107,7 +107,7 @@ def _operations(values: OptionValues, type: ResourceType) -> list[str]:
 def _operation(text: str) -> str:
     from kwire.client.admin import AclOperation
 
-    names = {each.value.replace("_", ""): each.value for each in AclOperation}
+    names = {operation.value.replace("_", ""): operation.value for operation in AclOperation}
     try:
         return names[text.replace("_", "").upper()]
     except KeyError:
@@ -164,9 +164,9 @@ def _filters(values: OptionValues) -> list[AclBindingFilter]:
 async def _listed(admin: AdminClient, values: OptionValues) -> list[AclBinding]:
     matches: list[AclBinding] = []
     for filter in _filters(values):
-        matches += [each for each in await admin.describe_acls(filter) if each not in matches]
+        matches += [describe_acl for describe_acl in await admin.describe_acls(filter) if describe_acl not in matches]
     principals = values.all("principal")
-    return [each for each in matches if not principals or each.principal in principals]
+    return [match_ for match_ in matches if not principals or match_.principal in principals]
 
 
 async def _remove(run: ScriptRun, admin: AdminClient) -> None:
@@ -176,7 +176,7 @@ async def _remove(run: ScriptRun, admin: AdminClient) -> None:
 
     values = run.values
     if values.all("allow-principal") or values.all("deny-principal"):
-        filters = [each.exact_filter() for each in _bindings(values)]
+        filters = [binding.exact_filter() for binding in _bindings(values)]
     elif "operation" in values:
         filters = [
             replace(filter, operation=AclOperation[operation])

@@ -141,7 +141,7 @@ async def _names(admin: AdminClient, entity: Entity) -> list[str]:
 
 def _described(key: str, config: ConfigValue) -> str:
     synonyms = ", ".join(
-        f"{SOURCES.get(each.source, 'UNKNOWN')}:{each.name}={_text(each.value)}" for each in config.synonyms
+        f"{SOURCES.get(synonym.source, 'UNKNOWN')}:{synonym.name}={_text(synonym.value)}" for synonym in config.synonyms
     )
     return f"{key}={_text(config.value)} sensitive={str(config.is_sensitive).lower()} synonyms={{{synonyms}}}"
 
@@ -245,7 +245,9 @@ async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[En
         ).items():
             if isinstance(mechanisms, Exception):
                 continue
-            listed = ", ".join(f"{each.mechanism.value}=iterations={each.iterations}" for each in mechanisms)
+            listed = ", ".join(
+                f"{mechanism.mechanism.value}=iterations={mechanism.iterations}" for mechanism in mechanisms
+            )
             run.print(f"SCRAM credential configs for user-principal '{user}' are {listed}")
 
 

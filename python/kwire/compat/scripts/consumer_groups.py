@@ -63,14 +63,14 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     states, types = _words(values, "state"), _words(values, "type")
     if not types <= {"classic", "consumer"}:
         raise ScriptUsageError(f"Invalid types list '{values.get('type')}'. Valid types are: Consumer, Classic")
-    groups = [each for each in await admin.list_groups() if each.type.value in ("classic", "consumer", "unknown")]
-    groups = [each for each in groups if not states or (each.state or "").lower() in states]
-    groups = [each for each in groups if not types or each.type.value in types]
+    groups = [group for group in await admin.list_groups() if group.type.value in ("classic", "consumer", "unknown")]
+    groups = [group for group in groups if not states or (group.state or "").lower() in states]
+    groups = [group for group in groups if not types or group.type.value in types]
     if "state" not in values and "type" not in values:
         for group in groups:
             run.print(group.group_id)
         return
-    width = max([25, *(len(each.group_id) for each in groups)])
+    width = max([25, *(len(group.group_id) for group in groups)])
     shown = [name for name in ("type", "state") if name in values]
     run.print(" ".join([f"{'GROUP':<{width}}", *(f"{name.upper():<20}" for name in shown)]))
     for group in groups:
@@ -87,7 +87,7 @@ async def _groups(admin: AdminClient, values: OptionValues) -> list[str]:
     if "all-groups" not in values:
         return values.all("group")
     return [
-        each.group_id for each in await admin.list_groups() if each.type.value in ("classic", "consumer", "unknown")
+        group.group_id for group in await admin.list_groups() if group.type.value in ("classic", "consumer", "unknown")
     ]
 
 
@@ -134,12 +134,12 @@ def _print_members(run: ScriptRun, group: GroupDescription) -> None:
     rows = [
         (
             group.group_id,
-            each.member_id,
-            each.host,
-            each.client_id,
-            str(sum(map(len, (each.assignment or {}).values()))),
+            member.member_id,
+            member.host,
+            member.client_id,
+            str(sum(map(len, (member.assignment or {}).values()))),
         )
-        for each in group.members
+        for member in group.members
     ]
     widths = [max([15, *(len(row[index]) for row in rows)]) for index in range(4)]
     titles = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
@@ -233,13 +233,13 @@ async def _partitions(admin: AdminClient, values: OptionValues, group: str) -> l
         if isinstance(described, AdminError):
             raise described
         try:
-            requested = {int(each) for each in indexes.split(",")} if colon else None
+            requested = {int(index) for index in indexes.split(",")} if colon else None
         except ValueError:
             raise ScriptFailed(f"{FAILURE}Invalid partition '{indexes}' specified in topic arg '{text}''") from None
         chosen += [
-            TopicPartition(topic, each.partition)
-            for each in described.partitions
-            if requested is None or each.partition in requested
+            TopicPartition(topic, partition.partition)
+            for partition in described.partitions
+            if requested is None or partition.partition in requested
         ]
     if not chosen:
         raise ScriptUsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")

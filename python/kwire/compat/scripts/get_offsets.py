@@ -36,11 +36,11 @@ async def run(run: ScriptRun) -> None:
     admin = await run.admin()
     described = await admin.describe_topics()
     partitions = [
-        TopicPartition(name, each.partition)
+        TopicPartition(name, partition.partition)
         for name, topic in sorted(described.items())
         if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and topic.is_internal)
-        for each in topic.partitions
-        if matches(name, each.partition)
+        for partition in topic.partitions
+        if matches(name, partition.partition)
     ]
     if not partitions:
         raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")

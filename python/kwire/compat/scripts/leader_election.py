@@ -62,7 +62,7 @@ def read_partitions(path: str) -> list[Partition]:
     """
     document = read_json(path)
     try:
-        partitions = [(each["topic"], each["partition"]) for each in document["partitions"]]
+        partitions = [(partition["topic"], partition["partition"]) for partition in document["partitions"]]
     except (KeyError, TypeError):
         raise ScriptFailed('Replica election data is missing "partitions" field') from None
     if not all(isinstance(topic, str) and type(index) is int for topic, index in partitions):

@@ -51,13 +51,13 @@ def _document(log_dir: LogDir, topics: Container[str] | None) -> dict[str, Any]:
     return {
         "partitions": [
             {
-                "partition": f"{each.topic}-{each.partition}",
-                "size": each.size,
-                "offsetLag": each.lag,
-                "isFuture": each.is_future,
+                "partition": f"{replica.topic}-{replica.partition}",
+                "size": replica.size,
+                "offsetLag": replica.lag,
+                "isFuture": replica.is_future,
             }
-            for each in log_dir.replicas
-            if topics is None or each.topic in topics
+            for replica in log_dir.replicas
+            if topics is None or replica.topic in topics
         ],
         "error": None if log_dir.error is None else log_dir.error.text,
         "logDir": log_dir.path,

@@ -97,7 +97,7 @@ COMMANDS = {"describe": _describe, "add-controller": _add, "remove-controller": 
 
 
 def _print_status(run: ScriptRun, quorum: QuorumDescription, cluster_id: str) -> None:
-    leader = next((each for each in quorum.voters if each.id == quorum.leader), None)
+    leader = next((voter for voter in quorum.voters if voter.id == quorum.leader), None)
     end = leader.log_end_offset if leader is not None else 0
     slowest = max(quorum.voters, key=lambda each: end - each.log_end_offset)
     behind = 0
@@ -108,7 +108,7 @@ def _print_status(run: ScriptRun, quorum: QuorumDescription, cluster_id: str) ->
         ("LeaderId:", quorum.leader),
         ("LeaderEpoch:", quorum.leader_epoch),
         ("HighWatermark:", quorum.high_watermark),
-        ("MaxFollowerLag:", end - min(each.log_end_offset for each in quorum.voters)),
+        ("MaxFollowerLag:", end - min(voter.log_end_offset for voter in quorum.voters)),
         ("MaxFollowerLagTimeMs:", behind),
         ("CurrentVoters:", _nodes(quorum.voters)),
         ("CurrentObservers:", _nodes(quorum.observers)),
@@ -129,20 +129,20 @@ def _nodes(replicas: tuple[QuorumReplica, ...]) -> str:
 
 
 def _print_replication(run: ScriptRun, quorum: QuorumDescription, *, human: bool) -> None:
-    end = next((each.log_end_offset for each in quorum.voters if each.id == quorum.leader), 0)
+    end = next((voter.log_end_offset for voter in quorum.voters if voter.id == quorum.leader), 0)
     rows: list[tuple[object, ...]] = [HEADER]
     for status, replicas in (("Follower", quorum.voters), ("Observer", quorum.observers)):
         rows += (
             (
-                each.id,
-                _directory(each) or ZERO,
-                each.log_end_offset,
-                end - each.log_end_offset,
-                _when(each.last_fetch_ms, human=human),
-                _when(each.last_caught_up_ms, human=human),
-                "Leader" if each.id == quorum.leader else status,
+                replica.id,
+                _directory(replica) or ZERO,
+                replica.log_end_offset,
+                end - replica.log_end_offset,
+                _when(replica.last_fetch_ms, human=human),
+                _when(replica.last_caught_up_ms, human=human),
+                "Leader" if replica.id == quorum.leader else status,
             )
-            for each in replicas
+            for replica in replicas
         )
     rows.sort(key=lambda row: ("Status", "Leader", "Follower", "Observer").index(str(row[-1])))
     widths = [max(len(str(row[index])) for row in rows) for index in range(len(HEADER))]

@@ -79,8 +79,13 @@ def read_targets(path: str) -> tuple[Targets, dict[LogDirReplica, str]]:
     """
     document = _read(path)
     try:
-        entries = [(each["topic"], each["partition"], tuple(each["replicas"])) for each in document["partitions"]]
-        log_dirs = [each.get("log_dirs", [ANY] * len(each["replicas"])) for each in document["partitions"]]
+        entries = [
+            (partition["topic"], partition["partition"], tuple(partition["replicas"]))
+            for partition in document["partitions"]
+        ]
+        log_dirs = [
+            partition.get("log_dirs", [ANY] * len(partition["replicas"])) for partition in document["partitions"]
+        ]
     except (KeyError, TypeError):
         raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas") from None
     if not entries:
@@ -94,11 +99,15 @@ def read_targets(path: str) -> tuple[Targets, dict[LogDirReplica, str]]:
         )
     targets: Targets = defaultdict(dict)
     for topic, index, replicas in entries:
-        if not isinstance(topic, str) or type(index) is not int or not all(type(each) is int for each in replicas):
+        if (
+            not isinstance(topic, str)
+            or type(index) is not int
+            or not all(type(replica) is int for replica in replicas)
+        ):
             raise ScriptFailed(f"{FAILURE}{path}: expected partitions with topic, partition, and replicas")
         if not replicas:
             raise ScriptFailed(f"{FAILURE}Partition {topic}-{index} has an empty replica list", on_stdout=True)
-        repeated = sorted({str(each) for each in replicas if replicas.count(each) > 1})
+        repeated = sorted({str(replica) for replica in replicas if replicas.count(replica) > 1})
         if repeated:
             raise ScriptFailed(
                 f"{FAILURE}Partition replica lists may not contain duplicate entries: {topic}-{index} contains "
@@ -153,12 +162,12 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     values = run.values
     try:
         brokers = [int(text) for text in (values.get("broker-list") or "").split(",")]
-        names = [each["topic"] for each in _read(values.get("topics-to-move-json-file") or "")["topics"]]
+        names = [topic["topic"] for topic in _read(values.get("topics-to-move-json-file") or "")["topics"]]
     except (KeyError, TypeError, ValueError):
         raise ScriptFailed(f"{FAILURE}Broker list or topics to move contains invalid entries", on_stdout=True) from None
     if len(set(brokers)) < len(brokers):
         raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries", on_stdout=True)
-    racks = {each.id: each.rack for each in (await admin.describe_cluster()).brokers}
+    racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
     chosen = {id: None if "disable-rack-aware" in values else racks.get(id) for id in brokers}
     current, proposed = [], []
     for name, topic in (await _topics(admin, names)).items():
@@ -176,7 +185,7 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
 
 async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs: Mapping[LogDirReplica, str]) -> None:
     described = await _topics(admin, sorted(targets))
-    brokers = {each.id for each in (await admin.describe_cluster()).brokers}
+    brokers = {broker.id for broker in (await admin.describe_cluster()).brokers}
     unknown = sorted({id for of in targets.values() for replicas in of.values() for id in replicas} - brokers)
     if unknown:
         raise ScriptFailed(f"{FAILURE}Unknown broker id {unknown[0]}", on_stdout=True)
@@ -189,10 +198,10 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dir
             on_stdout=True,
         )
     current = [
-        (name, each.partition, each.replicas)
+        (name, partition.partition, partition.replicas)
         for name, topic in described.items()
-        for each in topic.partitions
-        if each.partition in targets[name]
+        for partition in topic.partitions
+        if partition.partition in targets[name]
     ]
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
@@ -271,7 +280,7 @@ async def throttle_brokers(
 async def _clear_throttles(run: ScriptRun, admin: AdminClient, topics: list[str]) -> None:
     if "preserve-throttles" in run.values:
         return
-    brokers = sorted(each.id for each in (await admin.describe_cluster()).brokers)
+    brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
     ids, names = ",".join(map(str, brokers)), ",".join(topics)
     run.print(f"Clearing broker-level throttles on broker{'s' if len(brokers) > 1 else ''} {ids}")
     run.print(f"Clearing topic-level throttles on topic{'s' if len(topics) > 1 else ''} {names}")
@@ -282,7 +291,7 @@ async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[
     """Return the changes that delete the throttles of all brokers and of topics."""
     from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
 
-    brokers = [str(each.id) for each in (await admin.describe_cluster()).brokers]
+    brokers = [str(broker.id) for broker in (await admin.describe_cluster()).brokers]
     return {ConfigResource(ConfigResourceType.BROKER, id): ConfigChange(delete=BROKER_THROTTLES) for id in brokers} | {
         ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=REPLICAS) for name in topics
     }
@@ -297,7 +306,9 @@ async def _verify(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
     moving = False
     for name, indexes in sorted(targets.items()):
         topic = described[name]
-        partitions = {} if isinstance(topic, AdminError) else {each.partition: each for each in topic.partitions}
+        partitions = (
+            {} if isinstance(topic, AdminError) else {partition.partition: partition for partition in topic.partitions}
+        )
         for index, replicas in sorted(indexes.items()):
             partition = partitions.get(index)
             if index in moves.get(name, {}):

@@ -84,7 +84,7 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
     if run.is_before("0.10.0.0"):
         run.print(f'Updated config for {"topic" if entity.type == "topics" else "clientId"}: "{entity.name}".')
     else:
-        run.print(f"Completed Updating config for entity: {_shown({each.type: each.name for each in entities})}.")
+        run.print(f"Completed Updating config for entity: {_shown({entity.type: entity.name for entity in entities})}.")
 
 
 def _shown(names: Mapping[str, str | None]) -> str:
@@ -107,7 +107,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
     if entity.name is None and entity.type == "topics":
         names = [*await admin.list_topics()]
     elif entity.name is None:
-        names = [str(each.id) for each in (await admin.describe_cluster()).brokers]
+        names = [str(broker.id) for broker in (await admin.describe_cluster()).brokers]
     resources = {name: ConfigResource(type, name or "") for name in names}
     described = await admin.describe_configs(resources.values())
     for name, resource in resources.items():

@@ -29,7 +29,10 @@ async def run(run: ScriptRun) -> None:
 
     run.values.need("zookeeper")
     admin = await run.with_zookeeper(run.values.get("zookeeper") or "").admin()
-    existing = [ListedPartition(each.topic, each.partition) for each in await existing_partitions(admin)]
+    existing = [
+        ListedPartition(existing_partition.topic, existing_partition.partition)
+        for existing_partition in await existing_partitions(admin)
+    ]
     path = run.values.get("path-to-json-file")
     try:
         chosen = existing if path is None else [*read_partitions(Path(path))]

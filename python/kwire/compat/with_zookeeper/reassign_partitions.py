@@ -80,7 +80,7 @@ def _read_targets(path: str) -> Targets:
 def _document(partitions: Iterable[tuple[str, int, tuple[int, ...]]]) -> str:
     from kwire.cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
 
-    return ReassignPartitions(tuple(PartitionReassignment(*each) for each in partitions)).encode().decode()
+    return ReassignPartitions(tuple(PartitionReassignment(*partition) for partition in partitions)).encode().decode()
 
 
 async def _generate(run: ScriptRun) -> None:
@@ -99,7 +99,7 @@ async def _generate(run: ScriptRun) -> None:
         raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries: {listed}", on_stdout=True)
     admin = await _admin(run)
     described = await _topics(admin, read_topics(_check_file(values.get("topics-to-move-json-file") or "")))
-    racks = {each.id: each.rack for each in (await admin.describe_cluster()).brokers}
+    racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
     chosen = {id: None if "disable-rack-aware" in values else racks.get(id) for id in brokers}
     proposed = []
     for name, topic in described.items():
@@ -121,7 +121,11 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
 
 
 def _current(described: dict[str, TopicDescription]) -> list[tuple[str, int, tuple[int, ...]]]:
-    return [(name, each.partition, each.replicas) for name, topic in described.items() for each in topic.partitions]
+    return [
+        (name, partition.partition, partition.replicas)
+        for name, topic in described.items()
+        for partition in topic.partitions
+    ]
 
 
 async def _execute(run: ScriptRun, targets: Targets) -> None:
@@ -160,7 +164,7 @@ async def _verify(run: ScriptRun, targets: Targets) -> None:
     }
     lines, states = [], set()
     for topic, of in targets.items():
-        replicas = {each.partition: each.replicas for each in described[topic].partitions}
+        replicas = {partition.partition: partition.replicas for partition in described[topic].partitions}
         for index, target in of.items():
             state = ReassignmentState(moves[topic][index])
             states.add(state)

@@ -81,13 +81,15 @@ class DocumentPlan:
     @property
     def applied(self) -> list[DocumentDifference]:
         """The differences that `apply` carries out."""
-        return [each for each in self.differences if each.action.is_applied]
+        return [difference for difference in self.differences if difference.action.is_applied]
 
     def rows(self, *, would: bool) -> list[DocumentChange]:
         """Return the rows of all differences, as carried out or as planned."""
         return [
-            _row(each, f"{'would be ' if would and each.action.is_applied else ''}{each.action.value}")
-            for each in self.differences
+            _row(
+                difference, f"{'would be ' if would and difference.action.is_applied else ''}{difference.action.value}"
+            )
+            for difference in self.differences
         ]
 
 
@@ -164,7 +166,7 @@ def _without_refused(
         )
     for each, reason in refused.items():
         run.warn(f"{each} is left out: {reason.rstrip('.')}.")
-    return [each for each in differences if each not in refused]
+    return [difference for difference in differences if difference not in refused]
 
 
 def _has(document: DocumentState, section: Section) -> bool:
@@ -190,8 +192,8 @@ async def apply(run: Run, planned: DocumentPlan) -> list[DocumentChange]:
     """
     # The question may have waited for minutes.
     current, _ = await read_state(run.admin, planned.document.sections)
-    again = {each.key: each for each in compare(current, planned.document, prune=planned.prune)}
-    moved = [each for each in planned.applied if again.get(each.key) != each]
+    again = {difference.key: difference for difference in compare(current, planned.document, prune=planned.prune)}
+    moved = [difference for difference in planned.applied if again.get(difference.key) != difference]
     if moved:
         rows = [_row(each, "changed since", "not as in the plan") for each in moved]
         raise Failed(rows, "the cluster has changed since the plan was made: nothing was changed; make a new plan")
@@ -219,9 +221,11 @@ class _Progress:
     def rows(self) -> list[DocumentChange]:
         """Return the rows of what was done and what was refused."""
         return [
-            _row(each, each.action.value) if each in self._done else _row(each, "refused", self.refused[each])
-            for each in self._planned.applied
-            if each in self._done or each in self.refused
+            _row(difference, difference.action.value)
+            if difference in self._done
+            else _row(difference, "refused", self.refused[difference])
+            for difference in self._planned.applied
+            if difference in self._done or difference in self.refused
         ]
 
     async def carry_out(self, step: Step) -> None:
@@ -230,7 +234,7 @@ class _Progress:
         Raises:
             Failed: it was not answered.
         """
-        differences = [each for of_subject in step.differences.values() for each in of_subject]
+        differences = [difference for of_subject in step.differences.values() for difference in of_subject]
         self._run.interruption = (
             f"Interrupted: {len(self._done)} of {self.total} changes are made, and perhaps the next {len(differences)}."
             " The same command continues."
@@ -244,28 +248,43 @@ class _Progress:
                 "continues",
             ) from error
         self.refused |= refused
-        self._done.update(each for each in differences if each not in refused)
+        self._done.update(difference for difference in differences if difference not in refused)
         self._run.show(f"{len(self._done)} of {self.total} changes are made")
 
     async def _send(self, step: Step, differences: Sequence[DocumentDifference]) -> Mapping[DocumentDifference, str]:
         if self._run.admin.dialect == "kip4":  # nodes have an audit of their own
             errors = await step.carry_out(self._run.admin)
-            return {each: errors[each.subject].text for each in differences if each.subject in errors}
-        changes = [JournaledChange(each.resource, each.name, each.old, each.new) for each in differences]
+            return {
+                difference: errors[difference.subject].text
+                for difference in differences
+                if difference.subject in errors
+            }
+        changes = [
+            JournaledChange(difference.resource, difference.name, difference.old, difference.new)
+            for difference in differences
+        ]
         with journaled(self._run, self._planned.cluster_id, changes) as outcome:
             errors = await step.carry_out(self._run.admin)
-            refused = {each: errors[each.subject].text for each in differences if each.subject in errors}
+            refused = {
+                difference: errors[difference.subject].text
+                for difference in differences
+                if difference.subject in errors
+            }
             outcome.refused = {each.resource: reason for each, reason in refused.items()}
         return refused
 
 
 async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[DocumentChange]) -> None:
     """Wait until the cluster is as the document says. Brokers report changes a moment after they have accepted them."""
-    expected = {each.key for each in planned.applied}
+    expected = {difference.key for difference in planned.applied}
     deadline = monotonic() + run.wait
     while True:
         current, _ = await read_state(run.admin, planned.document.sections)
-        missing = [each for each in compare(current, planned.document, prune=planned.prune) if each.key in expected]
+        missing = [
+            difference
+            for difference in compare(current, planned.document, prune=planned.prune)
+            if difference.key in expected
+        ]
         if not missing:
             return
         if monotonic() > deadline:

@@ -143,7 +143,7 @@ def changed_since(
     A setting that has the value of the document already is not planned. So the rest of an interrupted run is no
     conflict.
     """
-    changed = {each.key for each in compare(current, base, prune=True)}
+    changed = {difference.key for difference in compare(current, base, prune=True)}
     return [each for each in planned if each.action.is_applied and each.key in changed]
 
 

@@ -62,7 +62,9 @@ DEFAULT_BROKER = "default"
 """The name of the resource with the defaults of all brokers."""
 ENTITY_PARTS = ("user", "client_id", "ip")
 """The keys of a quota that name its entity."""
-MECHANISMS = {each.value: each for each in ScramMechanismName if each is not ScramMechanismName.UNKNOWN}
+MECHANISMS = {
+    mechanism.value: mechanism for mechanism in ScramMechanismName if mechanism is not ScramMechanismName.UNKNOWN
+}
 
 
 # Writing
@@ -121,7 +123,7 @@ def _number(item: tuple[str, float]) -> tuple[str, int | float]:
 
 def _written_acl(acl: AclBinding) -> dict[str, str]:
     """Return the fields of an ACL without those with their defaults."""
-    values = ((each.name, getattr(acl, each.name), each.default) for each in fields(AclBinding))
+    values = ((field.name, getattr(acl, field.name), field.default) for field in fields(AclBinding))
     return {name: str(value) for name, value, default in values if value != default}
 
 

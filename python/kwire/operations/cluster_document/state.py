@@ -133,7 +133,7 @@ async def _topics(admin: AdminClient, wanted: bool) -> dict[str, TopicSize]:
                 continue  # deleted since it was listed
             raise topic
         if not topic.is_internal:
-            factor = max((len(each.replicas) for each in topic.partitions), default=0)
+            factor = max((len(partition.replicas) for partition in topic.partitions), default=0)
             sizes[name] = TopicSize(len(topic.partitions), factor)
     return sizes
 
@@ -149,7 +149,7 @@ async def _users(admin: AdminClient, wanted: bool) -> dict[str, frozenset[ScramM
     for name, credentials in (await admin.describe_user_scram_credentials()).items() if wanted else ():
         if isinstance(credentials, AdminError):
             raise credentials
-        users[name] = frozenset(each.mechanism for each in credentials)
+        users[name] = frozenset(credential.mechanism for credential in credentials)
     return users
 
 

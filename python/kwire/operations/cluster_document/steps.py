@@ -69,23 +69,31 @@ class Step:
 def by_subject(differences: Iterable[DocumentDifference]) -> dict[Subject, list[DocumentDifference]]:
     """Return differences by what they are of, in their order."""
     grouped: dict[Subject, list[DocumentDifference]] = defaultdict(list)
-    for each in differences:
-        grouped[each.subject].append(each)
+    for difference in differences:
+        grouped[difference.subject].append(difference)
     return dict(grouped)
 
 
 def steps(differences: Sequence[DocumentDifference]) -> Iterator[Step]:
     """Return the steps for differences, in the order of the sections."""
     for section in Section:
-        of_section = [each for each in differences if each.section is section and each.action.is_applied]
+        of_section = [
+            difference for difference in differences if difference.section is section and difference.action.is_applied
+        ]
         match section:
             case Section.TOPICS:
                 new = {
-                    each.subject for each in of_section if each.name == SIZE and each.action is DocumentAction.CREATE
+                    difference.subject
+                    for difference in of_section
+                    if difference.name == SIZE and difference.action is DocumentAction.CREATE
                 }
-                created = [each for each in of_section if each.subject in new]
-                grown = [each for each in of_section if each.subject not in new and each.name == SIZE]
-                configs = [each for each in of_section if each.subject not in new and each.name != SIZE]
+                created = [difference for difference in of_section if difference.subject in new]
+                grown = [
+                    difference for difference in of_section if difference.subject not in new and difference.name == SIZE
+                ]
+                configs = [
+                    difference for difference in of_section if difference.subject not in new and difference.name != SIZE
+                ]
                 yield from _parts("topics", created, _create_topics, TOPICS_PER_STEP)
                 yield from _parts("partitions", grown, _add_partitions)
                 yield from _parts("configs of topics", configs, _alter_configs)
@@ -100,10 +108,10 @@ def steps(differences: Sequence[DocumentDifference]) -> Iterator[Step]:
                     (False, AclPermissionType.DENY),
                 ):
                     acls = [
-                        each
-                        for each in of_section
-                        if (each.action is DocumentAction.CREATE) is is_new
-                        and cast("AclBinding", each.subject).permission_type is permission
+                        difference
+                        for difference in of_section
+                        if (difference.action is DocumentAction.CREATE) is is_new
+                        and cast("AclBinding", difference.subject).permission_type is permission
                     ]
                     yield from _parts("ACLs", acls, _create_acls if is_new else _delete_acls)
             case _:
@@ -123,15 +131,15 @@ async def _alter_configs(
 ) -> Refusals:
     changes = {
         cast("ConfigResource", resource): ConfigChange(
-            set={each.name: each.new for each in of_resource if each.new is not None},
-            delete=[each.name for each in of_resource if each.new is None],
+            set={difference.name: difference.new for difference in of_resource if difference.new is not None},
+            delete=[difference.name for difference in of_resource if difference.new is None],
         )
         for resource, of_resource in differences.items()
     }
     if validate_only and admin.dialect == "kip4" and next(iter(differences.values()))[0].section is Section.TOPICS:
         return await _check_topics_of_nodes(admin, {each: change.set for each, change in changes.items()})
     outcomes = await admin.alter_configs(changes, validate_only=validate_only)
-    return _refusals({str(each): each for each in changes}, outcomes)
+    return _refusals({str(change): change for change in changes}, outcomes)
 
 
 async def _create_topics(
@@ -140,7 +148,7 @@ async def _create_topics(
     names = {cast("ConfigResource", topic).name: topic for topic in differences}
     topics = {}
     for topic, of_topic in differences.items():
-        values = {each.name: each.new or "" for each in of_topic}
+        values = {difference.name: difference.new or "" for difference in of_topic}
         sizes = {name: values.pop(name, "default") for name in (SIZE, FACTOR)}
         numbers = {name: None if value == "default" else int(value) for name, value in sizes.items()}
         topics[cast("ConfigResource", topic).name] = NewTopic(
@@ -185,11 +193,13 @@ async def _alter_quotas(
     admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
 ) -> Refusals:
     changes = {
-        cast("ClientQuotaEntity", entity): {each.name: None if each.new is None else float(each.new) for each in values}
+        cast("ClientQuotaEntity", entity): {
+            value.name: None if value.new is None else float(value.new) for value in values
+        }
         for entity, values in differences.items()
     }
     outcomes = await admin.alter_client_quotas(changes, validate_only=validate_only)
-    return _refusals({str(each): each for each in changes}, outcomes)
+    return _refusals({str(change): change for change in changes}, outcomes)
 
 
 async def _create_acls(
@@ -197,8 +207,8 @@ async def _create_acls(
 ) -> Refusals:
     if validate_only:
         return {}  # a document is checked when it is read
-    acls = [cast("AclBinding", each) for each in differences]
-    return _refusals({str(each): each for each in acls}, await admin.create_acls(acls))
+    acls = [cast("AclBinding", difference) for difference in differences]
+    return _refusals({str(acl): acl for acl in acls}, await admin.create_acls(acls))
 
 
 async def _delete_acls(
@@ -206,8 +216,8 @@ async def _delete_acls(
 ) -> Refusals:
     if validate_only:
         return {}
-    acls = [cast("AclBinding", each) for each in differences]
-    results = await admin.delete_acls(each.exact_filter() for each in acls)
+    acls = [cast("AclBinding", difference) for difference in differences]
+    results = await admin.delete_acls(acl.exact_filter() for acl in acls)
     errors = (
         (acl, result if isinstance(result, AdminError) else result.get(acl))
         for acl, result in zip(acls, results.values(), strict=True)

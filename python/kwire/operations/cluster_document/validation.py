@@ -28,7 +28,7 @@ __all__ = ["refusals"]
 async def refusals(admin: AdminClient, differences: Sequence[DocumentDifference]) -> dict[DocumentDifference, str]:
     """Return the differences that the cluster refuses, with its reasons."""
     refused = await _refused_broker_configs(admin, differences)
-    for step in steps([each for each in differences if each not in refused]):
+    for step in steps([difference for difference in differences if difference not in refused]):
         for subject, error in (await step.check(admin)).items():
             of_subject = step.differences[subject]
             found = await _one_by_one(admin, step, of_subject)
@@ -40,14 +40,14 @@ async def _one_by_one(
     admin: AdminClient, step: Step, differences: Sequence[DocumentDifference]
 ) -> dict[DocumentDifference, str]:
     """Return which differences of a refused resource are refused, each with the size of a topic that is created."""
-    size = [each for each in differences if each.name in (SIZE, FACTOR)]
+    size = [difference for difference in differences if difference.name in (SIZE, FACTOR)]
     subject = differences[0].subject
     if size and (errors := await step.check(admin, {subject: size})):
         return dict.fromkeys(differences, errors[subject].text)
     refused = {}
-    for each in differences:
-        if each not in size and (errors := await step.check(admin, {subject: [*size, each]})):
-            refused[each] = errors[subject].text
+    for difference in differences:
+        if difference not in size and (errors := await step.check(admin, {subject: [*size, difference]})):
+            refused[difference] = errors[subject].text
     return refused
 
 
@@ -55,10 +55,14 @@ async def _refused_broker_configs(
     admin: AdminClient, differences: Sequence[DocumentDifference]
 ) -> dict[DocumentDifference, str]:
     """Return the configs of Kafka's brokers that are unknown, secret, or of a broker that is down."""
-    of_brokers = [each for each in differences if each.section is Section.BROKERS and each.action.is_applied]
+    of_brokers = [
+        difference
+        for difference in differences
+        if difference.section is Section.BROKERS and difference.action.is_applied
+    ]
     if admin.dialect == "kip4" or not of_brokers:
         return {}
-    live = {each.id for each in (await admin.describe_cluster()).brokers}
+    live = {broker.id for broker in (await admin.describe_cluster()).brokers}
     refused: dict[DocumentDifference, str] = {}
     for subject, changes in by_subject(of_brokers).items():
         resource = cast("ConfigResource", subject)
@@ -66,10 +70,15 @@ async def _refused_broker_configs(
             refused |= dict.fromkeys(changes, "no live broker has this id")
             continue
         reported = await reported_configs(admin, resource)
-        for each in changes:
-            reason = unknown_config(each.name, reported)
-            if reason is None and each.new is not None and each.name in reported and reported[each.name].is_sensitive:
+        for change in changes:
+            reason = unknown_config(change.name, reported)
+            if (
+                reason is None
+                and change.new is not None
+                and change.name in reported
+                and reported[change.name].is_sensitive
+            ):
                 reason = "a secret, which has no place in a file: set it with `kafka configs set`"
             if reason is not None:
-                refused[each] = reason
+                refused[change] = reason
     return refused

@@ -50,9 +50,12 @@ async def describe_groups(run: ToolRun, groups: Sequence[str], *, old: bool = Fa
 
 
 async def _describe(run: ToolRun, store: Store, group: str, *, old: bool) -> None:
-    offsets = {(each.topic, each.partition): each.offset for each in await stored_offsets(store, [group])}
+    offsets = {
+        (stored_offset.topic, stored_offset.partition): stored_offset.offset
+        for stored_offset in await stored_offsets(store, [group])
+    }
     partitions = await _partitions(store, group, [topic for topic, _ in offsets])
-    owners = await store.get_many([ConsumerOwner.path(group, *each) for each in partitions])
+    owners = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     ends = await log_ends(await run.admin(), partitions)
     if old:
         _print_old(run, group, partitions, offsets, ends, owners)

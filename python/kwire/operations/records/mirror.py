@@ -45,7 +45,7 @@ class Mirror:
         self._copy = RecordCopy(source, target, routes, positions)
         self._committed = dict(positions)
         self.routes = routes
-        self.topics = sorted({each.topic for each in routes})
+        self.topics = sorted({route.topic for route in routes})
 
     @property
     def copied(self) -> int:

@@ -169,7 +169,11 @@ def _groups(batches: Iterable[tuple[RecordBatch, int]], start: int) -> Iterator[
     compression = Compression.NONE
     total = 0
     for batch, size in batches:
-        kept = [each for each in batch.records if each.offset >= start] if batch.base_offset < start else batch.records
+        kept = (
+            [record for record in batch.records if record.offset >= start]
+            if batch.base_offset < start
+            else batch.records
+        )
         if group and (total + size > BATCH_BYTES or compression is not batch.compression):
             yield compression, group
             group, total = [], 0

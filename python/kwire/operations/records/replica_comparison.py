@@ -31,10 +31,10 @@ async def replicas_of(admin: AdminClient, topics: TopicFilter) -> dict[TopicPart
         AdminError: a topic cannot be described.
     """
     return {
-        TopicPartition(name, each.partition): each.replicas
+        TopicPartition(name, partition.partition): partition.replicas
         for name, topic in (await existing_topics(admin)).items()
         if topics.accepts(name) and not topic.is_internal
-        for each in topic.partitions
+        for partition in topic.partitions
     }
 
 
@@ -77,7 +77,7 @@ class ReplicaComparison:
         if isinstance(fetched, AdminError):
             raise fetched
         found = decode(fetched.records)
-        by_offset = {each.offset: each for each in found.records() if each.offset >= position}
+        by_offset = {record.offset: record for record in found.records() if record.offset >= position}
         return by_offset, found.batches[-1].last_offset + 1 if found.batches else position
 
 

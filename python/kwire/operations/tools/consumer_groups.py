@@ -85,8 +85,8 @@ async def _in_zookeeper(run: ToolRun, *, delete: bool, describe: bool, groups: l
     elif describe:
         await describe_groups(run, groups)
     else:
-        for each in await list_groups(run):
-            run.print(each)
+        for group in await list_groups(run):
+            run.print(group)
 
 
 async def _delete(run: ToolRun, admin: AdminClient, groups: list[str]) -> None:
@@ -129,16 +129,16 @@ async def _describe_offsets(run: ToolRun, admin: AdminClient, groups: list[str])
         if isinstance(lag, AdminError):
             raise lag
         owners = _owners(described[name])
-        for each in lag.partitions:
-            owner = owners.get(TopicPartition(each.topic, each.partition))
+        for partition in lag.partitions:
+            owner = owners.get(TopicPartition(partition.topic, partition.partition))
             rows.append(
                 (
                     name,
-                    each.topic,
-                    each.partition,
-                    "-" if each.committed is None else each.committed,
-                    "-" if each.end is None else each.end,
-                    "-" if each.lag is None else each.lag,
+                    partition.topic,
+                    partition.partition,
+                    "-" if partition.committed is None else partition.committed,
+                    "-" if partition.end is None else partition.end,
+                    "-" if partition.lag is None else partition.lag,
                     "-" if owner is None else owner.member_id,
                     "-" if owner is None else owner.host,
                     "-" if owner is None else owner.client_id,

@@ -36,9 +36,9 @@ async def consumer_offset_checker(
     offsets = await stored_offsets(store, [group], topic.split(",") if topic else ())
     if not offsets:
         raise ToolFailed(f"ZooKeeper has no offsets of the group {group}")
-    partitions = [TopicPartition(each.topic, each.partition) for each in offsets]
+    partitions = [TopicPartition(offset.topic, offset.partition) for offset in offsets]
     ends = await log_ends(await run.admin(), partitions)
-    znodes = await store.get_many([ConsumerOwner.path(group, *each) for each in partitions])
+    znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
     for each, partition, znode in zip(offsets, partitions, znodes, strict=True):
         end = ends.get(partition)

@@ -82,7 +82,7 @@ async def dump_log_segments(
         contents = plain_contents(decoder(key_decoder_class), decoder(value_decoder_class))
     with_records = contents is not None or deep_iteration
     problems: list[str] = []
-    for name in (part for each in files for part in str(each).split(",")):
+    for name in (part for file in files for part in str(file).split(",")):
         path = run.file(Path(name))
         run.print(f"Dumping {name}")
         try:
@@ -148,7 +148,7 @@ def _record_line(record: Record, batch: SegmentBatch, contents: RecordContents |
     line += str(_size(record.value))
     if header.magic >= 2:
         sequence = header.base_sequence + record.offset - header.base_offset if header.base_sequence >= 0 else -1
-        line += f" sequence: {sequence} headerKeys: [{','.join(each.key for each in record.headers)}]"
+        line += f" sequence: {sequence} headerKeys: [{','.join(header.key for header in record.headers)}]"
     if header.is_control:
         return f"{line} {_control_text(record)}"
     if contents is not None:
@@ -203,8 +203,9 @@ def _compare(log: Path, entries: list[IndexEntry]) -> None:
     wrong = [entry for entry in entries if last_offsets.get(entry.value) != entry.key]
     if wrong:
         shown = ", ".join(
-            f"offset {each.key} at position {each.value} (the log has {last_offsets.get(each.value, 'no batch there')})"
-            for each in wrong[:3]
+            f"offset {entry.key} at position {entry.value}"
+            f" (the log has {last_offsets.get(entry.value, 'no batch there')})"
+            for entry in wrong[:3]
         )
         raise ToolFailed(f"{len(wrong)} of {len(entries)} entries do not fit {log.name}: {shown}")
 

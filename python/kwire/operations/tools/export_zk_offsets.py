@@ -28,7 +28,7 @@ async def export_zk_offsets(
     """
     target = None if output_file is None else run.file(output_file)
     groups = [name for each in group for name in each.split(",")]
-    lines = [str(each) for each in await stored_offsets(await run.zookeeper(), groups)]
+    lines = [str(stored_offset) for stored_offset in await stored_offsets(await run.zookeeper(), groups)]
     if target is None:
         for line in lines:
             run.print(line)

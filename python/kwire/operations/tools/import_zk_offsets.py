@@ -34,6 +34,6 @@ async def import_zk_offsets(
         raise ToolFailed(f"cannot read {input_file}: {error}") from None
     offsets = [parse_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
     writer = OffsetWriter(await run.zookeeper())
-    for each in offsets:
-        await writer.write(each.path, ConsumerOffset(each.offset).encode())
+    for offset in offsets:
+        await writer.write(offset.path, ConsumerOffset(offset.offset).encode())
     run.print(f"{len(offsets)} offsets written to ZooKeeper")

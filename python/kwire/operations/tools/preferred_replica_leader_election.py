@@ -38,7 +38,7 @@ async def preferred_replica_leader_election(
         run.print(f"{item}: {error.text}")
     if not outcomes.errors:
         partitions = chosen if chosen is not None else await existing_partitions(admin)
-        names = ", ".join(f"[{each.topic},{each.partition}]" for each in partitions)
+        names = ", ".join(f"[{partition.topic},{partition.partition}]" for partition in partitions)
         run.print(f"Successfully started preferred replica election for partitions Set({names})")
     if outcomes.errors:
         raise ToolFailed(f"the election failed for {len(outcomes.errors)} of {len(outcomes)} items")

@@ -70,7 +70,7 @@ async def reassign_partitions(
 
 async def _generate(run: ToolRun, admin: AdminClient, topics: list[str], brokers: tuple[int, ...]) -> None:
     described = await existing_topics(admin, topics)
-    known = {each.id: each.rack for each in (await admin.describe_cluster()).brokers}
+    known = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
     unknown = [broker for broker in brokers if broker not in known]
     if unknown:
         raise InvalidArgument(f"--broker-list: no live broker has the id {unknown[0]}")
@@ -93,9 +93,9 @@ async def _generate(run: ToolRun, admin: AdminClient, topics: list[str], brokers
 async def _execute(run: ToolRun, admin: AdminClient, targets: dict[str, dict[int, tuple[int, ...]]]) -> None:
     described = await existing_topics(admin, list(targets))
     current = tuple(
-        PartitionReassignment(name, each.partition, each.replicas)
+        PartitionReassignment(name, partition.partition, partition.replicas)
         for name, topic in described.items()
-        for each in topic.partitions  # also partitions that stay, as Kafka 0.8.2 prints them
+        for partition in topic.partitions  # also partitions that stay, as Kafka 0.8.2 prints them
     )
     run.print("Current partition replica assignment\n")
     run.print(f"{ReassignPartitions(current).encode().decode()}\n")

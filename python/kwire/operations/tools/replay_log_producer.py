@@ -38,7 +38,7 @@ async def replay_log_producer(
     admin = await run.admin()
     sources = await existing_partitions(admin, [inputtopic])
     targets = len(await existing_partitions(admin, [outputtopic]))
-    routes = {each: TopicPartition(outputtopic, each.partition % targets) for each in sources}
+    routes = {source: TopicPartition(outputtopic, source.partition % targets) for source in sources}
     starts = await offsets_of(admin, sources, EARLIEST)
     copy = RecordCopy(admin, admin, routes, starts, limit=None if messages < 0 else messages)
     try:

@@ -70,4 +70,7 @@ async def _move_leaders(admin: AdminClient, broker: int, epoch: int) -> list[Top
     request = ControlledShutdownRequest(broker_id=broker, broker_epoch=epoch)
     answer = await admin.router.command(request, error_code=error_code, repeatable=True)
     response = answer.accepted(f"broker {broker}")
-    return [TopicPartition(each.topic_name, each.partition_index) for each in response.remaining_partitions]
+    return [
+        TopicPartition(remaining_partition.topic_name, remaining_partition.partition_index)
+        for remaining_partition in response.remaining_partitions
+    ]

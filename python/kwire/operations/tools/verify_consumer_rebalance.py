@@ -31,7 +31,7 @@ async def verify_consumer_rebalance(
     if not consumers:
         raise ToolFailed(f"group {group} has no live consumers in ZooKeeper")
     existing = await child_names(store, "/brokers/topics")
-    subscribed = sorted({topic for each in consumers.values() for topic in _topics(each, existing)})
+    subscribed = sorted({topic for consumer in consumers.values() for topic in _topics(consumer, existing)})
     problems = 0
     for topic in subscribed:
         znode = (await store.get_many([TopicRegistration.path(topic)]))[0]
@@ -40,7 +40,7 @@ async def verify_consumer_rebalance(
             problems += 1
             continue
         partitions = sorted(TopicRegistration.decode(znode.data, TopicRegistration.path(topic)).partitions)
-        owners = await store.get_many([ConsumerOwner.path(group, topic, each) for each in partitions])
+        owners = await store.get_many([ConsumerOwner.path(group, topic, partition) for partition in partitions])
         for partition, owner in zip(partitions, owners, strict=True):
             problem = _problem(owner, consumers)
             if problem is not None:

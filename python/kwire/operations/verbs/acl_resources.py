@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 CLUSTER = "kafka-cluster"
 """The name of the cluster as a resource."""
 RESOURCE_TYPES = {
-    each.value.lower().replace("_", "-"): each
-    for each in ResourceType
-    if each not in (ResourceType.UNKNOWN, ResourceType.ANY)
+    resource_type.value.lower().replace("_", "-"): resource_type
+    for resource_type in ResourceType
+    if resource_type not in (ResourceType.UNKNOWN, ResourceType.ANY)
 }
 """Types of resources as they are written in a command line."""
 
@@ -130,7 +130,7 @@ def parse_filters(
             permission_type=permission_type,
         )
         for resource, principal, operation, host in product(
-            [parse_resource(each) for each in resources] or [Resource(ResourceType.ANY, None)],
+            [parse_resource(resource) for resource in resources] or [Resource(ResourceType.ANY, None)],
             of_principals or [None],
             operations or [AclOperation.ANY],
             of_hosts or [None],

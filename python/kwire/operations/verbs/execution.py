@@ -71,7 +71,7 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     limits = BatchLimits(
         data=0 if request.batch_size is None else parse_size(request.batch_size),
         moves_per_broker=request.moves_per_broker,
-        free={each.id: each.free_bytes for each in snapshot.brokers if each.free_bytes is not None},
+        free={broker.id: broker.free_bytes for broker in snapshot.brokers if broker.free_bytes is not None},
     )
     planned = batches(plan.moves, limits)
     for line in _steps(plan, planned, rate):

@@ -56,15 +56,15 @@ async def set_levels(
     except FeaturesRefused as error:
         errors = error.outcomes.errors
         return [
-            Failure(each.name, errors[each.name])
-            if each.name in errors
-            else ItemChange(each.name, "not changed: another feature was refused", error.attempts)
-            for each in updates
+            Failure(update.name, errors[update.name])
+            if update.name in errors
+            else ItemChange(update.name, "not changed: another feature was refused", error.attempts)
+            for update in updates
         ]
     if run.wait and not run.dry_run:
-        levels = {each.name: each.max_version_level for each in updates}
+        levels = {update.name: update.max_version_level for update in updates}
         await run.admin.wait_until_features(levels, timeout=run.wait, on_progress=run.on_progress)
     return [
-        ItemChange(each.name, f"{would}{'downgraded' if each.allow_downgrade else 'upgraded'}", updated.attempts)
-        for each in updates
+        ItemChange(update.name, f"{would}{'downgraded' if update.allow_downgrade else 'upgraded'}", updated.attempts)
+        for update in updates
     ]

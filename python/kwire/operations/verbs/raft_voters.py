@@ -70,9 +70,9 @@ def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUI
     Raises:
         InvalidArgument: the quorum does not list the node, or lists it with several directories or with none.
     """
-    found = [each.directory_id for each in replicas if each.id == node]
+    found = [replica.directory_id for replica in replicas if replica.id == node]
     if not found:
-        listed = ", ".join(sorted({str(each.id) for each in replicas})) or "no node"
+        listed = ", ".join(sorted({str(replica.id) for replica in replicas})) or "no node"
         raise InvalidArgument(f"the quorum has {listed} as {role}, not node {node}")
     [directory, *others] = found
     if directory is None or others:

@@ -68,8 +68,11 @@ async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[Delegation
     """
     if not ids:
         raise InvalidArgument("name at least one token by its id")
-    tokens = {each.token_id: each for each in await admin.describe_delegation_tokens()}
-    for each in ids:
-        if each not in tokens:
-            raise InvalidArgument(f"delegation token {each!r} does not exist, or this user cannot describe it")
-    return [tokens[each] for each in dict.fromkeys(ids)]
+    tokens = {
+        describe_delegation_token.token_id: describe_delegation_token
+        for describe_delegation_token in await admin.describe_delegation_tokens()
+    }
+    for node_id in ids:
+        if node_id not in tokens:
+            raise InvalidArgument(f"delegation token {node_id!r} does not exist, or this user cannot describe it")
+    return [tokens[fromkey] for fromkey in dict.fromkeys(ids)]

@@ -45,5 +45,5 @@ async def partitions_of(admin: AdminClient, texts: Sequence[str]) -> list[TopicP
         topic = described[text]
         if isinstance(topic, AdminError):
             raise topic
-        partitions += [TopicPartition(text, each.partition) for each in topic.partitions]
+        partitions += [TopicPartition(text, partition.partition) for partition in topic.partitions]
     return list(dict.fromkeys(partitions))

@@ -18,7 +18,7 @@ def invalid_targets(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str
     problems = []
     if file.cluster_id is not None and file.cluster_id != snapshot.cluster_id:
         problems.append(f"the plan is for cluster {file.cluster_id}, and this is cluster {snapshot.cluster_id}")
-    brokers = {each.id: each for each in snapshot.brokers}
+    brokers = {broker.id: broker for broker in snapshot.brokers}
     used = sorted({broker for ids in file.targets.values() for broker in ids})
     if unknown := [broker for broker in used if broker not in brokers]:
         problems.append(f"broker {', '.join(map(str, unknown))} does not exist")
@@ -57,9 +57,9 @@ def cluster_problems(snapshot: ClusterSnapshot, moving: int) -> list[str]:
     problems = []
     if moving:
         problems.append(f"{moving} partitions are being reassigned already")
-    if down := [each.id for each in snapshot.brokers if not each.is_live]:
+    if down := [broker.id for broker in snapshot.brokers if not broker.is_live]:
         problems.append(f"broker {', '.join(map(str, down))} is down")
-    offline = [each.key for each in snapshot.partitions if each.leader is None]
+    offline = [partition.key for partition in snapshot.partitions if partition.leader is None]
     if offline:
         problems.append(f"partitions have no leader: {listed(offline)}")
     behind = [key for key in unexplained_partitions(snapshot) if key not in set(offline)]

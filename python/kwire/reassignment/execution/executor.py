@@ -163,9 +163,9 @@ class Executor:
 
     async def _ongoing(self) -> list[PartitionKey]:
         return [
-            PartitionKey(each.topic, index)
-            for each in await self._admin.list_reassignments()
-            for index, state in each.partitions.items()
+            PartitionKey(reassignment.topic, index)
+            for reassignment in await self._admin.list_reassignments()
+            for index, state in reassignment.partitions.items()
             if state == ReassignmentState.MOVING
         ]
 

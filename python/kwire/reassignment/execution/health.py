@@ -29,13 +29,16 @@ def unexplained_partitions(
     """
     adding: Mapping[PartitionKey, tuple[int, ...]] = {move.key: move.added for move in moves}
     return [
-        each.key
-        for each in snapshot.partitions
-        if each.isr is not None
-        and each.key not in known
+        partition.key
+        for partition in snapshot.partitions
+        if partition.isr is not None
+        and partition.key not in known
         and (
-            each.leader is None
-            or any(broker not in each.isr and broker not in adding.get(each.key, ()) for broker in each.replicas)
+            partition.leader is None
+            or any(
+                broker not in partition.isr and broker not in adding.get(partition.key, ())
+                for broker in partition.replicas
+            )
         )
     ]
 

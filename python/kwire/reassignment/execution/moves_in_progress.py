@@ -89,7 +89,11 @@ class MovesInProgress:
     async def _states(self) -> dict[PartitionKey, str]:
         """Return the states of the open moves; topics that do not exist any more fail."""
         targets = by_topic({key: move.after for key, move in self._open.items()})
-        statuses = {each.topic: each for each in await self._admin.list_reassignments(targets)} if targets else {}
+        statuses = (
+            {reassignment.topic: reassignment for reassignment in await self._admin.list_reassignments(targets)}
+            if targets
+            else {}
+        )
         states: dict[PartitionKey, str] = {}
         for key in list(self._open):
             topic = statuses.get(key.topic)

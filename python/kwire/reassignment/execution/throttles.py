@@ -61,10 +61,10 @@ class Throttles:
 
     async def set_brokers(self, moves: Iterable[Move], rate: int) -> None:
         """Bound the rate of all live brokers that send or receive data."""
-        live = {each.id for each in (await self._admin.describe_cluster()).brokers}
+        live = {broker.id for broker in (await self._admin.describe_cluster()).brokers}
         brokers = [broker for broker in throttled_brokers(moves) if broker in live]
         values = dict.fromkeys(RATES, str(rate))
-        await self._set({_broker(each): values for each in brokers})
+        await self._set({_broker(broker): values for broker in brokers})
 
     async def set_topics(self, moves: Iterable[Move]) -> None:
         """Mark the replicas of these moves as throttled, and no others."""
@@ -89,7 +89,7 @@ class Throttles:
         """
         excluded = {str(_topic(topic)) for topic in keep}
         left: dict[str, str] = {}
-        live = {str(each.id) for each in (await self._admin.describe_cluster()).brokers}
+        live = {str(broker.id) for broker in (await self._admin.describe_cluster()).brokers}
         for name, previous in list(self._run.state.throttles.items()):
             resource = _parse(name)
             if name in excluded or (topics_only and resource.type is ConfigResourceType.BROKER):

@@ -128,7 +128,7 @@ class Assignment:
         allowed = placement.is_target.copy()
         allowed[self.replicas[row][self.replicas[row] != NONE]] = False
         if self._bounds is not None:
-            low, high = (each[row] for each in self._bounds)
+            low, high = (bound[row] for bound in self._bounds)
             room = self._in_racks[row] < high
             required = self._in_racks[row] < low
             missing = int(placement.factors[row] - (self.replicas[row] != NONE).sum())

@@ -253,7 +253,7 @@ class _Attempt:
             sink = count + placement.brokers
             network.add_supplies(np.arange(count), supplies)
             return count, tails, sink
-        low, high = (each[rows] for each in self._racks)
+        low, high = (rack[rows] for rack in self._racks)
         # One node for each pair of row and rack that an arc uses.
         of_arcs = tails * placement.rack_count + placement.racks[heads]
         used, nodes = np.unique(of_arcs, return_inverse=True)

@@ -70,13 +70,13 @@ class Placement:
     @classmethod
     def of(cls, snapshot: ClusterSnapshot, request: PlanRequest) -> Placement:
         """Return the arrays for a request, which was checked before."""
-        topics = {each.topic for each in snapshot.partitions}
+        topics = {partition.topic for partition in snapshot.partitions}
         in_scope = {topic for topic in topics if request.in_scope(topic)}
-        inside = [each for each in snapshot.partitions if each.topic in in_scope]
-        outside = [each for each in snapshot.partitions if each.topic not in in_scope]
-        ids = np.array([each.id for each in snapshot.brokers], dtype=np.int64)
-        drained = np.array([each.id in request.drain for each in snapshot.brokers])
-        live = np.array([each.is_live for each in snapshot.brokers])
+        inside = [partition for partition in snapshot.partitions if partition.topic in in_scope]
+        outside = [partition for partition in snapshot.partitions if partition.topic not in in_scope]
+        ids = np.array([broker.id for broker in snapshot.brokers], dtype=np.int64)
+        drained = np.array([broker.id in request.drain for broker in snapshot.brokers])
+        live = np.array([broker.is_live for broker in snapshot.brokers])
         racks, rack_count = _racks(snapshot, aware=request.rack_aware)
         factor = request.replication_factor
         factors = np.array([factor or len(each.replicas) for each in inside], dtype=np.int64)
@@ -110,14 +110,14 @@ def counts_of(replicas: Ints, brokers: int, weights: Ints | None = None) -> Ints
 
 
 def _sizes(partitions: Sequence[PartitionSnapshot]) -> Ints:
-    return np.array([each.size or 0 for each in partitions], dtype=np.int64)
+    return np.array([partition.size or 0 for partition in partitions], dtype=np.int64)
 
 
 def _matrix(partitions: Sequence[PartitionSnapshot], ids: Ints, width: int) -> Ints:
     """Return the positions of brokers by row."""
-    lengths = np.fromiter((len(each.replicas) for each in partitions), dtype=np.int64, count=len(partitions))
+    lengths = np.fromiter((len(partition.replicas) for partition in partitions), dtype=np.int64, count=len(partitions))
     flat = np.fromiter(
-        (broker for each in partitions for broker in each.replicas), dtype=np.int64, count=int(lengths.sum())
+        (broker for partition in partitions for broker in partition.replicas), dtype=np.int64, count=int(lengths.sum())
     )
     matrix = np.full((len(partitions), width), NONE, dtype=np.int64)
     matrix[np.arange(width) < lengths[:, None]] = np.searchsorted(ids, flat)
@@ -128,7 +128,7 @@ def _racks(snapshot: ClusterSnapshot, *, aware: bool) -> tuple[Ints, int]:
     """Return the rack number of each broker, and the number of racks."""
     numbers: dict[object, int] = {}
     racks = [
-        numbers.setdefault(each.rack if aware and each.rack is not None else (each.id,), len(numbers))
-        for each in snapshot.brokers
+        numbers.setdefault(broker.rack if aware and broker.rack is not None else (broker.id,), len(numbers))
+        for broker in snapshot.brokers
     ]
     return np.array(racks, dtype=np.int64), len(numbers)

@@ -227,7 +227,11 @@ def _of_highest_epoch(reported: list[Observation], observations: dict[int, Obser
     topic_id = next((each.topic_id for each in reported if each.topic_id is not None), None)
     highest = max(each.epoch for each in reported)
     if topic_id is not None and len(observations) > len(reported):
-        same_topic = (each for each in observations.values() if each.present and each.topic_id == topic_id)
+        same_topic = (
+            observation
+            for observation in observations.values()
+            if observation.present and observation.topic_id == topic_id
+        )
         highest = max([highest, *(each.epoch for each in same_topic)])
     return [each for each in reported if each.epoch == highest]
 
@@ -342,9 +346,11 @@ class _PartitionFold:
         observations = self.observations
         if len(observations) < 2:
             return False
-        if len({each.fingerprint for each in observations.values()}) > 1:
+        if len({observation.fingerprint for observation in observations.values()}) > 1:
             return True
-        return len({each.topic_id for each in observations.values() if each.topic_id is not None}) > 1
+        return (
+            len({observation.topic_id for observation in observations.values() if observation.topic_id is not None}) > 1
+        )
 
     def _vote_between(self, until: int) -> None:
         for time in self.voters.bounds_between(self.last, until):

@@ -218,7 +218,7 @@ def counting_reports(reports: Sequence[Report], periods: Sequence[LeadingPeriod]
     takeovers: dict[tuple[object, ...], dict[float, int]] = defaultdict(dict)
     times: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for position, (poller_id, at, key) in enumerate(reports):
-        period = next((each for each in periods if each.poller_id == poller_id and at < each.stop), None)
+        period = next((period for period in periods if period.poller_id == poller_id and at < period.stop), None)
         if period is None:
             continue
         if period.start <= at:

@@ -97,7 +97,7 @@ class GoldView:
         schema = pa.schema([table.arrow.field(name) for name in columns])
         files = (file for file in self.files(table.folder) if days.is_between(file.partition["date"], since, None))
         rows = (pq.read_table(file.path, columns=list(columns), filesystem=folder, partitioning=None) for file in files)
-        return pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in rows)])
+        return pa.concat_tables([schema.empty_table(), *(row.cast(schema) for row in rows)])
 
     def states(self) -> list[datetime]:
         """Return the hours that have a kept state, ascending."""

@@ -141,7 +141,7 @@ class StateBuilder:
         empty responses are plausible; and for each broker one made-up response with its current configs
         (`CARRIED_CONFIGS`), which come from many responses.
         """
-        rows = {id(row): row for each in self._empty_responses.values() for row in each.rows()}
+        rows = {id(row): row for empty_response in self._empty_responses.values() for row in empty_response.rows()}
         full_rows = {(row.request_key, row.polled_at) for row in rows.values()}
         responses = [
             *rows.values(),
@@ -150,7 +150,9 @@ class StateBuilder:
         carried = [row._replace(kind=RowKind.CARRIED) for row in responses]
         carried += [_configs_row(state, carried) for state in self._states.values() if state.configs]
         carried += [
-            each.failed._replace(kind=RowKind.CARRIED) for each in self._empty_responses.values() if each.failed
+            empty_response.failed._replace(kind=RowKind.CARRIED)
+            for empty_response in self._empty_responses.values()
+            if empty_response.failed
         ]
         return sorted(carried, key=lambda row: row.polled_at)
 

@@ -258,9 +258,11 @@ class Ledger:
             notices.append(IncidentNotice(status, row, self._free_labels(row)))
         self._missed = []
         if self.unavailable_since is not None and datetime.now(UTC) - self.unavailable_since >= BACKLOG_AFTER:
-            self._missed = [each for each in notices if each.status is NoticeStatus.RESOLVED and self._is_unheard(each)]
-            notices = [each for each in notices if each not in self._missed]
-            if self._missed and not any(each.incident["kind"] == MISSED for each in notices):
+            self._missed = [
+                notice for notice in notices if notice.status is NoticeStatus.RESOLVED and self._is_unheard(notice)
+            ]
+            notices = [notice for notice in notices if notice not in self._missed]
+            if self._missed and not any(notice.incident["kind"] == MISSED for notice in notices):
                 notices.append(summary_of(self._missed, self.unavailable_since))
         return sorted(notices, key=self._order)
 

@@ -301,8 +301,8 @@ class IncidentPublisher:
         if len(names) != len(set(names)):
             raise ValueError(f"two sinks have one name: {', '.join(sorted(names))}")
         self._threads = [
-            SinkThread(SinkDelivery(pipeline.out, each.sink, began_at, each.filter), self._run_round)
-            for each in subscriptions
+            SinkThread(SinkDelivery(pipeline.out, subscription.sink, began_at, subscription.filter), self._run_round)
+            for subscription in subscriptions
         ]
         for thread in self._threads:
             thread.open()

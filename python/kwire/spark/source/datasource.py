@@ -137,7 +137,7 @@ class KwireSource(DataSource):
 
     def _selection(self) -> RowSelection:
         clusters, brokers = self._list("clusters"), self._list("brokers")
-        if brokers is not None and not all(each.removeprefix("-").isdigit() for each in brokers):
+        if brokers is not None and not all(broker.removeprefix("-").isdigit() for broker in brokers):
             raise InvalidOption("brokers", self.options["brokers"], "ids of brokers, separated by commas")
         return RowSelection(
             self._time("since"),

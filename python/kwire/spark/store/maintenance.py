@@ -77,7 +77,7 @@ def _merge(output: Output, table: str, files: list[DataFile]) -> DataFile:
     import pyarrow.parquet as pq
 
     schemas = [pq.read_schema(f"{table}/{file.path}", filesystem=output.files) for file in files]
-    schema = pa.unify_schemas([each.remove_metadata() for each in schemas])
+    schema = pa.unify_schemas([schema.remove_metadata() for schema in schemas])
     merged = TableFile(output, FileKind.REWRITTEN, table, files[0].partition, schema)
     for file in files:
         with pq.ParquetFile(f"{table}/{file.path}", filesystem=output.files) as parquet:

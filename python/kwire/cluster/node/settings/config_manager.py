@@ -192,7 +192,7 @@ class ConfigManager:
                 stored = (await read_config(self._store, entity)).config.config
                 names = sorted(stored.keys() | values.keys())
                 changes = {
-                    each: (stored.get(each), values.get(each)) for each in names if stored.get(each) != values.get(each)
+                    name: (stored.get(name), values.get(name)) for name in names if stored.get(name) != values.get(name)
                 }
                 if changes:
                     planned.append(EntityChange(entity, changes))
@@ -251,7 +251,7 @@ class ConfigManager:
         request = AdminRequest(tool=TOOL, arguments=("describe", *names))
         own = self._node.settings.id
         ids = await self._registered_ids() if broker is None else [broker]
-        asked = [each for each in ids if each != own]
+        asked = [node_id for node_id in ids if node_id != own]
         answers = await asyncio.gather(*(self._ask(each, request) for each in asked), return_exceptions=True)
         described: dict[int, Any] = dict(zip(asked, answers, strict=True))
         if broker in {None, own}:
@@ -351,4 +351,4 @@ def author() -> str:
     """Return the principal, the client id, and the address of the client of the current request."""
     facts = structlog.contextvars.get_contextvars()
     parts = [facts.get(name) for name in ("principal", "client_id", "peer")]
-    return " ".join(str(each) for each in parts if each and each != ANONYMOUS) or "unknown"
+    return " ".join(str(part) for part in parts if part and part != ANONYMOUS) or "unknown"

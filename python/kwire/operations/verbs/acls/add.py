@@ -42,7 +42,7 @@ async def add(
     deny: Annotated[bool, Option("Deny the operations, which overrides every permission.")] = False,
 ) -> Rows[AclChange]:
     """Add ACLs, and wait until every broker reports them. One that exists already stays as it is."""
-    named = [parse_resource(each) for each in resources]
+    named = [parse_resource(resource) for resource in resources]
     if not named:
         raise InvalidArgument("name at least one resource, such as topic:orders")
     for text, resource in zip(resources, named, strict=True):
@@ -64,8 +64,8 @@ async def add(
     ]
     # Brokers accept an ACL that exists as if it were new, so what is new is found out here.
     existing = frozenset(await run.admin.describe_acls())
-    rows: Rows[AclChange] = [acl_change(each, "exists") for each in acls if each in existing]
-    new = [each for each in acls if each not in existing]
+    rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in acls if acl in existing]
+    new = [acl for acl in acls if acl not in existing]
     if run.dry_run or not new:
         return [*rows, *(acl_change(each, "would be added") for each in new)]
     outcomes = await run.admin.create_acls(new)

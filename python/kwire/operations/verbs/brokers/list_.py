@@ -38,12 +38,20 @@ async def list_(run: Run) -> Rows[BrokerSummary]:
     """List the live brokers with their numbers of leaders and replicas."""
     cluster = await run.admin.describe_cluster()
     topics = await run.admin.describe_topics()
-    partitions = [each for topic in topics.values() if isinstance(topic, TopicDescription) for each in topic.partitions]
-    leaders = Counter(each.leader for each in partitions)
-    replicas = Counter(replica for each in partitions for replica in each.replicas)
+    partitions = [
+        partition for topic in topics.values() if isinstance(topic, TopicDescription) for partition in topic.partitions
+    ]
+    leaders = Counter(partition.leader for partition in partitions)
+    replicas = Counter(replica for partition in partitions for replica in partition.replicas)
     return [
         BrokerSummary(
-            each.id, each.host, each.port, each.rack, each == cluster.controller, leaders[each.id], replicas[each.id]
+            broker.id,
+            broker.host,
+            broker.port,
+            broker.rack,
+            broker == cluster.controller,
+            leaders[broker.id],
+            replicas[broker.id],
         )
-        for each in sorted(cluster.brokers)
+        for broker in sorted(cluster.brokers)
     ]

@@ -18,7 +18,7 @@ async def unregister(
 ) -> Rows[ItemChange]:
     """Remove the registration of a broker that is gone for good from a KRaft cluster."""
     registered = await run.admin.registered_brokers()
-    live = {each.id for each in (await run.admin.describe_cluster()).brokers}
+    live = {broker.id for broker in (await run.admin.describe_cluster()).brokers}
     if broker in live:
         raise InvalidArgument(f"broker {broker} is running: stop it before you unregister it")
     if registered is not None and broker not in registered:

@@ -36,7 +36,7 @@ async def describe(run: Run) -> Rows[ClusterDetails]:
     cluster = await run.admin.describe_cluster()
     controller = None if cluster.controller is None else cluster.controller.id
     brokers = tuple(
-        ClusterBroker(each.id, each.host, each.port, each.rack, each.id == controller)
-        for each in sorted(cluster.brokers)
+        ClusterBroker(broker.id, broker.host, broker.port, broker.rack, broker.id == controller)
+        for broker in sorted(cluster.brokers)
     )
     return [ClusterDetails(cluster.cluster_id, run.admin.dialect, controller, brokers)]

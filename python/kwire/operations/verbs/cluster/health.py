@@ -46,13 +46,15 @@ async def health(run: Run) -> Rows[HealthProblem]:
         if isinstance(topic, AdminError):
             problems.append(HealthProblem("topic-error", name, None, topic.text))
             continue
-        for each in topic.partitions:
-            missing = sorted(set(each.replicas) - set(each.isr))
-            if each.leader is None:
-                problems.append(HealthProblem("offline", name, each.partition, f"replicas {_ids(each.replicas)}"))
+        for partition in topic.partitions:
+            missing = sorted(set(partition.replicas) - set(partition.isr))
+            if partition.leader is None:
+                problems.append(
+                    HealthProblem("offline", name, partition.partition, f"replicas {_ids(partition.replicas)}")
+                )
             elif missing:
                 problems.append(
-                    HealthProblem("under-replicated", name, each.partition, f"not in sync: {_ids(missing)}")
+                    HealthProblem("under-replicated", name, partition.partition, f"not in sync: {_ids(missing)}")
                 )
     if run.admin.dialect == "kip4" and cluster.controller is not None:  # clusters of Kafka do not report them
         problems += [

@@ -53,13 +53,13 @@ async def apply(
     if planned.applied and not run.dry_run:
         run.confirm(_question(planned))
         rows = [*await apply_plan(run, planned)]
-    manual = [each for each in planned.differences if each.action is DocumentAction.MANUAL]
+    manual = [difference for difference in planned.differences if difference.action is DocumentAction.MANUAL]
     if manual:
         raise Unhealthy(rows, f"Settings that remain for a person to change: {len(manual)}")
     return rows
 
 
 def _question(planned: DocumentPlan) -> str:
-    counts = Counter(each.action.value for each in planned.applied)
+    counts = Counter(difference.action.value for difference in planned.applied)
     changes = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
     return f"Change {len(planned.applied)} settings of cluster {planned.cluster_id} ({changes})?"

@@ -55,16 +55,18 @@ async def audit(run: Run, newest: Annotated[int, Option("How many changes to lis
 async def _of_nodes(run: Run, newest: int) -> list[ConfigAudit]:
     return [
         ConfigAudit(
-            datetime.fromtimestamp(each.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds"),
-            each.author,
-            each.node_id,
-            name_resource(each.resource) if isinstance(each.resource, ConfigResource) else each.resource,
-            each.name,
-            each.old,
-            each.new,
+            datetime.fromtimestamp(recorded_config_change.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+            recorded_config_change.author,
+            recorded_config_change.node_id,
+            name_resource(recorded_config_change.resource)
+            if isinstance(recorded_config_change.resource, ConfigResource)
+            else recorded_config_change.resource,
+            recorded_config_change.name,
+            recorded_config_change.old,
+            recorded_config_change.new,
             "made",
         )
-        for each in await run.admin.recorded_config_changes(newest)
+        for recorded_config_change in await run.admin.recorded_config_changes(newest)
     ]
 
 

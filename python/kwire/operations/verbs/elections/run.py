@@ -88,7 +88,7 @@ async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool)
         if not isinstance(topic, TopicDescription):
             checked[name] = topic
             continue
-        by_index = {each.partition: each for each in topic.partitions}
+        by_index = {partition.partition: partition for partition in topic.partitions}
         for index in (named and named[name]) or by_index:
             item = f"{name}-{index}"
             partition = by_index.get(index)

@@ -30,16 +30,16 @@ async def delete_offsets(
     if not topics:
         raise InvalidArgument("name at least one topic or partition")
     shared = await is_share_group(run.admin, group)
-    if shared and any(":" in each for each in topics):
+    if shared and any(":" in topic for topic in topics):
         raise InvalidArgument(f"{group} is a share group: its offsets are deleted for whole topics")
     found = await list_offsets(run.admin, group)
     if isinstance(found, AdminError):
         return [Failure(group, found)]
     topics_with_offsets = {each.topic for each in found}
-    partitions = [] if shared else await partitions_of(run.admin, [each for each in topics if ":" in each])
+    partitions = [] if shared else await partitions_of(run.admin, [topic for topic in topics if ":" in topic])
     partitions += [each for each in sorted(found) if not shared and each.topic in topics and each not in partitions]
-    missing = [each for each in topics if ":" not in each and each not in topics_with_offsets]
-    missing += [str(each) for each in partitions if each not in found]
+    missing = [topic for topic in topics if ":" not in topic and topic not in topics_with_offsets]
+    missing += [str(partition) for partition in partitions if partition not in found]
     if missing:
         raise InvalidArgument(f"group {group} has no committed offsets of {', '.join(missing)}")
     described = (await run.admin.describe_groups([group]))[group]
@@ -47,12 +47,14 @@ async def delete_offsets(
         active = error_if_active(described)
         checked = Outcomes(dict.fromkeys(topics, active))
     else:
-        checked = Outcomes({str(each): _error_if_subscribed(described, each) for each in partitions})
+        checked = Outcomes({str(partition): _error_if_subscribed(described, partition) for partition in partitions})
 
     async def send(accepted: list[str]) -> Outcomes:
         if shared:
             return await run.admin.delete_share_group_offsets(group, accepted)
-        return await run.admin.delete_group_offsets(group, [each for each in partitions if str(each) in accepted])
+        return await run.admin.delete_group_offsets(
+            group, [partition for partition in partitions if str(partition) in accepted]
+        )
 
     outcomes = await carry_out(run, checked, f"Delete the offsets of {group} for {', '.join(topics)}?", send)
     return changes(outcomes, "deleted", dry_run=run.dry_run)
@@ -65,6 +67,6 @@ def _error_if_subscribed(group: GroupDescription | AdminError, partition: TopicP
     """
     if isinstance(group, AdminError):
         return group
-    if any(partition.topic in (each.assignment or {}) for each in group.members):
+    if any(partition.topic in (member.assignment or {}) for member in group.members):
         return AdminError.of_kafka(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, str(partition))
     return None

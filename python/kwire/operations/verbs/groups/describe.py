@@ -55,7 +55,15 @@ async def describe(
 
 def _details(name: str, group: GroupDescription) -> GroupDetails:
     members = (
-        Member(each.member_id, each.instance_id, each.client_id, each.host, each.assignment, each.epoch, each.rack)
-        for each in group.members
+        Member(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.host,
+            member.assignment,
+            member.epoch,
+            member.rack,
+        )
+        for member in group.members
     )
     return GroupDetails(name, group.type, group.state, group.coordinator, group.assignor, group.epoch, tuple(members))

@@ -67,13 +67,13 @@ async def lag(
         elif total:
             rows.append(Lag(name, None, None, None, None, _sum(shown)))
         else:
-            for each in sorted({p.topic for p in shown.partitions}):
-                of_topic = shown._replace(partitions=tuple(p for p in shown.partitions if p.topic == each))
-                rows.append(Lag(name, each, None, None, None, _sum(of_topic)))
+            for partition in sorted({p.topic for p in shown.partitions}):
+                of_topic = shown._replace(partitions=tuple(p for p in shown.partitions if p.topic == partition))
+                rows.append(Lag(name, partition, None, None, None, _sum(of_topic)))
     return rows
 
 
 def _sum(group: GroupLag) -> int | None:
     """Return the sum of the lags; None if none of them is known, although there are some."""
-    known = [each.lag for each in group.partitions if each.lag is not None]
+    known = [partition.lag for partition in group.partitions if partition.lag is not None]
     return sum(known) if known or not group.partitions else None

@@ -37,7 +37,7 @@ async def list_(
 ) -> Rows[GroupSummary]:
     """List groups with their types and states."""
     return [
-        GroupSummary(each.group_id, each.type, each.state, each.protocol_type, each.coordinator)
-        for each in await run.admin.list_groups(types=type, states=state)
-        if pattern is None or fnmatchcase(each.group_id, pattern)
+        GroupSummary(group.group_id, group.type, group.state, group.protocol_type, group.coordinator)
+        for group in await run.admin.list_groups(types=type, states=state)
+        if pattern is None or fnmatchcase(group.group_id, pattern)
     ]

@@ -29,7 +29,7 @@ async def add_voter(
     quorum = await run.admin.describe_quorum()
     id = parse_directory_id(directory) if directory else directory_of(node, quorum.observers, "observer")
     await check_dynamic(run.admin)
-    if node in {each.id for each in quorum.voters}:
+    if node in {voter.id for voter in quorum.voters}:
         raise AdminError.of_kafka(ErrorCode.DUPLICATE_VOTER, f"voter {node}")
     if not run.dry_run:
         await run.admin.add_raft_voter(node, id, listeners)

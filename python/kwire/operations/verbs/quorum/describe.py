@@ -40,10 +40,10 @@ class Replica:
 async def describe(run: Run) -> Rows[Replica]:
     """Describe the replicas of the KRaft metadata log."""
     quorum = await run.admin.describe_quorum()
-    end = max((each.log_end_offset for each in quorum.voters if each.id == quorum.leader), default=0)
+    end = max((voter.log_end_offset for voter in quorum.voters if voter.id == quorum.leader), default=0)
     replicas = [
-        *((("leader" if each.id == quorum.leader else "voter"), each) for each in quorum.voters),
-        *(("observer", each) for each in quorum.observers),
+        *((("leader" if voter.id == quorum.leader else "voter"), voter) for voter in quorum.voters),
+        *(("observer", observer) for observer in quorum.observers),
     ]
     return [
         Replica(

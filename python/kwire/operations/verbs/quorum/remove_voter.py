@@ -25,7 +25,7 @@ async def remove_voter(
     voters = (await run.admin.describe_quorum()).voters
     id = parse_directory_id(directory) if directory else directory_of(node, voters, "voter")
     await check_dynamic(run.admin)
-    if (node, id) not in {(each.id, each.directory_id) for each in voters}:
+    if (node, id) not in {(voter.id, voter.directory_id) for voter in voters}:
         raise AdminError.of_kafka(ErrorCode.VOTER_NOT_FOUND, f"voter {node}")
     if len(voters) == 1:
         raise InvalidArgument(f"node {node} is the only voter")

@@ -71,7 +71,12 @@ async def simulate(
         run.note("the sizes of partitions are unknown, so no time is simulated")
     return [
         SimulatedBroker(
-            each.broker, each.sent, each.received, round(each.peak_out), round(each.peak_in), each.peak_extra
+            broker.broker,
+            broker.sent,
+            broker.received,
+            round(broker.peak_out),
+            round(broker.peak_in),
+            broker.peak_extra,
         )
-        for each in course.brokers
+        for broker in course.brokers
     ]

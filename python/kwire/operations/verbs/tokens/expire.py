@@ -24,8 +24,8 @@ async def expire(
     """Let delegation tokens expire."""
     tokens = await find_tokens(run.admin, ids)
     if run.dry_run:
-        return [TokenChange(each.token_id, "would be expired", None) for each in tokens]
-    run.confirm(f"Expire {', '.join(each.token_id for each in tokens)}?")
+        return [TokenChange(token.token_id, "would be expired", None) for token in tokens]
+    run.confirm(f"Expire {', '.join(token.token_id for token in tokens)}?")
     rows: Rows[TokenChange] = []
     for token in tokens:
         try:

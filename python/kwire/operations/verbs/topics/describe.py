@@ -77,7 +77,9 @@ async def describe(
             rows.append(Failure(name, required))  # without its config, nothing is proven about the topic
         else:
             partitions = [
-                each for each in topic.partitions if not only or any(state.matches(each, required) for state in only)
+                partition
+                for partition in topic.partitions
+                if not only or any(state.matches(partition, required) for state in only)
             ]
             if partitions or not only:
                 rows.append(_details(topic, partitions))
@@ -103,14 +105,14 @@ def _details(topic: TopicDescription, partitions: list[PartitionDescription]) ->
         topic.configs or {},
         tuple(
             PartitionDetails(
-                each.partition,
-                each.leader,
-                each.replicas,
-                each.isr,
-                each.offline_replicas,
-                each.leader_epoch,
-                each.lag or None,
+                partition.partition,
+                partition.leader,
+                partition.replicas,
+                partition.isr,
+                partition.offline_replicas,
+                partition.leader_epoch,
+                partition.lag or None,
             )
-            for each in partitions
+            for partition in partitions
         ),
     )

@@ -61,7 +61,11 @@ async def _why_not(run: Run, partition: TopicPartition, start_offset: int, older
     producers = (await run.admin.describe_producers([partition]))[partition]
     if isinstance(producers, AdminError):
         raise producers
-    open_at = {each.transaction_start_offset: each for each in producers if each.transaction_start_offset is not None}
+    open_at = {
+        producer.transaction_start_offset: producer
+        for producer in producers
+        if producer.transaction_start_offset is not None
+    }
     if start_offset not in open_at:
         others = f"there are some at {', '.join(map(str, sorted(open_at)))}" if open_at else "there is none at all"
         return f"no open transaction of {partition} starts at {start_offset}: {others}"

@@ -66,10 +66,10 @@ async def find_hanging(
         if wanted is None and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
             run.warn(f"{reason}.")
         described = {
-            TopicPartition(topic.name, each.partition): each.replicas
+            TopicPartition(topic.name, partition.partition): partition.replicas
             for topic in topics.values()
             if isinstance(topic, TopicDescription)
-            for each in topic.partitions
+            for partition in topic.partitions
         }
         wanted = [
             each

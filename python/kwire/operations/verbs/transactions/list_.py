@@ -32,6 +32,8 @@ async def list_(
 ) -> Rows[TransactionSummary]:
     """List transactional ids with the states of their transactions."""
     return [
-        TransactionSummary(each.transactional_id, each.producer_id, each.state, each.coordinator)
-        for each in await run.admin.list_transactions(states=state)
+        TransactionSummary(
+            transaction.transactional_id, transaction.producer_id, transaction.state, transaction.coordinator
+        )
+        for transaction in await run.admin.list_transactions(states=state)
     ]

@@ -47,7 +47,7 @@ async def delete(
         if isinstance(credentials, AdminError):
             rows.append(Failure(name, credentials))
             continue
-        present = [each.mechanism for each in credentials if mechanism in (None, each.mechanism)]
+        present = [credential.mechanism for credential in credentials if mechanism in (None, credential.mechanism)]
         if not present:
             raise InvalidArgument(f"user {name} has no credential for {mechanism}")
         for each in present:

@@ -39,6 +39,6 @@ async def list_(
     return rows_of(
         found,
         lambda name, credentials: ScramUser(
-            name, tuple(Credential(each.mechanism, each.iterations) for each in credentials)
+            name, tuple(Credential(credential.mechanism, credential.iterations) for credential in credentials)
         ),
     )

@@ -73,7 +73,7 @@ def _in_order(unordered: Iterable[Signal]) -> Signals:
     intervals = [int(detail["interval_us"]) for detail in hourly if "interval_us" in detail]
     return Signals(
         ordered,
-        settle=max([_SHORTEST_SETTLE, *(2 * each for each in intervals)]),
+        settle=max([_SHORTEST_SETTLE, *(2 * interval for interval in intervals)]),
         interval=max(intervals, default=0),
         end=max((int(detail["end"]) for detail in hourly), default=0),
     )

@@ -158,7 +158,7 @@ def _unlisted_spans(signals: Signals, failed_polls: dict[int, list[FailedPolls]]
         votes.pop(signal.reported_by, None)
         if signal.kind == SignalKind.BROKER_UNLISTED:
             votes[signal.reported_by] = signal
-        responding = {each for each in reporters if not _fails(failed_polls.get(each, []), signal.at)}
+        responding = {reporter for reporter in reporters if not _fails(failed_polls.get(reporter, []), signal.at)}
         against = [vote for reporter, vote in votes.items() if reporter in responding]
         unlisted = bool(against) and 2 * len(against) >= len(responding)
         own_spans = spans.setdefault(signal.broker_id, [])
@@ -171,7 +171,7 @@ def _unlisted_spans(signals: Signals, failed_polls: dict[int, list[FailedPolls]]
 
 
 def _fails(failed_polls: Sequence[FailedPolls], at: int) -> bool:
-    return any(each.covers(at) for each in failed_polls)
+    return any(failed_poll.covers(at) for failed_poll in failed_polls)
 
 
 def _outages(failed_polls: list[FailedPolls], unlisted: list[UnlistedSpan], settle: int) -> list[Outage]:

@@ -128,11 +128,11 @@ class GroupOffsetsState:
     def _apply_log_ends(self, at: int, topics: Iterable[Any]) -> None:
         for topic in topics:
             previous = self._log_ends.setdefault(topic.name, {})
-            for each in topic.partitions:
-                end = each.offset
-                if each.error_code == 0 and end >= 0 and previous.get(each.partition_index) != end:
-                    previous[each.partition_index] = end
-                    self._add(LOG_ENDS.name, at, topic.name, each.partition_index, "set", end)
+            for partition in topic.partitions:
+                end = partition.offset
+                if partition.error_code == 0 and end >= 0 and previous.get(partition.partition_index) != end:
+                    previous[partition.partition_index] = end
+                    self._add(LOG_ENDS.name, at, topic.name, partition.partition_index, "set", end)
 
 
 INPUT = SilverInput(

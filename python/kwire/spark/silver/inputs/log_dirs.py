@@ -71,8 +71,8 @@ class LogDirsState:
         if message.error_code != 0 or not message.results:  # before version 3, an empty list means no permission
             return
         log_dirs = {
-            each.log_dir: _LogDir(each.error_code, each.total_bytes, each.usable_bytes, each.is_cordoned)
-            for each in message.results
+            result.log_dir: _LogDir(result.error_code, result.total_bytes, result.usable_bytes, result.is_cordoned)
+            for result in message.results
         }
         for path, old, new in keyed_changes(self._log_dirs, log_dirs):
             if new is not None:
@@ -80,7 +80,9 @@ class LogDirsState:
             elif old is not None:
                 self._add(LOG_DIRS.name, at, path, "gone", *old)
         sizes = {
-            (each.log_dir, topic.name): _size(topic.partitions) for each in message.results for topic in each.topics
+            (result.log_dir, topic.name): _size(topic.partitions)
+            for result in message.results
+            for topic in result.topics
         }
         for key, before, after in keyed_changes(self._sizes, sizes):
             if after is not None:
@@ -94,8 +96,8 @@ class LogDirsState:
 
 
 def _size(replicas: Any) -> _TopicSize:
-    sizes = [each.partition_size for each in replicas if not each.is_future_key]
-    future = [each.partition_size for each in replicas if each.is_future_key]
+    sizes = [replica.partition_size for replica in replicas if not replica.is_future_key]
+    future = [replica.partition_size for replica in replicas if replica.is_future_key]
     return _TopicSize(len(sizes), sum(sizes), len(future), sum(future))
 
 
