@@ -116,12 +116,15 @@ def describe_all_topics(size: Size) -> Figure:
 def check_descriptions(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     """Stop if two clients do not report the same leaders and replicas."""
     found = {
-        name: [(each.partition, each.leader, each.replicas) for each in topic.partitions]
+        name: [(partition.partition, partition.leader, partition.replicas) for partition in topic.partitions]
         for name, topic in ours.items()
         if isinstance(topic, TopicDescription)
     }
     expected = {
-        name: [(each.id, each.leader.id, tuple(node.id for node in each.replicas)) for each in topic.partitions]
+        name: [
+            (partition.id, partition.leader.id, tuple(node.id for node in partition.replicas))
+            for partition in topic.partitions
+        ]
         for name, topic in theirs.items()
     }
     if found != expected:

@@ -79,7 +79,7 @@ async def has_setting(value: str, connection: Connection) -> bool:
 
 async def has_level(level: int, connection: Connection) -> bool:
     response = await connection.send(ApiVersionsRequest(client_software_name="b", client_software_version="1"))
-    return [each.max_version_level for each in response.finalized_features] == [level]
+    return [finalized_feature.max_version_level for finalized_feature in response.finalized_features] == [level]
 
 
 def measure_reading() -> Figure:

@@ -100,8 +100,8 @@ async def create_topics(admin: AdminClient, connections: list[Connection], prefi
         asyncio.create_task(admin.create_topics(dict.fromkeys(names[at : at + BATCH], new)))
         for at in range(0, topics, BATCH)
     ]
-    for each in batches:
-        (await each).raise_first()
+    for batch in batches:
+        (await batch).raise_first()
     while min([await count_partitions(connection) for connection in connections]) < before + topics * PARTITIONS:
         await asyncio.sleep(0.005)
     taken = time.perf_counter() - started

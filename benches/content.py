@@ -54,7 +54,7 @@ class Metadata(NamedTuple):
         topics = tuple(
             topic._replace(
                 **absent(topic, version),
-                partitions=tuple(each._replace(**absent(each, version)) for each in topic.partitions),
+                partitions=tuple(partition._replace(**absent(partition, version)) for partition in topic.partitions),
             )
             for topic in self.topics
         )

@@ -81,9 +81,9 @@ class Samples:
 
 def take_turns(contestants: Sequence[Contestant], group: int, rounds: int, random: Random) -> list[Samples]:
     """Time every contestant once a round; `group` is the number of results that are alive at once."""
-    shapes = {id(each): Shape.of(each, group) for each in contestants}
+    shapes = {id(contestant): Shape.of(contestant, group) for contestant in contestants}
     pins = pin_arenas()
-    taken: dict[int, list[tuple[float, float]]] = {id(each): [] for each in contestants}
+    taken: dict[int, list[tuple[float, float]]] = {id(contestant): [] for contestant in contestants}
     gc.collect()
     gc.freeze()
     for _ in range(rounds):
@@ -93,13 +93,13 @@ def take_turns(contestants: Sequence[Contestant], group: int, rounds: int, rando
     del pins
     return [
         Samples(
-            each.peer,
-            each.operation,
-            shapes[id(each)].calls,
-            call_ns=tuple(round(call_ns, 1) for call_ns, _ in taken[id(each)]),
-            free_ns=tuple(round(free_ns, 1) for _, free_ns in taken[id(each)]),
+            contestant.peer,
+            contestant.operation,
+            shapes[id(contestant)].calls,
+            call_ns=tuple(round(call_ns, 1) for call_ns, _ in taken[id(contestant)]),
+            free_ns=tuple(round(free_ns, 1) for _, free_ns in taken[id(contestant)]),
         )
-        for each in contestants
+        for contestant in contestants
     ]
 
 

@@ -60,7 +60,7 @@ def run(quick: bool) -> list[Figure]:
 
 
 def _seconds(durations: list[float]) -> str:
-    return ", ".join(f"{each:.1f} s" for each in sorted(durations))
+    return ", ".join(f"{duration:.1f} s" for duration in sorted(durations))
 
 
 def _build(spark: SparkSession) -> float:

@@ -122,7 +122,7 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
             began = process_time()
             poll = await anext(poller)
             kwire_cpu.append(process_time() - began)
-            if len({getattr(each, "topic", None) for each in poll.events}) < SHARE * TOPICS:
+            if len({getattr(event, "topic", None) for event in poll.events}) < SHARE * TOPICS:
                 sys.exit(f"only {len(poll.events)} events are reported")
             began = process_time()
             poll = await anext(poller)

@@ -153,18 +153,18 @@ def against_generate() -> Figure:
 
 
 def _counts(made: Plan) -> list[int]:
-    return [each.replicas_after for each in made.loads]
+    return [load.replicas_after for load in made.loads]
 
 
 def generated(found: ClusterSnapshot) -> AssignmentFile:
     """Return the proposal of Kafka's tool for the topics and brokers of a snapshot."""
-    topics = sorted({each.topic for each in found.partitions})
-    ids = [each.id for each in found.brokers]
+    topics = sorted({partition.topic for partition in found.partitions})
+    ids = [broker.id for broker in found.brokers]
     with (
         FakeCluster(brokers=ids, topics=topics, partitions=100) as cluster,
         tempfile.NamedTemporaryFile("w", suffix=".json") as file,
     ):
-        json.dump({"version": 1, "topics": [{"topic": each} for each in topics]}, file)
+        json.dump({"version": 1, "topics": [{"topic": topic} for topic in topics]}, file)
         file.flush()
         arguments = ["--bootstrap-server", cluster.bootstrap, "--broker-list", ",".join(map(str, ids))]
         arguments += ["--generate", "--topics-to-move-json-file", file.name]
@@ -256,7 +256,7 @@ async def throttles(cluster: KafkaCluster) -> list[str]:
     """Return the throttles that brokers and topics set themselves, a moment after the last change."""
     await asyncio.sleep(0.5)
     async with await AdminClient.open(cluster.bootstrap) as admin:
-        resources = [ConfigResource(ConfigResourceType.BROKER, str(each.id)) for each in cluster.brokers]
+        resources = [ConfigResource(ConfigResourceType.BROKER, str(broker.id)) for broker in cluster.brokers]
         described = await admin.describe_configs([*resources, ConfigResource(ConfigResourceType.TOPIC, "orders")])
         return [
             f"{resource} {name}={value.value}"

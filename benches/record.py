@@ -52,7 +52,7 @@ class Timing:
     """The peers that cannot process the workload, and why."""
 
     def find(self, peer: str, operation: Operation) -> Samples | None:
-        return next((each for each in self.samples if (each.peer, each.operation) == (peer, operation)), None)
+        return next((sample for sample in self.samples if (sample.peer, sample.operation) == (peer, operation)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def payloads(data: bytes) -> list[bytes]:
 
 
 def call_each(function: Callable[[bytes], bytes], arguments: Sequence[bytes]) -> list[bytes]:
-    return [function(each) for each in arguments]
+    return [function(argument) for argument in arguments]
 
 
 # Decoding.

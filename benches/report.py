@@ -86,7 +86,8 @@ def times(timing: Timing, operation: Operation) -> list[Bar]:
     for samples in timing.samples:
         if samples.operation == operation:
             lower, middle, upper = (
-                each / timing.workload.partitions for each in quantiles(samples.call_ns, n=4, method="inclusive")
+                quantile / timing.workload.partitions
+                for quantile in quantiles(samples.call_ns, n=4, method="inclusive")
             )
             bars.append(Bar(samples.peer, middle, lower, upper))
     return bars

@@ -322,16 +322,16 @@ def _with_kio(batches: Iterator[Any]) -> Iterator[Any]:
             for body in batch.column(0).slice(start, 40).to_pylist():
                 for topic in read(body, 0)[0].topics:
                     topic_id = str(topic.topic_id)
-                    for each in topic.partitions:
+                    for partition in topic.partitions:
                         add[0](topic.name)
                         add[1](topic_id)
-                        add[2](each.partition_index)
-                        add[3](each.leader_id)
-                        add[4](each.leader_epoch)
-                        add[5](each.error_code)
-                        add[6](each.replica_nodes)
-                        add[7](each.isr_nodes)
-                        add[8](each.offline_replicas)
+                        add[2](partition.partition_index)
+                        add[3](partition.leader_id)
+                        add[4](partition.leader_epoch)
+                        add[5](partition.error_code)
+                        add[6](partition.replica_nodes)
+                        add[7](partition.isr_nodes)
+                        add[8](partition.offline_replicas)
             arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 

@@ -57,7 +57,7 @@ def metadata(content: Metadata, *, flexible: bool, version: int) -> bytes:
 
 
 def metadata_topic(topic: Topic, *, flexible: bool, version: int) -> bytes:
-    partitions = (metadata_partition(each, flexible=flexible, version=version) for each in topic.partitions)
+    partitions = (metadata_partition(partition, flexible=flexible, version=version) for partition in topic.partitions)
     return b"".join(
         (
             pack(">h", topic.error_code),

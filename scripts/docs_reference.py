@@ -102,8 +102,8 @@ def _settings_page() -> Iterator[str]:
     yield "# Settings\n"
     yield "The settings of nodes, in `server.properties` and `--set`. A running node follows changes of live ones.\n"
     yield "| setting | default | type | level | live | meaning |\n|---|---|---|---|---|---|"
-    for each in node_settings().values():
-        yield f"| `{each.name}` {_setting_facts(each)} {each.help} |"
+    for node_setting in node_settings().values():
+        yield f"| `{node_setting.name}` {_setting_facts(node_setting)} {node_setting.help} |"
     yield "\n## Topics\n"
     yield "The settings of topics have the meaning that Kafka gives them. Nodes check and keep them.\n"
     yield "| setting | type |\n|---|---|"

@@ -72,7 +72,7 @@ def license_files(crate: dict[str, Any]) -> list[Path]:
     """
     folder = Path(crate["manifest_path"]).parent
     folders = [folder, *([folder / LIBRARIES[crate["name"]]] if crate["name"] in LIBRARIES else [])]
-    files = [file for each in folders for file in sorted(each.iterdir()) if _is_license(file)]
+    files = [file for folder in folders for file in sorted(folder.iterdir()) if _is_license(file)]
     if not files:
         raise FileNotFoundError(f"{crate['name']} {crate['version']} has no license file")
     return files

@@ -62,7 +62,7 @@ def operations(part: Any) -> int:
 def metadata(version: int, message: Any) -> Metadata:
     return Metadata(
         throttle_time_ms=field(message, "throttle_time_ms", version),
-        brokers=tuple(Broker(each.node_id, each.host, each.port, each.rack) for each in message.brokers),
+        brokers=tuple(Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in message.brokers),
         cluster_id=field(message, "cluster_id", version),
         controller_id=message.controller_id,
         topics=tuple(
@@ -73,15 +73,15 @@ def metadata(version: int, message: Any) -> Metadata:
                 is_internal=topic.is_internal,
                 partitions=tuple(
                     Partition(
-                        error_code=each.error_code,
-                        partition_index=each.partition_index,
-                        leader_id=each.leader_id,
-                        leader_epoch=field(each, "leader_epoch", version),
-                        replica_nodes=tuple(each.replica_nodes),
-                        isr_nodes=tuple(each.isr_nodes),
-                        offline_replicas=tuple(field(each, "offline_replicas", version)),
+                        error_code=partition.error_code,
+                        partition_index=partition.partition_index,
+                        leader_id=partition.leader_id,
+                        leader_epoch=field(partition, "leader_epoch", version),
+                        replica_nodes=tuple(partition.replica_nodes),
+                        isr_nodes=tuple(partition.isr_nodes),
+                        offline_replicas=tuple(field(partition, "offline_replicas", version)),
                     )
-                    for each in topic.partitions
+                    for partition in topic.partitions
                 ),
                 topic_authorized_operations=operations(topic),
             )
@@ -94,15 +94,20 @@ def metadata(version: int, message: Any) -> Metadata:
 def api_versions(message: Any) -> ApiVersions:
     return ApiVersions(
         error_code=message.error_code,
-        api_keys=tuple(ApiVersion(each.api_key, each.min_version, each.max_version) for each in message.api_keys),
+        api_keys=tuple(
+            ApiVersion(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in message.api_keys
+        ),
         throttle_time_ms=message.throttle_time_ms,
         supported_features=tuple(
-            SupportedFeature(each.name, each.min_version, each.max_version) for each in message.supported_features
+            SupportedFeature(supported_feature.name, supported_feature.min_version, supported_feature.max_version)
+            for supported_feature in message.supported_features
         ),
         finalized_features_epoch=message.finalized_features_epoch,
         finalized_features=tuple(
-            FinalizedFeature(each.name, each.max_version_level, each.min_version_level)
-            for each in message.finalized_features
+            FinalizedFeature(
+                finalized_feature.name, finalized_feature.max_version_level, finalized_feature.min_version_level
+            )
+            for finalized_feature in message.finalized_features
         ),
     )
 

@@ -74,7 +74,7 @@ def metadata(message: Any) -> Metadata:
     throttle = getattr(message, "throttle_time", None)
     return Metadata(
         throttle_time_ms=0 if throttle is None else round(throttle.total_seconds() * 1000),
-        brokers=tuple(Broker(each.node_id, each.host, each.port, each.rack) for each in message.brokers),
+        brokers=tuple(Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in message.brokers),
         cluster_id=field(message, "cluster_id"),
         controller_id=message.controller_id,
         topics=tuple(
@@ -85,15 +85,15 @@ def metadata(message: Any) -> Metadata:
                 is_internal=topic.is_internal,
                 partitions=tuple(
                     Partition(
-                        error_code=int(each.error_code),
-                        partition_index=each.partition_index,
-                        leader_id=each.leader_id,
-                        leader_epoch=field(each, "leader_epoch"),
-                        replica_nodes=each.replica_nodes,
-                        isr_nodes=each.isr_nodes,
-                        offline_replicas=field(each, "offline_replicas"),
+                        error_code=int(partition.error_code),
+                        partition_index=partition.partition_index,
+                        leader_id=partition.leader_id,
+                        leader_epoch=field(partition, "leader_epoch"),
+                        replica_nodes=partition.replica_nodes,
+                        isr_nodes=partition.isr_nodes,
+                        offline_replicas=field(partition, "offline_replicas"),
                     )
-                    for each in topic.partitions
+                    for partition in topic.partitions
                 ),
                 topic_authorized_operations=field(topic, "topic_authorized_operations"),
             )
@@ -106,15 +106,20 @@ def metadata(message: Any) -> Metadata:
 def api_versions(message: Any) -> ApiVersions:
     return ApiVersions(
         error_code=int(message.error_code),
-        api_keys=tuple(ApiVersion(each.api_key, each.min_version, each.max_version) for each in message.api_keys),
+        api_keys=tuple(
+            ApiVersion(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in message.api_keys
+        ),
         throttle_time_ms=round(message.throttle_time.total_seconds() * 1000),
         supported_features=tuple(
-            SupportedFeature(each.name, each.min_version, each.max_version) for each in message.supported_features
+            SupportedFeature(supported_feature.name, supported_feature.min_version, supported_feature.max_version)
+            for supported_feature in message.supported_features
         ),
         finalized_features_epoch=message.finalized_features_epoch,
         finalized_features=tuple(
-            FinalizedFeature(each.name, each.max_version_level, each.min_version_level)
-            for each in message.finalized_features
+            FinalizedFeature(
+                finalized_feature.name, finalized_feature.max_version_level, finalized_feature.min_version_level
+            )
+            for finalized_feature in message.finalized_features
         ),
     )
 

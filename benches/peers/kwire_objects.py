@@ -47,7 +47,7 @@ def content(message: Any) -> Content:
 def metadata(message: Any) -> Metadata:
     return Metadata(
         throttle_time_ms=message.throttle_time_ms,
-        brokers=tuple(Broker(each.node_id, each.host, each.port, each.rack) for each in message.brokers),
+        brokers=tuple(Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in message.brokers),
         cluster_id=message.cluster_id,
         controller_id=message.controller_id,
         topics=tuple(
@@ -58,15 +58,15 @@ def metadata(message: Any) -> Metadata:
                 is_internal=topic.is_internal,
                 partitions=tuple(
                     Partition(
-                        error_code=each.error_code,
-                        partition_index=each.partition_index,
-                        leader_id=each.leader_id,
-                        leader_epoch=each.leader_epoch,
-                        replica_nodes=each.replica_nodes,
-                        isr_nodes=each.isr_nodes,
-                        offline_replicas=each.offline_replicas,
+                        error_code=partition.error_code,
+                        partition_index=partition.partition_index,
+                        leader_id=partition.leader_id,
+                        leader_epoch=partition.leader_epoch,
+                        replica_nodes=partition.replica_nodes,
+                        isr_nodes=partition.isr_nodes,
+                        offline_replicas=partition.offline_replicas,
                     )
-                    for each in topic.partitions
+                    for partition in topic.partitions
                 ),
                 topic_authorized_operations=topic.topic_authorized_operations,
             )
@@ -78,22 +78,22 @@ def metadata(message: Any) -> Metadata:
 
 def topic_metadata(message: Any) -> TopicMetadata:
     return TopicMetadata(
-        brokers=tuple(Broker(each.node_id, each.host, each.port) for each in message.brokers),
+        brokers=tuple(Broker(broker.node_id, broker.host, broker.port) for broker in message.brokers),
         topics=tuple(
             LagTopic(
                 topic_error_code=topic.topic_error_code,
                 topic_name=topic.topic_name,
                 partitions=tuple(
                     LagPartition(
-                        partition_error_code=each.partition_error_code,
-                        partition_id=each.partition_id,
-                        leader=each.leader,
+                        partition_error_code=partition.partition_error_code,
+                        partition_id=partition.partition_id,
+                        leader=partition.leader,
                         replicas_lag=tuple(
-                            ReplicaLag(replica.replica_id, replica.lag) for replica in each.replicas_lag
+                            ReplicaLag(replica.replica_id, replica.lag) for replica in partition.replicas_lag
                         ),
-                        isr=each.isr,
+                        isr=partition.isr,
                     )
-                    for each in topic.partitions
+                    for partition in topic.partitions
                 ),
                 config_entries=tuple(
                     ConfigEntry(entry.config_key, entry.config_value) for entry in topic.config_entries
@@ -107,14 +107,19 @@ def topic_metadata(message: Any) -> TopicMetadata:
 def api_versions(message: Any) -> ApiVersions:
     return ApiVersions(
         error_code=message.error_code,
-        api_keys=tuple(ApiVersion(each.api_key, each.min_version, each.max_version) for each in message.api_keys),
+        api_keys=tuple(
+            ApiVersion(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in message.api_keys
+        ),
         throttle_time_ms=message.throttle_time_ms,
         supported_features=tuple(
-            SupportedFeature(each.name, each.min_version, each.max_version) for each in message.supported_features
+            SupportedFeature(supported_feature.name, supported_feature.min_version, supported_feature.max_version)
+            for supported_feature in message.supported_features
         ),
         finalized_features_epoch=message.finalized_features_epoch,
         finalized_features=tuple(
-            FinalizedFeature(each.name, each.max_version_level, each.min_version_level)
-            for each in message.finalized_features
+            FinalizedFeature(
+                finalized_feature.name, finalized_feature.max_version_level, finalized_feature.min_version_level
+            )
+            for finalized_feature in message.finalized_features
         ),
     )

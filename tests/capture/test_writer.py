@@ -33,7 +33,7 @@ def rows_on_disk(folder: Path) -> list[list[tuple[str, int]]]:
 
 def wait_until_closed(folder: Path, count: int) -> None:
     def is_rolled() -> bool:
-        return sum(each.is_closed for each in segments(folder)) >= count and len(list(folder.glob("_tail*"))) <= 1
+        return sum(segment.is_closed for segment in segments(folder)) >= count and len(list(folder.glob("_tail*"))) <= 1
 
     eventually_sync(is_rolled, f"{count} closed segments")
 

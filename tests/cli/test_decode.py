@@ -236,8 +236,8 @@ def test_kind_option_selects_requests_or_responses() -> None:
     requests = run("decode", "--request", stdin=line)
     responses = run("decode", "--response", stdin=line)
 
-    assert [json.loads(each)["kind"] for each in requests.out.splitlines()] == ["request"]
-    [response] = [json.loads(each) for each in responses.out.splitlines()]
+    assert [json.loads(splitline)["kind"] for splitline in requests.out.splitlines()] == ["request"]
+    [response] = [json.loads(splitline) for splitline in responses.out.splitlines()]
     assert (response["message"], response["version"], response["body"]["errorCode"]) == ("ApiVersionsResponse", 0, 35)
 
 

@@ -74,7 +74,7 @@ def test_decoded_capture_is_encoded_to_the_same_bytes() -> None:
 
         documents = [json.loads(line) for line in decoded.splitlines()]
         results = [json.loads(line) for line in encoded.splitlines()]
-        captured = {each.line: each for each in exchanges() if each.source == source}
+        captured = {exchange.line: exchange for exchange in exchanges() if exchange.source == source}
         assert len(documents) == len(results) > 500
         for document, result in zip(documents, results, strict=True):
             each = captured[document["line"]]

@@ -61,7 +61,7 @@ def test_fields_of_a_message_are_explained() -> None:
 
 def test_version_option_limits_the_fields() -> None:
     def names(fields: list[dict[str, Any]]) -> list[str]:
-        return [each["name"] for each in fields]
+        return [field["name"] for field in fields]
 
     [document] = json.loads(run("messages", "MetadataResponse", "-v", "0", "-o", "json").out)
 

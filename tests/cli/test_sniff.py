@@ -57,17 +57,17 @@ def test_json_has_a_line_for_each_exchange_of_a_real_client(client: str) -> None
             documents = sniffer.documents()
         broker = cluster.endpoint(1)
 
-    assert {each["api"] for each in documents} == {"ApiVersions", "Metadata"}
-    for each in documents:
-        assert (each["kind"], each["outcome"], each["broker"]) == ("message", "answered", broker)
-        assert each["client_id"] == each["request"]["header"]["clientId"] == "app"
-        assert each["correlation_id"] == each["response"]["header"]["correlationId"]
-        assert each["request"]["message"] == f"{each['api']}Request"
-        assert each["response"]["message"] == f"{each['api']}Response"
-        assert 0 < each["latency_ms"] < 30_000
-        assert each["request_bytes"] > 8
-        assert each["response_bytes"] > 8
-    metadata = next(each for each in documents if each["api"] == "Metadata")
+    assert {document["api"] for document in documents} == {"ApiVersions", "Metadata"}
+    for document in documents:
+        assert (document["kind"], document["outcome"], document["broker"]) == ("message", "answered", broker)
+        assert document["client_id"] == document["request"]["header"]["clientId"] == "app"
+        assert document["correlation_id"] == document["response"]["header"]["correlationId"]
+        assert document["request"]["message"] == f"{document['api']}Request"
+        assert document["response"]["message"] == f"{document['api']}Response"
+        assert 0 < document["latency_ms"] < 30_000
+        assert document["request_bytes"] > 8
+        assert document["response_bytes"] > 8
+    metadata = next(document for document in documents if document["api"] == "Metadata")
     assert [each["nodeId"] for each in metadata["response"]["body"]["brokers"]] == [1]
 
 
@@ -107,7 +107,7 @@ def test_count_ends_the_command() -> None:
             connection.send(MetadataRequest(topics=None))
         documents = [json.loads(line) for line in it.finish().splitlines()]
 
-    assert [each["api"] for each in documents] == ["ApiVersions", "ApiVersions", "Metadata"]
+    assert [document["api"] for document in documents] == ["ApiVersions", "ApiVersions", "Metadata"]
 
 
 def test_several_brokers_have_an_address_each() -> None:
@@ -119,8 +119,8 @@ def test_several_brokers_have_an_address_each() -> None:
             documents = it.documents()
         brokers = {cluster.endpoint(1), cluster.endpoint(2)}
 
-    assert {each["broker"] for each in documents} == brokers
-    assert {each["connection"] for each in documents} == {1, 2}
+    assert {document["broker"] for document in documents} == brokers
+    assert {document["connection"] for document in documents} == {1, 2}
 
 
 # Filters
@@ -143,7 +143,7 @@ def test_filters_choose_exchanges(options: list[str], apis: set[str]) -> None:
         assert list_topics(it.address) == "orders\n"
         documents = it.documents()
 
-    assert {each["api"] for each in documents} == apis
+    assert {document["api"] for document in documents} == apis
 
 
 def test_errors_only_shows_error_codes_and_malformed_frames() -> None:
@@ -191,11 +191,11 @@ def test_bytes_of_other_protocols_pass_unchanged_and_are_named() -> None:
             assert client.recv(1) == b""
         documents = it.documents()
 
-    assert [each["error"]["text"].partition(": ")[0] for each in documents] == [
+    assert [document["error"]["text"].partition(": ")[0] for document in documents] == [
         "decoding stops for bytes from the client",
         "decoding stops for bytes from the broker",
     ]
-    assert all("looks like TLS" in each["error"]["text"] for each in documents)
+    assert all("looks like TLS" in document["error"]["text"] for document in documents)
 
 
 def test_frames_that_cannot_be_decoded_do_not_stop_later_ones() -> None:
@@ -232,7 +232,7 @@ def test_requests_without_a_response_are_shown() -> None:
             assert client.recv(1) == b""
         *exchanges, cut = it.documents()
 
-    assert [(each["api"], each["outcome"], each["response"]) for each in exchanges] == [
+    assert [(exchange["api"], exchange["outcome"], exchange["response"]) for exchange in exchanges] == [
         ("Produce", "one_way", None),
         ("SaslHandshake", "unanswered", None),
     ]

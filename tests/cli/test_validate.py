@@ -39,7 +39,7 @@ def test_each_invalid_frame_of_a_capture_is_a_line() -> None:
 
 
 def test_captured_frames_are_valid_or_unknown() -> None:
-    frames = 2 * sum(each.source == "frames" for each in exchanges())
+    frames = 2 * sum(exchange.source == "frames" for exchange in exchanges())
 
     done = run("validate", "--skip-unknown", "-q", "-o", "json", DATA / "frames.jsonl.xz")
 

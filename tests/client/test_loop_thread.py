@@ -152,7 +152,7 @@ def test_calls_race_with_the_death_of_the_loop() -> None:
             calls = [callers.submit(call, thread) for _ in range(8)]
             thread.call(sys.exit)
             calls += [callers.submit(call, thread) for _ in range(8)]
-            assert {each.result(LIMIT) for each in calls} <= {1, None}
+            assert {call.result(LIMIT) for call in calls} <= {1, None}
             thread.close()
 
 

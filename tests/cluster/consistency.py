@@ -65,7 +65,7 @@ def broker_epochs(cluster: LocalCluster) -> dict[int, int]:
     """Return the epoch of each registered broker, which differs for each of its sessions."""
     with zookeeper(cluster) as client:
         paths = {
-            int(each): f"{BrokerRegistration.root}/{each}" for each in client.get_children(BrokerRegistration.root)
+            int(child): f"{BrokerRegistration.root}/{child}" for child in client.get_children(BrokerRegistration.root)
         }
         found = {broker_id: client.exists(path) for broker_id, path in paths.items()}
         return {broker_id: stat.czxid for broker_id, stat in found.items() if stat is not None}
@@ -103,18 +103,20 @@ def state_in_zookeeper(client: Any) -> tuple[ClusterState, list[str]]:
         except NoNodeError:
             unfinished.append(f"{name}: incomplete")
     unfinished += [
-        f"configs of the unknown topic {each}" for each in client.get_children("/config/topics") if each not in topics
+        f"configs of the unknown topic {child}"
+        for child in client.get_children("/config/topics")
+        if child not in topics
     ]
-    unfinished += [f"{each} is marked for deletion" for each in client.get_children("/admin/delete_topics")]
+    unfinished += [f"{child} is marked for deletion" for child in client.get_children("/admin/delete_topics")]
     unfinished += [
         path for path in ("/admin/reassign_partitions", "/admin/preferred_replica_election") if client.exists(path)
     ]
     if client.exists("/feature"):
         unfinished.append("/feature exists, which only Kafka may create")
     brokers = {}
-    for each in client.get_children(BrokerRegistration.root):
-        [endpoint] = BrokerRegistration.decode(client.get(f"{BrokerRegistration.root}/{each}")[0]).endpoints
-        brokers[int(each)] = (endpoint.host, endpoint.port)
+    for child in client.get_children(BrokerRegistration.root):
+        [endpoint] = BrokerRegistration.decode(client.get(f"{BrokerRegistration.root}/{child}")[0]).endpoints
+        brokers[int(child)] = (endpoint.host, endpoint.port)
     return {"brokers": brokers, "topics": topics}, unfinished
 
 
@@ -129,8 +131,12 @@ def state_of_node(node: NodeAddress) -> ClusterState:
             topic.topic_name: (
                 {entry.config_key: entry.config_value for entry in topic.config_entries},
                 {
-                    each.partition_id: (tuple(lag.replica_id for lag in each.replicas_lag), each.isr, each.leader)
-                    for each in topic.partitions
+                    partition.partition_id: (
+                        tuple(lag.replica_id for lag in partition.replicas_lag),
+                        partition.isr,
+                        partition.leader,
+                    )
+                    for partition in topic.partitions
                 },
             )
             for topic in response.topics
@@ -164,10 +170,10 @@ def wait_consistent(cluster: LocalCluster, within: float = CONSISTENT_SECONDS) -
                 if set(state["brokers"]) != {node.id for node in cluster.nodes}:
                     wrong.append(f"the registered brokers are {sorted(state['brokers'])}")
                 for node in cluster.nodes:
-                    wrong += [f"node {node.id}: {each}" for each in differences(state, state_of_node(node))]
+                    wrong += [f"node {node.id}: {difference}" for difference in differences(state, state_of_node(node))]
                 if not wrong:  # this took many requests: the first results may be outdated
                     again, wrong = state_in_zookeeper(client)
-                    wrong += [f"meanwhile: {each}" for each in differences(state, again)]
+                    wrong += [f"meanwhile: {difference}" for difference in differences(state, again)]
             except (KazooException, OSError, KazooTimeoutError) as error:
                 wrong.append(repr(error))
             if not wrong:

@@ -141,7 +141,9 @@ async def test_every_operation(empty_cluster: LocalCluster) -> None:
         topic = (await admin.describe_topics())["t"]
         assert not isinstance(topic, AdminError)
         assert topic.partitions[0].replicas == (3, 1)
-        assert [each.leader for each in topic.partitions] == [each.replicas[0] for each in topic.partitions]
+        assert [partition.leader for partition in topic.partitions] == [
+            partition.replicas[0] for partition in topic.partitions
+        ]
         assert topic.configs == {"retention.ms": "7"}
 
         assert (await admin.run_tool("status", broker_id=2)).exit_status == 0

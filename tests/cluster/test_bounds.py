@@ -77,7 +77,9 @@ def tls_listener(folder: Path) -> dict[str, str]:
 def tls_port(cluster: LocalCluster) -> int:
     with zookeeper(cluster) as client:
         data, _ = client.get(BrokerRegistration.path(1))
-    [port] = [each.port for each in BrokerRegistration.decode(data).endpoints if each.security_protocol == "SSL"]
+    [port] = [
+        endpoint.port for endpoint in BrokerRegistration.decode(data).endpoints if endpoint.security_protocol == "SSL"
+    ]
     return port
 
 

@@ -231,7 +231,7 @@ def test_second_control_c_kills_all_processes(tmp_path: Path) -> None:
     ready = tmp_path / "ready.json"
     with up_at_a_terminal(ready, "--data", str(tmp_path / "cluster")) as (pid, terminal, cluster):
         children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split())
-        [server] = [each for each in children if Path(f"/proc/{each}/comm").read_text(encoding="ascii") == "java\n"]
+        [server] = [child for child in children if Path(f"/proc/{child}/comm").read_text(encoding="ascii") == "java\n"]
         os.kill(server, signal.SIGSTOP)
         os.write(terminal, b"\x03")
         printed = b""

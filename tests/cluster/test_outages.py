@@ -137,7 +137,7 @@ def test_unresponsive_node_delays_no_other(patient_cluster: LocalCluster, patien
     cluster.pause_node(suspended.id)
     try:
         for name in names:
-            send(cluster.node(controller), creation(name, replicas=[each.id for each in others]), version=2)
+            send(cluster.node(controller), creation(name, replicas=[other.id for other in others]), version=2)
             for node in others:
                 eventually_sync(partial(knows_topic, node, name), f"node {node.id} knows the topic")
         assert set(state_of_node(bystander)["brokers"]) == {1, 2, 3}, "the suspended node still counts as alive"

@@ -27,7 +27,7 @@ async def replicas_of(cluster: LocalCluster, name: str) -> list[tuple[int, ...]]
     async with await AdminClient.open(cluster.bootstrap) as admin:
         topic = (await admin.describe_topics([name]))[name]
         assert isinstance(topic, TopicDescription)
-        return [each.replicas for each in topic.partitions]
+        return [partition.replicas for partition in topic.partitions]
 
 
 async def test_node_is_drained_and_filled_again(nodes: LocalCluster, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 def by_version(bodies: list[Any]) -> dict[int, list[bytes]]:
     found: dict[int, list[bytes]] = {}
-    for each in bodies:
-        found.setdefault(each.version, []).append(each.body)
+    for body in bodies:
+        found.setdefault(body.version, []).append(body.body)
     return found
 
 

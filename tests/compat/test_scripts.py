@@ -131,6 +131,6 @@ def test_run_class_explains_unknown_classes(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_no_class_belongs_to_two_scripts() -> None:
-    classes = [each for name in MODULES for each in find_script(name).classes]
+    classes = [cls for name in MODULES for cls in find_script(name).classes]
     assert len(classes) == len(set(classes))
     assert any("kafka.tools.ConsumerOffsetChecker" in tool.replaces for tool in find_tools().tools.values())

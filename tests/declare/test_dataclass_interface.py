@@ -101,7 +101,7 @@ def test_type_hints_and_signature() -> None:
     assert list(signature.parameters) == ["name", "counts", "unknown_tags"]
     assert signature.parameters["name"].default is inspect.Parameter.empty
     assert signature.parameters["counts"].default == ()
-    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in signature.parameters.values())
+    assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in signature.parameters.values())
 
 
 class Everything(Struct):

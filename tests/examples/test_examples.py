@@ -57,8 +57,8 @@ async def test_watcher_prints_leader_moves_of_a_cluster(capsys: pytest.CaptureFi
     with FakeCluster(brokers=2, topics=["orders"]) as cluster:
         leader = cluster.state.partition("orders", 0).leader_id
         watching = asyncio.create_task(watch_leaders(cluster.bootstrap, 0.05))
-        await eventually(lambda: {each.api_key for each in cluster.requests(1)} >= {3})
-        await eventually(lambda: {each.api_key for each in cluster.requests(2)} >= {3})
+        await eventually(lambda: {request.api_key for request in cluster.requests(1)} >= {3})
+        await eventually(lambda: {request.api_key for request in cluster.requests(2)} >= {3})
         cluster.move_leader("orders", 0, 3 - leader)
         for broker_id in (1, 2):
             line = f"broker {broker_id} reports orders-0: leader moved from {leader} to {3 - leader}\n"
@@ -127,9 +127,9 @@ async def test_sniffer_prints_both_directions(client: str, capsys: pytest.Captur
             assert await run("-W", "ignore", "-c", LIST_TOPICS[client], bootstrap) == "orders payments\n"
 
     documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each for each in documents if "error" in each] == []
+    assert [document for document in documents if "error" in document] == []
     by_kind = {
-        kind: {each["correlation_id"]: each for each in documents if each["kind"] == kind}
+        kind: {document["correlation_id"]: document for document in documents if document["kind"] == kind}
         for kind in ("request", "response")
     }
     assert {each["client_id"] for each in by_kind["request"].values()} == {"sniffed"}
@@ -182,7 +182,7 @@ async def test_own_message_has_two_versions(version: int, reason: str | None) ->
 def test_polars_counts_leaders_reported_by_each_broker() -> None:
     with FakeCluster(brokers=3, topics=6, partitions=5) as cluster:
         responses, version = read_responses(cluster.bootstrap)
-        leaders = [each.leader_id for topic in cluster.state.topics.values() for each in topic.partitions]
+        leaders = [partition.leader_id for topic in cluster.state.topics.values() for partition in topic.partitions]
 
     counts = count_leaders(responses, version)
 

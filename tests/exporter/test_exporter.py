@@ -92,7 +92,7 @@ def test_dashboard_of_kafka_exporter_has_its_series(cluster: FakeCluster) -> Non
     """Every metric and label of the queries in kafka_exporter_overview.json, of kafka_exporter 1.9."""
     of_exporter = view("kafka_exporter")
     feed(of_exporter, cluster)
-    labels = {each.name: set(each.labels) for each in metric_table().names["kafka_exporter"].metrics}
+    labels = {metric.name: set(metric.labels) for metric in metric_table().names["kafka_exporter"].metrics}
     for query in (
         'sum(rate(kafka_topic_partition_current_offset{instance="x", topic=~"y"}[1m])) by (topic)',
         'sum(kafka_consumergroup_lag{instance="x",topic=~"y"}) by (consumergroup, topic)',

@@ -73,7 +73,7 @@ def test_new_token_is_printed_once_and_accepted(cluster: FakeCluster, tmp_path: 
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(run.out + kwire("http", "--new-token", "grafana").out)
     tokens.chmod(0o600)
-    assert [(each.name, each.role) for each in read_tokens(tokens)] == [
+    assert [(token.name, token.role) for token in read_tokens(tokens)] == [
         ("night shift", HttpRole.CHANGE),
         ("grafana", HttpRole.READ),
     ]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def test_no_parameter_has_the_name_of_a_page() -> None:
-    assert [verb.name for verb in served_verbs() if is_get(verb) for each in offered(verb) if each.name in PAGING] == []
+    assert [
+        verb.name for verb in served_verbs() if is_get(verb) for parameter in offered(verb) if parameter.name in PAGING
+    ] == []
 
 
 def test_pages_follow_their_links(server: ServerProcess) -> None:

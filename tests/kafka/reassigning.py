@@ -144,7 +144,7 @@ async def throttles(cluster: KafkaCluster) -> dict[str, str]:
         topics = await admin.list_topics()
         described = await admin.describe_configs(
             [
-                *(ConfigResource(ConfigResourceType.BROKER, str(each.id)) for each in cluster.brokers),
+                *(ConfigResource(ConfigResourceType.BROKER, str(broker.id)) for broker in cluster.brokers),
                 *(ConfigResource(ConfigResourceType.TOPIC, name) for name in topics),
             ]
         )
@@ -163,11 +163,11 @@ async def under_replicated(cluster: KafkaCluster) -> list[str]:
     """Return the partitions with replicas that are out of sync."""
     async with await AdminClient.open(cluster.bootstrap) as admin:
         return [
-            f"{topic.name}-{each.partition}"
+            f"{topic.name}-{partition.partition}"
             for topic in (await admin.describe_topics()).values()
             if isinstance(topic, TopicDescription)
-            for each in topic.partitions
-            if set(each.isr) != set(each.replicas)
+            for partition in topic.partitions
+            if set(partition.isr) != set(partition.replicas)
         ]
 
 
@@ -176,7 +176,7 @@ async def replicas_of(cluster: KafkaCluster, name: str) -> list[tuple[int, ...]]
     async with await AdminClient.open(cluster.bootstrap) as admin:
         topic = (await admin.describe_topics([name]))[name]
         assert isinstance(topic, TopicDescription)
-        return [each.replicas for each in topic.partitions]
+        return [partition.replicas for partition in topic.partitions]
 
 
 def wait_for_audit(operator: Reassigner, text: str) -> None:

@@ -36,10 +36,10 @@ async def test_topic_is_created_altered_described_and_deleted(cluster: KafkaClus
         assert isinstance(topic, TopicDescription)
         assert topic.configs == {"retention.ms": "7"}
         assert topic.topic_id is not None
-        assert [each.partition for each in topic.partitions] == [0, 1, 2, 3]
-        assert [(each.leader, each.leader_epoch, each.offline_replicas) for each in topic.partitions] == [
-            (1, 0, ())
-        ] * 4
+        assert [partition.partition for partition in topic.partitions] == [0, 1, 2, 3]
+        assert [
+            (partition.leader, partition.leader_epoch, partition.offline_replicas) for partition in topic.partitions
+        ] == [(1, 0, ())] * 4
         assert isinstance(described["nosuch"], AdminError)
         assert described["nosuch"].name == "UNKNOWN_TOPIC_OR_PARTITION"
 

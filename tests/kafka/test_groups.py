@@ -187,7 +187,7 @@ async def test_consumer_group_of_the_new_protocol_is_described(kafka44: Kafka44)
             async def with_assignment() -> GroupDescription | None:
                 member.poll(0.1)
                 group = (await admin.describe_groups(["modern-group"]))["modern-group"]
-                assigned = isinstance(group, GroupDescription) and any(each.assignment for each in group.members)
+                assigned = isinstance(group, GroupDescription) and any(member.assignment for member in group.members)
                 return group if assigned and isinstance(group, GroupDescription) else None
 
             group: GroupDescription | None = await eventually(with_assignment, "the member has its assignment")
@@ -246,7 +246,7 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
                 return response.error_code == 0
 
             await eventually(joined, "the coordinator accepts the member")
-        types = {each.group_id: each.type for each in await admin.list_groups()}
+        types = {group.group_id: group.type for group in await admin.list_groups()}
         assert (types["share-group"], types["streams-group"]) == (GroupType.SHARE, GroupType.STREAMS)
         described = await admin.describe_groups(["share-group", "streams-group", "nosuch"])
         for name in ("share-group", "streams-group"):
@@ -257,7 +257,7 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
         assert isinstance(unknown, AdminError)
         assert unknown.name == "GROUP_ID_NOT_FOUND"
         lags = await admin.group_lags(["share-group", "streams-group"])
-        assert all(isinstance(each, GroupLag) for each in lags.values())
+        assert all(isinstance(lag, GroupLag) for lag in lags.values())
 
         first, second = ORDERS
         active = await admin.alter_group_offsets("streams-group", {first: 3})

@@ -76,7 +76,7 @@ async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[KafkaClu
     left_again = [poll for poll in polls[started:] if BrokerLeft(VICTIM) in poll.events]
     assert {poll.broker_id for poll in left_again} <= {VICTIM}
     assert failed[0].polled_at < left[0].polled_at
-    reported_by_1 = [each for poll in polls[killed:] if poll.broker_id == 1 for each in poll.events]
+    reported_by_1 = [event for poll in polls[killed:] if poll.broker_id == 1 for event in poll.events]
     # 3.9.1 may report partitions without a leader first, so the previous leader is not always known.
     moved = {each.partition: each for each in reported_by_1 if isinstance(each, LeaderMoved) and each.after != VICTIM}
     assert len(moved) == PARTITIONS / 3

@@ -44,7 +44,7 @@ async def test_replica_moves_to_another_directory(two_directories: KafkaCluster,
         async def directories() -> tuple[LogDir, LogDir]:
             """Return the directory with the replica, and the other one."""
             first, second = await admin.describe_log_dirs()
-            has_it = any((each.topic, each.is_future) == ("orders", False) for each in first.replicas)
+            has_it = any((replica.topic, replica.is_future) == ("orders", False) for replica in first.replicas)
             return (first, second) if has_it else (second, first)
 
         before, target = await directories()

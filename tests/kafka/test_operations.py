@@ -123,7 +123,7 @@ async def test_open_transaction_is_listed_and_described(cluster: KafkaCluster, p
     async with await AdminClient.open(cluster.bootstrap) as admin:
         producers = (await admin.describe_producers([partition]))[partition]
         assert isinstance(producers, tuple)
-        assert [each.transaction_start_offset for each in producers] == [0]
+        assert [producer.transaction_start_offset for producer in producers] == [0]
         assert producers[0].producer_id == described["producer_id"]
     producer.abort_transaction(20)
     [unknown] = plaintext_operator.json("transactions", "describe", "nosuch", code=1)

@@ -15,7 +15,7 @@ def oracle_run() -> OracleRun:
 def test_lines_and_exit_codes_are_those_of_the_release(oracle_run: OracleRun) -> None:
     unexpected = different(oracle_run)
     assert not unexpected, "\n".join(map(str, unexpected))
-    assert {each.case.line for each in oracle_run.comparisons if not each.is_same} == {*KNOWN}
+    assert {comparison.case.line for comparison in oracle_run.comparisons if not comparison.is_same} == {*KNOWN}
 
 
 def test_page_is_current(oracle_run: OracleRun) -> None:

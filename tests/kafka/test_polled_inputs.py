@@ -93,7 +93,7 @@ def ends_at(topic: str, offset: int) -> Callable[[Poll[Any]], bool]:
     def check(poll: Poll[Any]) -> bool:
         if poll.api_key != LIST_OFFSETS or poll.message is None:
             return False
-        ends = {each.name: each.partitions[0].offset for each in poll.message.topics}
+        ends = {topic.name: topic.partitions[0].offset for topic in poll.message.topics}
         return ends.get(topic) == offset
 
     return check
@@ -182,7 +182,7 @@ async def test_offline_log_directory_is_an_incident(spark: SparkSession, tmp_pat
     def is_offline(poll: Poll[Any]) -> bool:
         if poll.api_key != LOG_DIRS or poll.message is None:
             return False
-        return any(each.error_code == STORAGE_ERROR for each in poll.message.results)
+        return any(result.error_code == STORAGE_ERROR for result in poll.message.results)
 
     with Kafka44(config=config) as cluster:
         watch = Watch(cluster, tmp_path / "live")
@@ -240,8 +240,8 @@ def has_config(topic: str, key: str, value: str) -> Callable[[Poll[Any]], bool]:
     def check(poll: Poll[Any]) -> bool:
         if poll.api_key != CONFIGS or poll.message is None:
             return False
-        found = [each for each in poll.message.results if each.resource_name == topic]
-        return any((each.name, each.value) == (key, value) for result in found for each in result.configs)
+        found = [result for result in poll.message.results if result.resource_name == topic]
+        return any((config.name, config.value) == (key, value) for result in found for config in result.configs)
 
     return check
 

@@ -81,7 +81,7 @@ async def test_every_served_version_of_metadata_is_decoded(cluster: KafkaCluster
 
     assert max(responses) == HIGHEST_METADATA[cluster.version]
     partitions = [listing_of(message).partitions for message in responses.values()]
-    assert all(each == partitions[0] for each in partitions)
+    assert all(partition == partitions[0] for partition in partitions)
     assert (topic, 2) in partitions[0]
 
 
@@ -121,14 +121,16 @@ async def test_created_and_deleted_topics_are_events(cluster: KafkaCluster, admi
     async with Poller(cluster.bootstrap, interval=0.05) as poller:
         polls = await polls_until(poller, lambda polls: polls[-1].same)
         await asyncio.to_thread(administrator.create, name, 2)
-        polls += await polls_until(poller, lambda polls: any(isinstance(each, TopicAdded) for each in events_of(polls)))
+        polls += await polls_until(
+            poller, lambda polls: any(isinstance(event, TopicAdded) for event in events_of(polls))
+        )
         await asyncio.to_thread(administrator.delete, name)
         polls += await polls_until(
-            poller, lambda polls: any(isinstance(each, TopicRemoved) for each in events_of(polls))
+            poller, lambda polls: any(isinstance(event, TopicRemoved) for event in events_of(polls))
         )
 
-    added = [each for each in events_of(polls) if isinstance(each, TopicAdded)]
-    removed = [each for each in events_of(polls) if isinstance(each, TopicRemoved)]
+    added = [event for event in events_of(polls) if isinstance(event, TopicAdded)]
+    removed = [event for event in events_of(polls) if isinstance(event, TopicRemoved)]
     assert [(each.topic, each.partitions) for each in added] == [(name, 2)]
     assert [(each.topic, each.topic_id) for each in removed] == [(name, added[0].topic_id)]
     assert all(poll.error is None for poll in polls)

@@ -97,14 +97,14 @@ async def test_brokers_are_drained_extended_and_rebalanced_under_load(
         [resumed] = operator.rows("reassign-partitions", "resume")
         assert (resumed["phase"], resumed["failed"], resumed["throttled"]) == ("completed", 0, [])
         assert all(3 not in replicas for replicas in await replicas_of(three_brokers, "orders"))
-        assert {each["status"] for each in operator.rows("reassign-partitions", "verify", drain)} == {"completed"}
+        assert {row["status"] for row in operator.rows("reassign-partitions", "verify", drain)} == {"completed"}
         await eventually(as_before, "throttles are restored")
 
         # Broker 3 comes back, with one replica more for each partition, and everything is even again.
         operator.rows(
             "reassign-partitions", "execute", operator.plan("--replication-factor", "3", "--topic", "orders"), "--yes"
         )
-        assert {frozenset(each) for each in await replicas_of(three_brokers, "orders")} == {frozenset({1, 2, 3})}
+        assert {frozenset(replica) for replica in await replicas_of(three_brokers, "orders")} == {frozenset({1, 2, 3})}
         operator.rows(
             "reassign-partitions", "execute", operator.plan("--replication-factor", "2", "--topic", "orders"), "--yes"
         )
@@ -112,8 +112,8 @@ async def test_brokers_are_drained_extended_and_rebalanced_under_load(
         [balanced] = operator.rows("reassign-partitions", "execute", balance, "--yes", "--throttle", "20M")
         assert balanced["phase"] == "completed"
         replicas = await replicas_of(three_brokers, "orders")
-        assert [sum(broker in each for each in replicas) for broker in (1, 2, 3)] == [8, 8, 8]
-        assert [sum(broker == each[0] for each in replicas) for broker in (1, 2, 3)] == [4, 4, 4]
+        assert [sum(broker in replica for replica in replicas) for broker in (1, 2, 3)] == [8, 8, 8]
+        assert [sum(broker == replica[0] for replica in replicas) for broker in (1, 2, 3)] == [4, 4, 4]
     assert (load.errors, load.acknowledged > 0) == ([], True)
     await eventually(as_before, "throttles are restored")
 
@@ -158,7 +158,7 @@ async def test_run_pauses_while_a_broker_answers_slowly(three_brokers: KafkaClus
     async with await AdminClient.open(three_brokers.bootstrap) as admin:
         snapshot = await read_snapshot(admin)
         leader = (await admin.describe_quorum()).leader
-        slow = next(each for each in three_brokers.brokers if each.id not in (2, leader))
+        slow = next(broker for broker in three_brokers.brokers if broker.id not in (2, leader))
         planned = batches(moves_of(snapshot, file.targets), BatchLimits(data=4 << 20))
         details = started_details(snapshot.cluster_id, planned, 1 << 19, elections=False)
         with RunFolder.create(folder, {PLAN: file.to_json()}, details, print) as run:

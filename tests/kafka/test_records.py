@@ -142,7 +142,7 @@ async def test_broker_accepts_the_sequence_of_an_idempotent_producer(cluster: Ka
         assert await produce(connection, topic, batch(3)) == 0
         assert await produce(connection, topic, batch(9)) == 45  # OUT_OF_ORDER_SEQUENCE_NUMBER
         found = await fetch(connection, topic)
-    assert [(each.producer_id, each.base_sequence, each.last_sequence) for each in found.batches] == [
+    assert [(batch.producer_id, batch.base_sequence, batch.last_sequence) for batch in found.batches] == [
         (producer.producer_id, 0, 2),
         (producer.producer_id, 3, 5),
     ]

@@ -152,15 +152,15 @@ class Verbs:
         assert set(committed) == set(ORDERS)
 
     async def list_groups(self) -> None:
-        assert "billing" in {each.group_id for each in await self.admin.list_groups()}
+        assert "billing" in {group.group_id for group in await self.admin.list_groups()}
 
     async def lag(self) -> None:
         lag = (await self.admin.group_lags(["billing"]))["billing"]
         assert isinstance(lag, GroupLag), lag
-        assert all(each.lag == 0 for each in lag.partitions), lag
+        assert all(partition.lag == 0 for partition in lag.partitions), lag
 
     async def describe_log_dirs(self) -> None:
-        assert all(each.error is None for each in await self.admin.describe_log_dirs())
+        assert all(describe_log_dir.error is None for describe_log_dir in await self.admin.describe_log_dirs())
 
     async def list_transactions(self) -> None:
         await self.admin.list_transactions()
@@ -192,7 +192,7 @@ async def test_no_verb_fails_during_a_rolling_restart(three_brokers: KafkaCluste
             topics = (await admin.describe_topics()).values()
             return len(described) == BROKERS and all(
                 isinstance(topic, TopicDescription)
-                and all(len(each.isr) == len(each.replicas) for each in topic.partitions)
+                and all(len(partition.isr) == len(partition.replicas) for partition in topic.partitions)
                 for topic in topics
             )
 

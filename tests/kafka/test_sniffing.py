@@ -27,7 +27,7 @@ def test_traffic_of_a_real_client_and_a_real_broker_is_shown(cluster: KafkaClust
         documents = it.documents()
 
     assert listed.stdout == "dict\n"
-    shown = [each for each in documents if each["outcome"] == "answered"]
+    shown = [document for document in documents if document["outcome"] == "answered"]
     assert {each["api"] for each in shown} == {"ApiVersions", "Metadata"}
     assert {each["client_id"] for each in shown} == {"app"}
     for each in shown:

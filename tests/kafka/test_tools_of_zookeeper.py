@@ -130,8 +130,10 @@ def damage(log: Path) -> None:
     """Change the record at offset 7, with a valid checksum."""
     [batch] = records.decode(log.read_bytes()).batches
     changed = [
-        Record(offset=each.offset, timestamp=each.timestamp, key=None, value=b"VALUE 7") if each.offset == 7 else each
-        for each in batch.records
+        Record(offset=record.offset, timestamp=record.timestamp, key=None, value=b"VALUE 7")
+        if record.offset == 7
+        else record
+        for record in batch.records
     ]
     data = records.encode(changed, partition_leader_epoch=batch.partition_leader_epoch)
     assert len(data) == log.stat().st_size

@@ -96,7 +96,7 @@ async def test_real_controller_executes_written_znodes(kafka39: Kafka39) -> None
         ]
     )
     await eventually(lambda: leaders(port, name) == {0: 1, 1: 1})
-    [listed] = [each for each in metadata(port).topics if each.name == name]
+    [listed] = [topic for topic in metadata(port).topics if topic.name == name]
     assert listed.topic_id == topic_id
     znode = await store.get(TopicRegistration.path(name))
     assert (TopicRegistration.decode(znode.data), znode.stat.version) == (

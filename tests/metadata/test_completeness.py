@@ -129,17 +129,17 @@ class Known:
             self.read(message, str(topic.name))
 
     def read(self, message: MetadataResponse, name: str) -> None:
-        [topic] = [each for each in message.topics if each.name == name]
+        [topic] = [topic for topic in message.topics if topic.name == name]
         known = self.topics.setdefault(name, {})
-        for each in topic.partitions:
+        for partition in topic.partitions:
             known.setdefault(
-                each.partition_index,
+                partition.partition_index,
                 Partition(
-                    each.leader_id,
-                    each.leader_epoch,
-                    each.replica_nodes,
-                    frozenset(each.isr_nodes),
-                    frozenset(each.offline_replicas),
+                    partition.leader_id,
+                    partition.leader_epoch,
+                    partition.replica_nodes,
+                    frozenset(partition.isr_nodes),
+                    frozenset(partition.offline_replicas),
                 ),
             )
 

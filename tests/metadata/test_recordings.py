@@ -86,9 +86,9 @@ def test_topics_are_added_and_removed_once(recording: str, broker_id: int) -> No
     created = [topic for action in actions(recording, "create_topics") for topic in action["topics"]]
     deleted = [topic for action in actions(recording, "delete_topics") for topic in action["topics"]]
     recreated = [action["topic"] for action in actions(recording, "recreate_topic")]
-    added = [each.topic for each in events_of(recording, broker_id, TopicAdded) if not each.topic.startswith("__")]
+    added = [event.topic for event in events_of(recording, broker_id, TopicAdded) if not event.topic.startswith("__")]
     assert Counter(added) == Counter(created + recreated)
-    assert Counter(each.topic for each in events_of(recording, broker_id, TopicRemoved)) == Counter(deleted)
+    assert Counter(event.topic for event in events_of(recording, broker_id, TopicRemoved)) == Counter(deleted)
     assert events_of(recording, broker_id, TopicRecreated, PartitionsMissing) == []
 
 
@@ -96,7 +96,7 @@ def test_topics_are_added_and_removed_once(recording: str, broker_id: int) -> No
 @EACH_BROKER
 def test_partitions_are_added_once(recording: str, broker_id: int) -> None:
     [action] = actions(recording, "add_partitions")
-    totals = {each.topic: each.partitions[-1] + 1 for each in events_of(recording, broker_id, PartitionsAdded)}
+    totals = {event.topic: event.partitions[-1] + 1 for event in events_of(recording, broker_id, PartitionsAdded)}
     assert totals == action["new_total"]
     assert len(events_of(recording, broker_id, PartitionsAdded)) == 2
 

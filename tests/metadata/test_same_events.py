@@ -164,7 +164,7 @@ def captured(rows: Iterable[Row], folder: Path) -> list[Row]:
     """Write rows to a capture and return its rows of bronze: repeated responses have no frame there."""
     with Capture(folder) as capture:
         capture.append_many(each._replace(kind=None) for each in rows)
-    return [each for batch in read(folder) for each in to_rows(batch) if each.kind != "carried"]
+    return [to_row for batch in read(folder) for to_row in to_rows(batch) if to_row.kind != "carried"]
 
 
 def common_events(rows: Sequence[Row], cuts: Sequence[int] | None = None) -> list[TimedEvent]:
@@ -187,7 +187,7 @@ def common_events(rows: Sequence[Row], cuts: Sequence[int] | None = None) -> lis
 def test_recording_has_the_same_events(recording: str) -> None:
     rows = bronze(recording)
     events = common_events(rows, range(100, len(rows), 300))
-    kinds = Counter(type(each.event).__name__ for each in events)
+    kinds = Counter(type(event.event).__name__ for event in events)
     assert {"BrokerLeft", "BrokerJoined", "TopicAdded", "TopicRemoved", "LeaderMoved", "IsrShrank"} <= kinds.keys()
 
 
@@ -237,7 +237,7 @@ def test_empty_responses_have_the_same_events(
 ) -> None:
     events = common_events([row(at, message) for at, message in polls])
     if expected is not None:
-        assert sorted(type(each.event).__name__ for each in events) == expected
+        assert sorted(type(event.event).__name__ for event in events) == expected
 
 
 def test_topics_of_a_restarted_broker_are_not_removed() -> None:
@@ -255,8 +255,8 @@ def test_brokers_are_judged_one_by_one() -> None:
     polls = [(0, FULL), (0.2, NO_TOPICS), (0.4, NO_TOPICS), (0.6, MOVED)]
     rows = [row(at + broker_id / 100, message, broker_id=broker_id) for at, message in polls for broker_id in (1, 2, 3)]
     events = common_events(rows)
-    assert [each.broker_id for each in events if isinstance(each.event, LeaderMoved)] == [1, 2, 3]
-    assert not [each for each in events if isinstance(each.event, TopicRemoved | TopicAdded)]
+    assert [event.broker_id for event in events if isinstance(event.event, LeaderMoved)] == [1, 2, 3]
+    assert not [event for event in events if isinstance(event.event, TopicRemoved | TopicAdded)]
 
 
 def test_requests_that_name_topics_are_not_covered() -> None:
@@ -264,7 +264,7 @@ def test_requests_that_name_topics_are_not_covered() -> None:
     nothing = replace(NOTHING, topics=(topic("a"),))
     polls = [(0, FULL), (0.1, unknown), (0.2, unknown), (0.3, FULL), (0.4, nothing), (0.5, FULL)]
     events = common_events([row(at, message, request=NAMED) for at, message in polls])
-    kinds = Counter(type(each.event).__name__ for each in events)
+    kinds = Counter(type(event.event).__name__ for event in events)
     assert kinds == {"TopicRemoved": 1, "TopicAdded": 1, "BrokerLeft": 3, "BrokerJoined": 3}
 
 
@@ -295,7 +295,7 @@ def test_kip4_responses_have_the_same_events() -> None:
         (2.0, kip4()),
     ]
     events = common_events([row(at, message, request=request) for at, message in responses])
-    assert [type(each.event).__name__ for each in sorted(events, key=lambda each: each.at)] == [
+    assert [type(event.event).__name__ for event in sorted(events, key=lambda event: event.at)] == [
         "IsrShrank",
         "ConfigChanged",
         "ConfigChanged",

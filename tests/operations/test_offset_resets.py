@@ -67,11 +67,11 @@ async def plan_of(target: ResetTarget, *partitions: TopicPartition) -> dict[Topi
                     name=topic.name,
                     partitions=tuple(
                         ListOffsetsPartitionResponse(
-                            partition_index=each.partition_index,
-                            error_code=each.partition_index and ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-                            offset=offset_at(each.timestamp),
+                            partition_index=partition.partition_index,
+                            error_code=partition.partition_index and ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                            offset=offset_at(partition.timestamp),
                         )
-                        for each in topic.partitions
+                        for partition in topic.partitions
                     ),
                 )
                 for topic in request.topics

@@ -94,7 +94,9 @@ def test_tagged_neighbors_decode_to_what_was_encoded(found: tuple[Partition, ...
     kwire.validate(Tagged, body, version=0)
     decoded = kwire.decode(Tagged, body, version=0)
     assert decoded == message == reference.decode(Tagged, body, version=0)
-    assert [dict(each.unknown_tags) for each in decoded.partitions] == [dict(each.unknown_tags) for each in found]
+    assert [dict(partition.unknown_tags) for partition in decoded.partitions] == [
+        dict(each.unknown_tags) for each in found
+    ]
 
 
 @given(st.binary(max_size=80))
@@ -132,5 +134,5 @@ def test_arrays_of_structs_in_neighbors_decode_to_what_was_encoded(found: list[L
 def test_equal_unknown_tags_of_neighbors_are_one_object() -> None:
     body = kwire.encode(Tagged(keys=tuple([Key(key=n, unknown_tags={100: b""}) for n in range(9)])), version=0)
     first, *others = kwire.decode(Tagged, body, version=0).keys
-    assert all(each.unknown_tags is first.unknown_tags for each in others)
+    assert all(other.unknown_tags is first.unknown_tags for other in others)
     assert dict(first.unknown_tags) == {100: b""}

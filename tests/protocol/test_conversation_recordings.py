@@ -42,7 +42,7 @@ def test_recorded_traffic_is_paired_and_decoded_as_it_was_recorded() -> None:
     ]
     assert {each.outcome for each in found} == {"answered"}
     surplus = [each.decode_request().surplus for each in found if each.version != 99]
-    assert [len(each) for each in surplus if each] == [3, 3], "librdkafka sends three bytes after Metadata, twice"
+    assert [len(surplu) for surplu in surplus if surplu] == [3, 3], "librdkafka sends three bytes after Metadata, twice"
     versions = {(each.version, each.decode_response().version) for each in found if each.api_name == "ApiVersions"}
     assert (5, 0) in versions, "Kafka 3.9 answers version 5 in version 0"
     for each in found:

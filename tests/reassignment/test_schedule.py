@@ -56,7 +56,7 @@ def test_simulation_divides_the_bandwidth_of_brokers() -> None:
 
     # Both leave broker 1 at 50 bytes a second; after 2 s the second one has 200 bytes left, and 100 bytes a second.
     assert course.batch_seconds == pytest.approx((4.0, 0.5))
-    by_broker = {each.broker: each for each in course.brokers}
+    by_broker = {broker.broker: broker for broker in course.brokers}
     assert (by_broker[1].sent, by_broker[1].peak_out) == (400, 100.0)
     assert (by_broker[2].received, by_broker[2].peak_in, by_broker[2].peak_extra) == (150, 100.0, 150)
 
@@ -77,15 +77,15 @@ def test_large_cluster_is_planned_and_simulated() -> None:
 
     rate = 100 * 2**20
     course = simulate(batches(made.moves, BatchLimits()), rate)
-    by_broker = {each.broker: each for each in course.brokers}
-    assert sum(each.received for each in course.brokers) == made.data
-    assert {each.broker: each.incoming for each in made.loads if each.incoming} == {
+    by_broker = {broker.broker: broker for broker in course.brokers}
+    assert sum(broker.received for broker in course.brokers) == made.data
+    assert {load.broker: load.incoming for load in made.loads if load.incoming} == {
         broker: each.received for broker, each in by_broker.items() if each.received
     }
-    assert max(max(each.peak_in, each.peak_out) for each in course.brokers) <= rate * 1.001
-    assert course.seconds >= max(each.received for each in course.brokers) / rate
+    assert max(max(broker.peak_in, broker.peak_out) for broker in course.brokers) <= rate * 1.001
+    assert course.seconds >= max(broker.received for broker in course.brokers) / rate
 
 
 def test_old_replica_takes_space_until_its_batch_is_complete() -> None:
     course = simulate([[move(0, (1,), (2,), 100), move(1, (2,), (1,), 60)]], 100.0)
-    assert {each.broker: each.peak_extra for each in course.brokers} == {1: 60, 2: 100}
+    assert {broker.broker: broker.peak_extra for broker in course.brokers} == {1: 60, 2: 100}

@@ -52,7 +52,7 @@ def check_round_trip(batches: tuple[RecordBatch, ...]) -> None:
     """
     for batch in batches:
         if batch.timestamp_type == "log_append_time" and any(
-            each.timestamp != batch.max_timestamp for each in batch.records
+            record.timestamp != batch.max_timestamp for record in batch.records
         ):
             assert batch.magic == 1
             continue
@@ -61,7 +61,7 @@ def check_round_trip(batches: tuple[RecordBatch, ...]) -> None:
         expected = outcome(reference.encode, fields, batch.records, None)
         if batch.attributes & 0x07 == 0 or written[0] != "value":
             assert written == expected
-        if any(each.timestamp != -1 for each in batch.records) and batch.magic == 0:
+        if any(record.timestamp != -1 for record in batch.records) and batch.magic == 0:
             assert written[:2] == ("encode error", "not_in_version")
             continue
         for data in (written[1], expected[1]):

@@ -128,12 +128,12 @@ def test_create_times_below_an_append_time_are_kept(codec: str) -> None:
     for options in variants:
         data = records.encode(created, log_append_time=9, **options)
         (batch,) = CODECS[codec].decode(data, True, NO_LIMIT, NO_LIMIT)[0]
-        assert [(each.timestamp, each.raw_timestamp) for each in batch.records] == [(9, 7), (9, None)]
+        assert [(record.timestamp, record.raw_timestamp) for record in batch.records] == [(9, 7), (9, None)]
         (again,) = records.decode(CODECS[codec].encode(fields_of(batch), batch.records, None)).batches
         assert again == batch
         # In a batch without an append time, the records have the times that consumers have seen.
         (copied,) = records.decode(records.encode(batch.records)).batches
-        assert [(each.timestamp, each.raw_timestamp) for each in copied.records] == [(9, None), (9, None)]
+        assert [(record.timestamp, record.raw_timestamp) for record in copied.records] == [(9, None), (9, None)]
         hidden = batch.__replace__(max_timestamp=8)
         with pytest.raises(
             EncodeError, match=r"^records\[0\].timestamp: out_of_range: 9 differs from the append time of "
@@ -141,7 +141,7 @@ def test_create_times_below_an_append_time_are_kept(codec: str) -> None:
             records.encode(hidden)
     # Uncompressed records of magic 1 are a batch each, and have no place for another time.
     found = records.decode(records.encode(created, magic=1, log_append_time=9))
-    assert [(each.timestamp, each.raw_timestamp) for each in found.records()] == [(9, None), (9, None)]
+    assert [(record.timestamp, record.raw_timestamp) for record in found.records()] == [(9, None), (9, None)]
 
 
 def legacy(offset: int, magic: int, attributes: int, timestamp: int, value: bytes) -> bytes:

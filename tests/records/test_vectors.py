@@ -54,8 +54,8 @@ def lines_of(lines: list[dict[str, Any]]) -> Callable[[Callable[..., None]], Cal
 
 def tuples_of(records: tuple[Record, ...]) -> list[tuple[Any, ...]]:
     return [
-        (each.offset, each.timestamp, each.key, each.value, tuple((h.key, h.value) for h in each.headers))
-        for each in records
+        (record.offset, record.timestamp, record.key, record.value, tuple((h.key, h.value) for h in record.headers))
+        for record in records
     ]
 
 
@@ -91,7 +91,7 @@ def test_an_uncompressed_batch_is_encoded_to_kafkas_bytes(line: dict[str, Any]) 
     data = bytes.fromhex(line["hex"])
     found = decode(ENGINE, data)
     for codec in CODECS.values():
-        assert b"".join(codec.encode(fields_of(each), each.records, None) for each in found.batches) == data
+        assert b"".join(codec.encode(fields_of(batch), batch.records, None) for batch in found.batches) == data
     assert encode(found) == data
 
 

@@ -260,7 +260,7 @@ def test_clusters_are_sorted_by_problems(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "gold",
         {
-            "silver/polls": [*polls([1]), *({"cluster_id": "b-cluster"} | each for each in polls([1]))],
+            "silver/polls": [*polls([1]), *({"cluster_id": "b-cluster"} | poll for poll in polls([1]))],
             "gold/intervals": [
                 state("t", 0, 1, (1,)),
                 {"cluster_id": "b-cluster"} | state("t", 0, -1, (1,), 3, offline=True),

@@ -47,8 +47,8 @@ def cluster() -> Iterator[FakeCluster]:
 def content(state: ClusterState) -> Content:
     return {
         name: {
-            each.partition_index: (each.leader_id, list(each.replica_nodes), list(each.isr_nodes))
-            for each in topic.partitions
+            partition.partition_index: (partition.leader_id, list(partition.replica_nodes), list(partition.isr_nodes))
+            for partition in topic.partitions
         }
         for name, topic in state.topics.items()
     }
@@ -67,7 +67,10 @@ def list_topics(client: Any) -> Any:
 
 def content_of_confluent(metadata: Any) -> Content:
     return {
-        name: {each.id: (each.leader, each.replicas, each.isrs) for each in topic.partitions.values()}
+        name: {
+            partition.id: (partition.leader, partition.replicas, partition.isrs)
+            for partition in topic.partitions.values()
+        }
         for name, topic in metadata.topics.items()
     }
 
@@ -193,7 +196,7 @@ async def test_topic_id_before_version_12_is_rejected(cluster: FakeCluster, vers
     known = cluster.state.topics["topic-00007"].topic_id
     requested = [MetadataRequestTopic(topic_id=known, name=None), MetadataRequestTopic(name="topic-00007")]
     response = await send(cluster, MetadataRequest(topics=tuple(requested)), version)
-    assert [(each.name, each.topic_id, each.error_code, each.partitions) for each in response.topics] == [
+    assert [(topic.name, topic.topic_id, topic.error_code, topic.partitions) for topic in response.topics] == [
         ("", known, 42, ()),
         ("topic-00007", type(known)(int=0), 42, ()),
     ]
@@ -213,7 +216,7 @@ async def test_describe_configs(cluster: FakeCluster) -> None:
     ]
     queries = [DescribeConfigsResource(resource_type=t, resource_name=n, configuration_keys=k) for t, n, k in requested]
     results = (await send(cluster, DescribeConfigsRequest(resources=tuple(queries)))).results
-    assert [(each.error_code, [(entry.name, entry.value) for entry in each.configs]) for each in results] == [
+    assert [(result.error_code, [(entry.name, entry.value) for entry in result.configs]) for result in results] == [
         (0, [("retention.ms", "5")]),
         (3, []),
         (0, [("log.retention.ms", "7")]),
@@ -231,7 +234,9 @@ async def test_kip4_dialect() -> None:
         first = topics[0].partitions[0]
         assert (first.leader, first.isr) == (1, (1,))
         assert [(each.replica_id, each.lag) for each in first.replicas_lag] == [(1, 0), (2, -1)]
-        assert [(each.config_key, each.config_value) for each in topics[1].config_entries] == [("retention.ms", "5")]
+        assert [(config_entry.config_key, config_entry.config_value) for config_entry in topics[1].config_entries] == [
+            ("retention.ms", "5")
+        ]
         found, missing = (await send(cluster, TopicMetadataRequest_V1(topic_names=("b", "nosuch")))).topics
         assert (found, missing.topic_error_code) == (topics[1], 3)
         response = await send(cluster, ClusterMetadataRequest())
@@ -456,7 +461,7 @@ def test_fraction_of_topics_is_between_0_and_1(cluster: FakeCluster, fraction: f
 @pytest.mark.parametrize("name", ["topic-00000", "new"])
 def test_existing_topic_is_rejected(cluster: FakeCluster, name: str) -> None:
     cluster.create_topic("new", assignment=[(3, 2), (1,)])
-    assert [each.replica_nodes for each in cluster.state.topics["new"].partitions] == [(3, 2), (1,)]
+    assert [partition.replica_nodes for partition in cluster.state.topics["new"].partitions] == [(3, 2), (1,)]
     with pytest.raises(ValueError, match=name):
         cluster.create_topic(name)
     with pytest.raises(ValueError, match=name):

@@ -69,7 +69,7 @@ def test_find_in_an_array_of_a_view_decodes_only_the_element() -> None:
 def test_find_compares_null_tagged_and_absent_fields() -> None:
     elements = (Brew(year=1, name=None), Brew(year=2, name=""), Brew(year=2, note="dry"), Brew(year=3))
     for version in (0, 1):
-        written = tuple(dataclasses.replace(each, note="") for each in elements) if version == 0 else elements
+        written = tuple(dataclasses.replace(element, note="") for element in elements) if version == 0 else elements
         body = kwire.encode(Menu(version=1, brews=written), version=version)
         brews = kwire.view(Menu, body, version=version).brews
         assert brews is not None

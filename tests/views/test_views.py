@@ -172,7 +172,7 @@ def test_dir_shows_fields_and_attributes() -> None:
 
 def test_dataclass_functions_read_views() -> None:
     assert dataclasses.is_dataclass(menu())
-    assert [each.name for each in dataclasses.fields(menu())] == [each.name for each in dataclasses.fields(MENU)]
+    assert [field.name for field in dataclasses.fields(menu())] == [field.name for field in dataclasses.fields(MENU)]
 
 
 def test_class_of_a_view_stands_for_the_message_class() -> None:

@@ -146,7 +146,7 @@ async def test_one_usable_bootstrap_server_is_enough(closed_port: int) -> None:
     async with peer(b"") as other, scripted_broker("kafka", respond) as broker:
         bootstrap = f"127.0.0.1:{closed_port},{other},127.0.0.1:{broker.port}"
         async with await AdminClient.open(bootstrap, timeout=HOUR) as admin:
-            assert [each.id for each in (await admin.describe_cluster()).brokers] == [1]
+            assert [broker.id for broker in (await admin.describe_cluster()).brokers] == [1]
 
 
 async def test_silent_bootstrap_server_leaves_time_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ async def test_broker_of_a_known_cluster_that_restarts_is_waited_for() -> None:
         await eventually(lambda: admin.router._failures >= 2, "two refused connections")
         assert not described.done()
         server = await asyncio.start_server(broker.serve, "127.0.0.1", port)
-        assert [each.port for each in (await described).brokers] == [port]
+        assert [broker.port for broker in (await described).brokers] == [port]
         server.close()
 
 

@@ -364,7 +364,7 @@ async def test_deletion_requested_after_a_reassignment_is_carried_out() -> None:
                 controller.delete_topics(["a"]),
             )
         ]
-        assert [await codes(each) for each in requests] == [{"nosuch": 3}, {"a": 0}, {"a": 0}]
+        assert [await codes(request) for request in requests] == [{"nosuch": 3}, {"a": 0}, {"a": 0}]
         await wait_and_check(cluster)
         assert cluster.topics() == []
 

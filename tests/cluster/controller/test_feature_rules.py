@@ -243,7 +243,7 @@ def test_accepted_update_is_compatible_with_each_broker_and_changes_only_what_it
     changes: list[FeatureChange],
 ) -> None:
     current = FeaturesZnode(True, levels)
-    compatible = [each for each in brokers.values() if not incompatibilities(current, each)]
+    compatible = [broker for broker in brokers.values() if not incompatibilities(current, broker)]
     supported = {
         name: FeatureSupport(each.min_version, each.max_version) for name, each in brokers[min(brokers)].items()
     }

@@ -39,9 +39,9 @@ def test_log_file_is_rotated_and_long_texts_are_shortened(tmp_path: Path) -> Non
     run = subprocess.run((sys.executable, "-c", LOG_SCRIPT, str(file)), check=True, timeout=60, stderr=subprocess.PIPE)
     assert run.stderr == b"", "the exception of a thread is an event, too"
     files = sorted(tmp_path.iterdir())
-    assert [each.name for each in files] == ["log", "log.1", "log.2"]
-    assert all(each.stat().st_size <= 20_000 for each in files)
-    lines = [json.loads(line) for each in reversed(files) for line in each.read_text(encoding="utf-8").splitlines()]
+    assert [file.name for file in files] == ["log", "log.1", "log.2"]
+    assert all(file.stat().st_size <= 20_000 for file in files)
+    lines = [json.loads(line) for file in reversed(files) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["number"] for line in lines if line["event"] == "event"][-1] == 999
     [long] = [line for line in lines if line["event"] == "long"]
     assert long["client_id"] == f"{'x' * 200}... (32,767 characters)"

@@ -74,7 +74,7 @@ async def test_cluster_metadata_lists_brokers_and_controller(server: EmbeddedZoo
     async with nodes(await new_root(server), 1, 2) as both:
         for node in both:
             response = await send(node, ClusterMetadataRequest())
-            assert [(each.node_id, each.host, each.port) for each in response.brokers] == [
+            assert [(broker.node_id, broker.host, broker.port) for broker in response.brokers] == [
                 (each.settings.id, each.host, each.port) for each in both
             ]
             assert response.controller.node_id == 1
@@ -164,7 +164,7 @@ async def test_failed_controller_gives_up_its_session(server: EmbeddedZooKeeper)
     async with nodes(await new_root(server), 1, 2) as (first, second):
         before = first.session
         assert before is not None
-        [task] = [each for each in asyncio.all_tasks() if each.get_name() == "controller 1"]
+        [task] = [task for task in asyncio.all_tasks() if task.get_name() == "controller 1"]
         task.cancel()
         await eventually(lambda: second.metadata.controller_id == 2)
         await eventually(lambda: first.session is not before and knows_cluster(first, 2))

@@ -59,7 +59,7 @@ async def test_entries_are_added_and_removed_through_any_node(server: EmbeddedZo
         await eventually(lambda: not authorizer.allows(subject, create, "a-1"))
         changes = [each for each in await result(controller, "config", "audit") if "acls/" in each["entity"]]
         assert len(changes) == 2
-        assert {each["node"] for each in changes} == {2}
+        assert {change["node"] for change in changes} == {2}
 
 
 async def test_only_permitted_clients_use_the_tools(server: EmbeddedZooKeeper) -> None:

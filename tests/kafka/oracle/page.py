@@ -70,16 +70,22 @@ def run_oracle() -> OracleRun:
 
 def different(run: OracleRun) -> list[Comparison]:
     """Return the invocations with other lines or another exit code that are not in KNOWN."""
-    return [each for each in run.comparisons if not each.is_same and each.case.line not in KNOWN]
+    return [
+        comparison for comparison in run.comparisons if not comparison.is_same and comparison.case.line not in KNOWN
+    ]
 
 
 def page(run: OracleRun) -> str:
     """Return the page."""
-    equal = Counter((each.case.release, each.case.line.split()[0]) for each in run.comparisons if each.is_same)
-    total = Counter((each.case.release, each.case.line.split()[0]) for each in run.comparisons)
-    names = sum(len(each.names) for each in run.options.values())
-    refused = sum(len(each.refused) for each in run.options.values())
-    idle = sum(len(each.without_effect) for each in run.options.values())
+    equal = Counter(
+        (comparison.case.release, comparison.case.line.split()[0])
+        for comparison in run.comparisons
+        if comparison.is_same
+    )
+    total = Counter((comparison.case.release, comparison.case.line.split()[0]) for comparison in run.comparisons)
+    names = sum(len(option.names) for option in run.options.values())
+    refused = sum(len(option.refused) for option in run.options.values())
+    idle = sum(len(option.without_effect) for option in run.options.values())
     summary = (
         f"Of {names} options, {names - refused} are accepted ({(names - refused) / names:.1%}), and {idle} of these "
         f"have no effect. Of {total.total()} invocations, {equal.total()} are equal.\n"
@@ -113,9 +119,9 @@ def _listed(options: Iterable[str]) -> str:
 
 def _differences(comparisons: Iterable[Comparison]) -> Iterable[str]:
     releases: dict[str, list[str]] = {}
-    for each in comparisons:
-        if not each.is_same:
-            releases.setdefault(each.case.line, []).append(each.case.release)
+    for comparison in comparisons:
+        if not comparison.is_same:
+            releases.setdefault(comparison.case.line, []).append(comparison.case.release)
     for line, found in releases.items():
         yield f"- `{line}` ({', '.join(found)}): {KNOWN.get(line, 'unexpected')}."
 

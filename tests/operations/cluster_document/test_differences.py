@@ -43,7 +43,10 @@ def acl(user: str, permission: AclPermissionType = AclPermissionType.ALLOW) -> A
 
 
 def described(differences: Iterable[DocumentDifference]) -> list[tuple[str, str, str | None, str | None, str]]:
-    return [(each.resource, each.name, each.old, each.new, each.action.value) for each in differences]
+    return [
+        (difference.resource, difference.name, difference.old, difference.new, difference.action.value)
+        for difference in differences
+    ]
 
 
 EMPTY = DocumentState(sections=frozenset(Section))
@@ -70,9 +73,11 @@ def test_every_applied_difference_is_in_exactly_one_step(current: DocumentState,
         differences = compare(current, document, prune=True)
     except InvalidArgument:
         return  # a value for a secret
-    assert len({each.key for each in differences}) == len(differences)
+    assert len({difference.key for difference in differences}) == len(differences)
     stepped = [each for step in steps(differences) for part in step.differences.values() for each in part]
-    assert sorted(map(repr, stepped)) == sorted(repr(each) for each in differences if each.action.is_applied)
+    assert sorted(map(repr, stepped)) == sorted(
+        repr(difference) for difference in differences if difference.action.is_applied
+    )
 
 
 def test_new_cluster_gets_everything_but_secrets() -> None:

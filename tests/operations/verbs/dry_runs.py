@@ -263,7 +263,10 @@ async def check_case(admin: AdminClient, case: str, values: dict[str, object]) -
         values["token"] = real.token
 
         async def listed() -> Any:
-            return any(each.token_id == real.token for each in await admin.describe_delegation_tokens())
+            return any(
+                describe_delegation_token.token_id == real.token
+                for describe_delegation_token in await admin.describe_delegation_tokens()
+            )
 
         if verb_of(case)[1] == "create":
             await eventually(listed, "the broker lists the token")

@@ -21,7 +21,7 @@ async def partitions_in(cluster: FakeCluster, *states: PartitionTrouble, names: 
     async with await AdminClient.open(cluster.bootstrap) as admin:
         rows = await describe(Run(admin), names=[*names], only=[*states])
     assert not any(isinstance(row, Failure) for row in rows)
-    return {f"{topic.name}-{each.partition}" for topic in rows for each in topic.partitions}
+    return {f"{topic.name}-{partition.partition}" for topic in rows for partition in topic.partitions}
 
 
 async def test_only_chooses_partitions_by_their_state() -> None:

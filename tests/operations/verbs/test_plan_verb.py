@@ -28,11 +28,11 @@ def test_snapshot_is_planned_and_simulated(tmp_path: Path) -> None:
     assert "At 100.0 MiB/s for each broker: about" in run.out
     assert "bytes of each broker: = stays, - leaves, + arrives" in run.out
     document = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
-    assert sum(5 in each["replicas"] for each in document["partitions"]) == 150
+    assert sum(5 in partition["replicas"] for partition in document["partitions"]) == 150
 
     simulated = kwire("-o", "json", "reassign", "simulate", tmp_path / "plan.json", "--snapshot", snapshot)
     assert simulated.code == 0
-    [new] = [each for each in json.loads(simulated.out) if each["broker"] == 5]
+    [new] = [load for load in json.loads(simulated.out) if load["broker"] == 5]
     assert new["received"] > 0
     assert new["peak_in"] <= 50 * 2**20 + 1
 

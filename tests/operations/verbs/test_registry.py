@@ -58,7 +58,7 @@ def test_only_a_verb_that_waits_has_the_option(noun: str, name: str, waits: bool
     verb = registry.find_verb(noun, name)
     assert verb is not None
     assert verb.waits is waits
-    assert any("--wait" in each.opts for each in verb_command(verb).params) is waits
+    assert any("--wait" in param.opts for param in verb_command(verb).params) is waits
 
 
 def test_noun_is_found_by_its_singular_and_its_aliases() -> None:

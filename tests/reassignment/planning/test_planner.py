@@ -32,23 +32,23 @@ SIZE = PlanRequest(balance={Balance.SIZE: 1})
 
 def replicas_after(made: Plan) -> dict[tuple[str, int], tuple[int, ...]]:
     after = {move.key: move.after for move in made.moves}
-    return {each.key: after.get(each.key, each.replicas) for each in made.snapshot.partitions}
+    return {partition.key: after.get(partition.key, partition.replicas) for partition in made.snapshot.partitions}
 
 
 def check_hard_constraints(made: Plan, request: PlanRequest) -> None:
     """Check that a plan breaks no hard constraint."""
-    racks = {each.id: each.rack or each.id for each in made.snapshot.brokers}
-    live = {each.id for each in made.snapshot.brokers if each.is_live}
+    racks = {broker.id: broker.rack or broker.id for broker in made.snapshot.brokers}
+    live = {broker.id for broker in made.snapshot.brokers if broker.is_live}
     after = replicas_after(made)
-    for each in made.snapshot.partitions:
-        replicas = after[each.key]
-        assert len(set(replicas)) == len(replicas) == (request.replication_factor or len(each.replicas))
-        if not request.in_scope(each.topic):
-            assert replicas == each.replicas
+    for partition in made.snapshot.partitions:
+        replicas = after[partition.key]
+        assert len(set(replicas)) == len(replicas) == (request.replication_factor or len(partition.replicas))
+        if not request.in_scope(partition.topic):
+            assert replicas == partition.replicas
             continue
         assert not request.drain.intersection(replicas)
-        assert set(replicas) - set(each.replicas) <= live
-        spread = len({racks[broker] for broker in each.replicas})
+        assert set(replicas) - set(partition.replicas) <= live
+        spread = len({racks[broker] for broker in partition.replicas})
         assert len({racks[broker] for broker in replicas}) >= min(spread, len(replicas))
 
 
@@ -59,7 +59,7 @@ def least_replicas_added(made: Plan) -> int:
     not matter.
     """
     model = cp_model.CpModel()
-    racks = {each.id: each.rack or each.id for each in made.snapshot.brokers}
+    racks = {broker.id: broker.rack or broker.id for broker in made.snapshot.brokers}
     after = replicas_after(made)
     counts = Counter(broker for replicas in after.values() for broker in replicas)
     members = defaultdict(list)
@@ -73,18 +73,18 @@ def least_replicas_added(made: Plan) -> int:
         high |= dict.fromkeys(brokers, max(in_rack))
     added = []
     columns = defaultdict(list)
-    for each in made.snapshot.partitions:
+    for partition in made.snapshot.partitions:
         here = {broker: model.new_bool_var("") for broker in racks}
-        model.add(sum(here.values()) == len(each.replicas))
+        model.add(sum(here.values()) == len(partition.replicas))
         spread = []
         for brokers in members.values():
             used = model.new_bool_var("")
             model.add(sum(here[broker] for broker in brokers) >= used)
             spread.append(used)
-        model.add(sum(spread) >= len({racks[broker] for broker in each.replicas}))
+        model.add(sum(spread) >= len({racks[broker] for broker in partition.replicas}))
         for broker, flag in here.items():
             columns[broker].append(flag)
-            if broker not in each.replicas:
+            if broker not in partition.replicas:
                 added.append(flag)
     for broker, flags in columns.items():
         model.add_linear_constraint(sum(flags), low[broker], high[broker])
@@ -109,7 +109,7 @@ def test_balance_by_count_moves_as_few_replicas_as_an_exact_solver(racks: int, e
 def test_balance_by_count_gives_every_broker_its_share(racks: int) -> None:
     made = plan(random_snapshot(2000, 30, racks=racks, empty=6), COUNT)
 
-    assert {each.replicas_after for each in made.loads} == {200}
+    assert {load.replicas_after for load in made.loads} == {200}
     assert made.proof is not None
     assert made.proof.ratio == 1.0
 
@@ -124,9 +124,9 @@ def test_balance_by_size_is_close_to_the_lower_bound(racks: int, drain: tuple[in
     assert made.proof.balanced
     assert made.proof.ratio <= 1.02
     by_rack = defaultdict(list)
-    for each in made.loads:
-        if each.broker not in drain:
-            by_rack[each.rack].append(each.size_after or 0)
+    for load in made.loads:
+        if load.broker not in drain:
+            by_rack[load.rack].append(load.size_after or 0)
     for sizes in by_rack.values():
         assert max(sizes) <= 1.11 * min(sizes), "each of them is within 5 % of the share"
 
@@ -136,7 +136,7 @@ def test_leaders_are_spread_without_data() -> None:
     made = plan(random_snapshot(600, 6), request)
 
     assert made.replicas_added == 0
-    assert {each.leaders_after for each in made.loads} == {100}
+    assert {load.leaders_after for load in made.loads} == {100}
 
 
 @for_rows("racks", [0, 2, 3])
@@ -146,7 +146,9 @@ def test_drain_moves_nothing_else(racks: int) -> None:
     made = plan(snapshot, request)
 
     check_hard_constraints(made, request)
-    assert {move.key for move in made.moves} == {each.key for each in snapshot.partitions if 4 in each.replicas}
+    assert {move.key for move in made.moves} == {
+        partition.key for partition in snapshot.partitions if 4 in partition.replicas
+    }
     assert all(move.removed == (4,) for move in made.moves)
     assert made.proof is not None
     assert made.proof.is_optimal
@@ -169,7 +171,7 @@ def test_excluded_topics_stay_and_count() -> None:
     made = plan(random_snapshot(300, 10, empty=2), request)
 
     check_hard_constraints(made, request)
-    assert {each.replicas_after for each in made.loads} == {90}
+    assert {load.replicas_after for load in made.loads} == {90}
 
 
 def test_goals_are_weighted() -> None:
@@ -178,9 +180,9 @@ def test_goals_are_weighted() -> None:
     by_size = plan(snapshot, PlanRequest(balance={Balance.COUNT: 1, Balance.SIZE: 2}))
 
     for made in (by_count, by_size):
-        sizes = [each.size_after or 0 for each in made.loads]
+        sizes = [load.size_after or 0 for load in made.loads]
         assert max(sizes) <= 1.05 * sum(sizes) / len(sizes) + 1
-    assert {each.replicas_after for each in by_count.loads} == {300}
+    assert {load.replicas_after for load in by_count.loads} == {300}
     assert by_size.data < by_count.data, "the heavier goal decides what is moved"
 
 
@@ -190,7 +192,7 @@ def test_brokers_that_are_down_receive_nothing() -> None:
     made = plan(snapshot, request)
 
     check_hard_constraints(made, request)
-    assert {each.broker: each.replicas_after for each in made.loads}[5] == 0
+    assert {load.broker: load.replicas_after for load in made.loads}[5] == 0
 
 
 def test_disk_limit_is_hard() -> None:
@@ -212,7 +214,7 @@ def test_replicas_are_exchanged_where_a_disk_would_be_too_full() -> None:
         tuple(PartitionSnapshot("orders", index, (1,), size * GIB) for index, size in enumerate(sizes)),
     )
     made = plan(crowded, COUNT)
-    assert [each.replicas_after for each in made.loads] == [3, 3]
+    assert [load.replicas_after for load in made.loads] == [3, 3]
     assert (made.loads[1].size_after or 0) <= 0.85 * 50 * GIB
 
 
@@ -271,7 +273,7 @@ def clusters(draw: st.DrawFn) -> tuple[ClusterSnapshot, PlanRequest]:
         balance={goal: draw(st.sampled_from([1.0, 2.0])) for goal in sorted(goals)},
         drain=frozenset(draw(st.sets(st.integers(0, count - 1), max_size=2))),
         replication_factor=draw(st.none() | st.integers(1, 3)),
-        exclude=("second-*",) if any(each.topic.startswith("second") for each in partitions) else (),
+        exclude=("second-*",) if any(partition.topic.startswith("second") for partition in partitions) else (),
     )
 
 
@@ -283,7 +285,7 @@ def test_no_plan_breaks_a_hard_constraint(drawn: tuple[ClusterSnapshot, PlanRequ
         made = plan(snapshot, request)
     except (InfeasiblePlan, InvalidPlanRequest):
         return
-    in_scope = tuple(each for each in snapshot.partitions if request.in_scope(each.topic))
+    in_scope = tuple(partition for partition in snapshot.partitions if request.in_scope(partition.topic))
     check_hard_constraints(made if not request.exclude else _limited(made, in_scope), request)
     assert made.proof is not None
     assert made.proof.bound <= made.proof.moved
@@ -292,5 +294,5 @@ def test_no_plan_breaks_a_hard_constraint(drawn: tuple[ClusterSnapshot, PlanRequ
 
 def _limited(made: Plan, partitions: tuple[PartitionSnapshot, ...]) -> Plan:
     """Return a plan for the partitions in scope only: the replication factor of others stays."""
-    assert {move.key for move in made.moves} <= {each.key for each in partitions}
+    assert {move.key for move in made.moves} <= {partition.key for partition in partitions}
     return type(made)(ClusterSnapshot(made.snapshot.brokers, partitions), made.moves, made.proof)

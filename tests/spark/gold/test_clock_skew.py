@@ -203,5 +203,5 @@ def test_every_row_is_in_one_window(
     corrected, of_others = all_corrected[: len(given)], all_corrected[len(given) :]
 
     assert of_others == [given[0]] * len(others)
-    assert corrected == [start + timedelta(seconds=each) for each in seconds]
+    assert corrected == [start + timedelta(seconds=second) for second in seconds]
     assert [at >= start for at in corrected] == [at - timedelta(seconds=before) >= start for at in given]

@@ -33,7 +33,7 @@ def stalls(*events: Event) -> list[tuple[float, bool]]:
 def test_lag_is_log_end_without_committed_offset() -> None:
     samples = [each for each in folded(end(0, 10), commit(1, 4), end(2, 20)) if isinstance(each, LagSample)]
 
-    assert [(each.lag, each.committed_offset, each.log_end) for each in samples] == [(6, 4, 10), (16, 4, 20)]
+    assert [(sample.lag, sample.committed_offset, sample.log_end) for sample in samples] == [(6, 4, 10), (16, 4, 20)]
 
 
 def test_time_lag_is_age_of_next_record() -> None:

@@ -74,5 +74,5 @@ def test_outage_is_one_alert_from_its_first_sign_to_its_end(
             outages[broker, notice.labels["severity"]] += 1
         statuses[notice.id].append(notice.status)
     events = [event for event in recorded.events(name) if event.kind in OUTAGES]
-    assert {tuple(each) for each in statuses.values()} <= {("firing", "resolved"), ("resolved",)}
+    assert {tuple(status) for status in statuses.values()} <= {("firing", "resolved"), ("resolved",)}
     assert outages == Counter((str(event.detail["broker"]), OUTAGES[event.kind]) for event in events)

@@ -219,7 +219,7 @@ def test_file_of_the_page_is_accepted(tmp_path: Path, monkeypatch: pytest.Monkey
 
     subscriptions = read_sinks(file_of(tmp_path, content))
 
-    assert [type(each.sink).__name__ for each in subscriptions] == [
+    assert [type(subscription.sink).__name__ for subscription in subscriptions] == [
         "WebhookSink",
         "WebhookSink",
         "AlertmanagerSink",

@@ -40,7 +40,7 @@ async def test_requests_to_the_controller_use_the_listener_for_nodes(server: Emb
         assert (client.listener, broker.listener) == ("PLAINTEXT", "BROKER")
         assert (client.port, broker.port) == (first.port, first._broker_listener.port)
         listed = await send(second, ClusterMetadataRequest())
-        assert [each.port for each in listed.brokers] == [first.port, second.port], "clients get the other address"
+        assert [broker.port for broker in listed.brokers] == [first.port, second.port], "clients get the other address"
         idle = [await asyncio.open_connection(first.host, first.port) for _ in range(5)]
         await send(second, TopicMetadataRequest(topic_names=("auto",)))
         await eventually(lambda: has_leaders(second, "auto", 1))

@@ -173,7 +173,7 @@ async def test_responses_that_are_not_read_are_counted(server_tls: ssl.SSLContex
         with socket.create_connection((listener.host, listener.port)) as plain:
             client = await asyncio.to_thread(client_tls().wrap_socket, plain)
             await asyncio.to_thread(client.sendall, framed(b"large"))
-            await eventually(lambda: sum(each.occupied for each in listener.connections) > LARGE // 4)
+            await eventually(lambda: sum(connection.occupied for connection in listener.connections) > LARGE // 4)
             client.close()
 
 

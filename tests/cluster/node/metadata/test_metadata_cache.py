@@ -30,10 +30,12 @@ FIRST, SECOND = UUID(int=1), UUID(int=2)
 def live(*ids: int) -> tuple[UpdateMetadataBroker, ...]:
     return tuple(
         UpdateMetadataBroker(
-            id=each,
-            endpoints=(UpdateMetadataEndpoint(port=9000 + each, host="node", listener="ADMIN", security_protocol=0),),
+            id=node_id,
+            endpoints=(
+                UpdateMetadataEndpoint(port=9000 + node_id, host="node", listener="ADMIN", security_protocol=0),
+            ),
         )
-        for each in ids
+        for node_id in ids
     )
 
 
@@ -184,7 +186,7 @@ def test_broker_without_a_usable_address_is_skipped(host: str) -> None:
     with structlog.testing.capture_logs() as events:
         metadata.update(update(brokers=(*live(1), unusable, UpdateMetadataBroker(id=4, endpoints=()))))
 
-    assert [each.node_id for each in describe(metadata).brokers] == [1]
+    assert [broker.node_id for broker in describe(metadata).brokers] == [1]
     assert [event["broker_id"] for event in events] == [3, 4]
 
 
@@ -205,7 +207,7 @@ def test_full_update_removes_topics_that_it_does_not_list() -> None:
         update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,))), topic("b", state(0, 2, (2,), (2,))))
     )
     metadata.update(update(topic("a", state(1, 2, (2,), (2,)))))
-    assert [each.leader for each in describe(metadata, "a").topics[0].partitions] == [1, 2]
+    assert [partition.leader for partition in describe(metadata, "a").topics[0].partitions] == [1, 2]
     assert set(metadata.topics) == {"a", "b"}
 
     metadata.update(update(topic("b", state(0, 1, (1,), (1,))), everything=True))
@@ -222,7 +224,7 @@ def test_recreated_topic_has_no_partitions_of_the_deleted_one() -> None:
     metadata.update(update(topic("a", state(0, 1, (1,), (1,)), state(1, 1, (1,), (1,)))))
     metadata.update(update(topic("a", state(0, 2, (2,), (2,)), topic_id=SECOND)))
 
-    assert [each.leader for each in describe(metadata, "a").topics[0].partitions] == [2]
+    assert [partition.leader for partition in describe(metadata, "a").topics[0].partitions] == [2]
 
 
 updates = st.lists(

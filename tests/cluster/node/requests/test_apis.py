@@ -36,7 +36,7 @@ def test_handler_declares_the_requests_that_it_serves(module: str) -> None:
 async def test_api_versions_lists_the_served_versions_of_each_key() -> None:
     response = await handle(ApiVersionsRequest(), 0, None)  # type: ignore[arg-type]  # needs no backend
 
-    listed = {each.api_key: range(each.min_version, each.max_version + 1) for each in response.api_keys}
+    listed = {api_key.api_key: range(api_key.min_version, api_key.max_version + 1) for api_key in response.api_keys}
     for cls in served_requests():
         assert all(version in listed[cls.api_key] for version in cls.versions)
     assert list(listed) == sorted({cls.api_key for cls in served_requests()})

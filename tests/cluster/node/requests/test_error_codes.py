@@ -103,7 +103,7 @@ async def unknown_version(node: Node) -> int:
         writer.close()
     assert response[:4] == (5).to_bytes(4, "big")
     decoded = kwire.decode(ApiVersionsResponse, response[4:], version=0)
-    assert [(each.api_key, each.min_version, each.max_version) for each in decoded.api_keys] == [(18, 0, 3)]
+    assert [(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in decoded.api_keys] == [(18, 0, 3)]
     return decoded.error_code
 
 

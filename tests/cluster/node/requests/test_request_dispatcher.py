@@ -81,7 +81,7 @@ class Served:
         for each in frames:
             response = self.dispatcher.dispatch(each[4:], ConnectedClient("?"))
             responses.append(response if isinstance(response, bytes | tuple) else await response)
-        return [b"".join(each) if isinstance(each, tuple) else each for each in responses]
+        return [b"".join(response) if isinstance(response, tuple) else response for response in responses]
 
     def is_cached(self, frame: bytes, client: ConnectedClient | None = None) -> bool:
         return self.dispatcher.cached_responses(client or ConnectedClient("?"), frame, 0, 0) is not None
@@ -235,7 +235,7 @@ def test_unknown_version_of_api_versions_gets_the_known_versions() -> None:
     decoded = kwire.decode(ApiVersionsResponse, response[8:], version=0)
     assert response[:8] == struct.pack(">ii", len(response) - 4, 7)
     assert decoded.error_code == 35
-    assert [(each.api_key, each.min_version, each.max_version) for each in decoded.api_keys] == [(18, 0, 3)]
+    assert [(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in decoded.api_keys] == [(18, 0, 3)]
 
 
 async def test_every_cached_request_is_counted() -> None:

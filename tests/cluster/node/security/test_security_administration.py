@@ -188,7 +188,10 @@ async def test_entries_with_unknown_operations_are_kept(server: EmbeddedZooKeepe
             resource_type=ResourceType.TOPIC, resource_name="t", principal="User:a", operation=AclOperation.READ
         )
         await admin.create_acls([read])
-        assert [each.operation for each in await admin.describe_acls()] == [AclOperation.READ, AclOperation.UNKNOWN]
+        assert [describe_acl.operation for describe_acl in await admin.describe_acls()] == [
+            AclOperation.READ,
+            AclOperation.UNKNOWN,
+        ]
         await admin.delete_acls([read.exact_filter()])
         [unknown] = await admin.describe_acls()
         assert unknown.operation is AclOperation.UNKNOWN
@@ -270,6 +273,6 @@ async def test_a_conflict_does_not_show_credentials() -> None:
     await write(first, "secret-0")
     others = [asyncio.create_task(write(store, f"secret-{number}")) for number, store in ((1, first), (2, second))]
     results = await asyncio.gather(*others, return_exceptions=True)
-    [conflict] = [each for each in results if isinstance(each, ConfigConflict)]
+    [conflict] = [result for result in results if isinstance(result, ConfigConflict)]
     assert "SCRAM-SHA-256 was changed meanwhile" in str(conflict)
     assert "secret" not in str(conflict)

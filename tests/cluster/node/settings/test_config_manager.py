@@ -77,7 +77,7 @@ async def test_changed_setting_is_used_without_a_restart(server: EmbeddedZooKeep
         await eventually(lambda: controller.settings.strict_batches)
         same = TopicCreation(topic_name="t", partitions=1, replication_factor=1)
         response = await send(controller, CreateTopicRequest_V2(topics=(same, same)))
-        assert [each.error_code for each in response.topics] == [1012]
+        assert [topic.error_code for topic in response.topics] == [1012]
 
 
 async def test_entry_of_a_map(server: EmbeddedZooKeeper) -> None:

@@ -43,7 +43,8 @@ async def features_of(node: Node) -> tuple[int, dict[str, tuple[int, int]]]:
     """Return the epoch and the finalized levels that a node reports."""
     response = await send(node, ApiVersionsRequest(), version=3)
     return response.finalized_features_epoch, {
-        each.name: (each.min_version_level, each.max_version_level) for each in response.finalized_features
+        finalized_feature.name: (finalized_feature.min_version_level, finalized_feature.max_version_level)
+        for finalized_feature in response.finalized_features
     }
 
 
@@ -58,7 +59,10 @@ async def test_new_cluster_reports_its_features(server: EmbeddedZooKeeper) -> No
     async with nodes(await new_root(server), 1, 2, supported_features=NEW) as started:
         for node in started:
             response = await send(node, ApiVersionsRequest(), version=3)
-            assert [(each.name, each.min_version, each.max_version) for each in response.supported_features] == [
+            assert [
+                (supported_feature.name, supported_feature.min_version, supported_feature.max_version)
+                for supported_feature in response.supported_features
+            ] == [
                 ("f", 1, 3),
                 ("g", 1, 4),
             ]
@@ -115,7 +119,7 @@ async def test_failing_features_are_named_and_nothing_is_changed(server: Embedde
         response = await send(node, request(("f", 2), ("g", 1), ("other", 1), downgrade=True))
         reason = "feature g cannot go below level 2, its lowest safe level"
         assert (response.error_code, response.error_message) == (42, reason)
-        assert [(each.feature, each.error_code) for each in response.results] == [("g", 42), ("other", 42)]
+        assert [(result.feature, result.error_code) for result in response.results] == [("g", 42), ("other", 42)]
         assert await features_of(node) == before
 
 
