@@ -118,21 +118,21 @@ def _type_at(part: Part, path: tuple[PathElement, ...]) -> tuple[WireType | None
     The type of the message itself is None.
     """
     struct: Any = part.cls
-    found: WireType | None = None
+    wire_type: WireType | None = None
     flexible = describe(part.cls).is_flexible(part.version)
     compact = flexible
     for element in path:
         if isinstance(element, int):
-            assert isinstance(found, ArrayType)
-            found = found.element
+            assert isinstance(wire_type, ArrayType)
+            wire_type = wire_type.element
         else:
             field = next(f for f in fields(struct) if f.name == element)
-            found, compact = field.type, flexible and field.compact
-        while isinstance(found, (NullableType, MaybeType)):
-            found = found.inner
-        if isinstance(found, StructType):
-            struct = found.struct
-    return found, compact
+            wire_type, compact = field.type, flexible and field.compact
+        while isinstance(wire_type, (NullableType, MaybeType)):
+            wire_type = wire_type.inner
+        if isinstance(wire_type, StructType):
+            struct = wire_type.struct
+    return wire_type, compact
 
 
 def _length_size(part: Part, path: tuple[PathElement, ...], data: bytes) -> int:

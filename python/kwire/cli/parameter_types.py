@@ -30,8 +30,8 @@ class Duration(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|d)", str(value))
-        seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|d)", str(value))
+        seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
         if not 0 < seconds < math.inf:
             self.fail(
                 f"{value!r} is not a duration: expected a number above 0 with s, m, h, or d, such as 30s", param, ctx

@@ -33,10 +33,10 @@ def print_query(snapshot: Snapshot, query: str, output: str, paint: Paint) -> No
 
     with open_duckdb(snapshot) as connection:
         try:
-            found = connection.sql(query)
-            if found is None:
+            relation = connection.sql(query)
+            if relation is None:
                 raise click.UsageError("expected a query that returns rows, such as SELECT")
-            rows = found.to_arrow_table()
+            rows = relation.to_arrow_table()
         except duckdb.Error as error:
             raise click.UsageError(str(error)) from None
     if output == "table":

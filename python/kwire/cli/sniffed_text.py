@@ -64,13 +64,13 @@ class DecodedExchange(NamedTuple):
     @property
     def problems(self) -> list[str]:
         """The reasons to look at the exchange: decode errors, error codes of the response, a missing half."""
-        found = [str(each.error) for each in (self.request, self.response) if each is not None and each.error]
+        errors = [str(each.error) for each in (self.request, self.response) if each is not None and each.error]
         if self.exchange.outcome in ("unanswered", "dropped", "unrequested"):
-            found.append(OUTCOMES[self.exchange.outcome])
+            errors.append(OUTCOMES[self.exchange.outcome])
         if self.response_document is not None:
             codes = dict.fromkeys(_error_codes(self.response_document.get("body")))
-            found += [error_name(code, self.exchange.dialect) for code in codes]
-        return found
+            errors += [error_name(code, self.exchange.dialect) for code in codes]
+        return errors
 
 
 def text_of(options: SniffOptions) -> Callable[[Sniffed], str]:

@@ -325,11 +325,11 @@ async def _check_identity(admin: AdminClient, cluster: ClusterChoice) -> None:
         InvalidArgument: it is another one.
     """
     if cluster.cluster_id is not None:
-        found = (await admin.describe_cluster()).cluster_id
-        if found != cluster.cluster_id:
+        cluster_id = (await admin.describe_cluster()).cluster_id
+        if cluster_id != cluster.cluster_id:
             raise InvalidArgument(
-                f"{cluster.bootstrap} belongs to the cluster {found}, but {config_path()} expects {cluster.cluster_id} "
-                f"for {cluster.name}"
+                f"{cluster.bootstrap} belongs to the cluster {cluster_id}, but {config_path()} expects"
+                f" {cluster.cluster_id} for {cluster.name}"
             )
 
 

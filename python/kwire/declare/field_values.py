@@ -40,16 +40,16 @@ def checked(cls: Any, values: dict[str, Any]) -> list[FieldValue]:
         known = cls.__kwire_search_fields__ = {
             f.name: SearchField(f.name, field_check(f), _content(f.type)) for f in fields(cls)
         }
-    found = []
+    searched = []
     for name, value in values.items():
         f = known.get(name)
         if f is None:
             raise TypeError(f"find: {cls.__name__} has no field {name!r}")
         try:
-            found.append((f, f.check(value)))
+            searched.append((f, f.check(value)))
         except EncodeError as error:
             raise TypeError(f"find: {name}: {error.reason}") from None
-    return found
+    return searched
 
 
 def has(element: object, wanted: list[FieldValue]) -> bool:

@@ -219,9 +219,9 @@ class ClusterView:
             record = self.records.get(result.resource_name)
             if record is not None and not result.error_code:
                 values = {config.name: config.value for config in result.configs}
-                found = int(values.get("min.insync.replicas") or UNKNOWN), values.get("cleanup.policy") or ""
-                if found != (record.min_isr, record.cleanup_policy):
-                    record.min_isr, record.cleanup_policy = found
+                limits = int(values.get("min.insync.replicas") or UNKNOWN), values.get("cleanup.policy") or ""
+                if limits != (record.min_isr, record.cleanup_policy):
+                    record.min_isr, record.cleanup_policy = limits
                     record.count_partitions()
                     self._mark(result.resource_name, Source.METADATA)
 

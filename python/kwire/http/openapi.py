@@ -88,8 +88,8 @@ BODY_ERRORS = {
 @cache
 def served_verbs() -> tuple[Operation, ...]:
     """Return the verbs."""
-    found = (find_verb(noun, name) for noun in nouns() for name in verb_names(noun))
-    return tuple(verb for verb in found if verb is not None)
+    operations = (find_verb(noun, name) for noun in nouns() for name in verb_names(noun))
+    return tuple(verb for verb in operations if verb is not None)
 
 
 def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:

@@ -259,19 +259,19 @@ def _enter(index: Index, cls: type[Message]) -> None:
 
 def _declared_in(families: tuple[str, ...]) -> list[type[Message]]:
     headers = f"{__name__}.headers"
-    found = [value for value in vars(_import(headers)).values() if _is_message_of(value, headers)]
+    classes = [value for value in vars(_import(headers)).values() if _is_message_of(value, headers)]
     for family in families:
-        found += _messages_of(f"{__name__}.{family}")
-    return found
+        classes += _messages_of(f"{__name__}.{family}")
+    return classes
 
 
 def _messages_of(package: str) -> list[type[Message]]:
     """Return the messages that the modules of a package declare."""
     from pkgutil import iter_modules
 
-    found = []
+    classes = []
     imported = _import(package)
     for entry in iter_modules(imported.__path__) if imported is not None else ():
         module = f"{package}.{entry.name}"
-        found += [value for value in vars(_import(module)).values() if _is_message_of(value, module)]
-    return found
+        classes += [value for value in vars(_import(module)).values() if _is_message_of(value, module)]
+    return classes

@@ -29,11 +29,11 @@ def read_partitions(path: Path) -> tuple[ListedPartition, ...]:
         ToolFailed: the file cannot be read, has another form, or names a partition twice.
     """
     try:
-        found = PreferredReplicaElection.decode(_read(path), str(path)).partitions
+        partitions = PreferredReplicaElection.decode(_read(path), str(path)).partitions
     except ZnodeError as error:
         raise ToolFailed(str(error)) from None
-    _check_unique(path, found)
-    return found
+    _check_unique(path, partitions)
+    return partitions
 
 
 def read_reassignment(path: Path) -> dict[ListedPartition, tuple[int, ...]]:

@@ -79,10 +79,10 @@ async def _loggers(admin: AdminClient) -> Iterable[str]:
 
 
 async def _configs(admin: AdminClient, resource: ConfigResource) -> Iterable[str]:
-    found = (await admin.describe_configs([resource]))[resource]
-    if isinstance(found, AdminError):
-        raise found
-    return found
+    configs = (await admin.describe_configs([resource]))[resource]
+    if isinstance(configs, AdminError):
+        raise configs
+    return configs
 
 
 NAMES: Mapping[str, Callable[[AdminClient], Awaitable[Iterable[str]]]] = {

@@ -54,9 +54,9 @@ async def existing_topics(admin: AdminClient, topics: Sequence[str] = ()) -> dic
     Raises:
         AdminError: a topic does not exist, or cannot be described.
     """
-    found = {}
+    partitions_by_topic = {}
     for name, topic in sorted((await admin.describe_topics(topics)).items()):
         if isinstance(topic, AdminError):
             raise topic
-        found[name] = topic
-    return found
+        partitions_by_topic[name] = topic
+    return partitions_by_topic

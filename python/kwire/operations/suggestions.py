@@ -38,13 +38,15 @@ async def with_suggestions(admin: AdminClient, rows: Awaitable[Sequence[Any]]) -
     """
     names = ExistingNames(admin)
     try:
-        found = list(await rows)
+        similar_rows = list(await rows)
     except AdminError as error:
         raise await names.suggest(error, error.item) from None
-    failed = [at for at, row in enumerate(found) if isinstance(row, Failure)]
+    failed = [at for at, row in enumerate(similar_rows) if isinstance(row, Failure)]
     for at in failed[:SUGGESTIONS]:
-        found[at] = Failure(found[at].name, await names.suggest(found[at].error, found[at].name))
-    return found
+        similar_rows[at] = Failure(
+            similar_rows[at].name, await names.suggest(similar_rows[at].error, similar_rows[at].name)
+        )
+    return similar_rows
 
 
 class ExistingNames:

@@ -204,8 +204,8 @@ def open_duckdb(snapshot: Snapshot) -> DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for folder, table in tables().items():
-        found = snapshot.dataset(folder)
-        connection.register(table.name, table.stored().schema.empty_table() if found is None else found)
+        dataset = snapshot.dataset(folder)
+        connection.register(table.name, table.stored().schema.empty_table() if dataset is None else dataset)
     for view in VIEWS:
         connection.execute(f"CREATE VIEW {view.name} AS {view.query.format(p='')}")
     return connection

@@ -113,8 +113,8 @@ class Location:
 
         parent, _, name = self.native.rpartition("/")
         if name and not parent.endswith("/"):
-            found = Location(parent, parent, parent).files().get_file_info(name)
-            if found.type == FileType.File:
+            info = Location(parent, parent, parent).files().get_file_info(name)
+            if info.type == FileType.File:
                 return "file"
         listed = self.files().get_file_info(FileSelector("", allow_not_found=True, recursive=False))
         return "folder" if listed else None

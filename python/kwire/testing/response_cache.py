@@ -196,22 +196,22 @@ def _invalid_request(request: MetadataRequest) -> MetadataResponse:
 
 def _requested_topics(state: ClusterState, request: MetadataRequest) -> list[MetadataResponseTopic]:
     by_id: dict[UUID, MetadataResponseTopic] | None = None
-    found = []
+    matching = []
     for requested in request.topics or ():
         if requested.name is not None:
-            found.append(
+            matching.append(
                 state.topics.get(requested.name)
                 or MetadataResponseTopic(error_code=UNKNOWN_TOPIC, name=requested.name, partitions=())
             )
         else:
             by_id = by_id or {topic.topic_id: topic for topic in state.topics.values()}
-            found.append(
+            matching.append(
                 by_id.get(requested.topic_id)
                 or MetadataResponseTopic(
                     error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=requested.topic_id, partitions=()
                 )
             )
-    return found
+    return matching
 
 
 def _topic_bytes(topic: MetadataResponseTopic, state: ClusterState, dialect: str, version: int) -> bytes:

@@ -78,8 +78,11 @@ def capture(
     outages = Outages()
     try:
         with _uploading(folder_path, upload), _open_capture(folder_path, poller_id) as folder:
-            for found in folder.recovered:
-                print(f"{found.tail.name}: recovered {found.rows} rows, discarded {found.torn_bytes} incomplete bytes")
+            for segment in folder.recovered:
+                print(
+                    f"{segment.tail.name}: recovered {segment.rows} rows,"
+                    f" discarded {segment.torn_bytes} incomplete bytes"
+                )
             statistics = _poll(folder, cluster, outages, interval, duration, dialect, one=one, intervals=intervals)
     except (CaptureInUse, NotACapture) as error:
         raise click.ClickException(str(error)) from None

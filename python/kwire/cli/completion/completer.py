@@ -61,12 +61,12 @@ def complete(arguments: Sequence[str]) -> int:
     if shell == "bash":
         breaks, line = rest
         words, last = split(line, breaks)
-        found = CommandLine(load_grammar()).candidates(words[1:], last.text)
-        lines = [escape(name, last) for name, _ in found.names if name.isprintable()]
+        candidates = CommandLine(load_grammar()).candidates(words[1:], last.text)
+        lines = [escape(name, last) for name, _ in candidates.names if name.isprintable()]
     else:
-        found = CommandLine(load_grammar()).candidates(rest[:-1], rest[-1])
-        lines = [f"{name}\t{text}" if text else name for name, text in found.names if name.isprintable()]
-    sys.stdout.write("\n".join((found.how, *lines, "")))
+        candidates = CommandLine(load_grammar()).candidates(rest[:-1], rest[-1])
+        lines = [f"{name}\t{text}" if text else name for name, text in candidates.names if name.isprintable()]
+    sys.stdout.write("\n".join((candidates.how, *lines, "")))
     return 0
 
 
@@ -103,8 +103,8 @@ class CommandLine:
             return self._values(self._node["options"][pending], last)
         name, equals, value = last.partition("=")
         if self._is_option(last) and equals and name.startswith("--"):
-            found = self._values(self._node["options"].get(name, {}), value)
-            return Completion([(f"{name}={each}", text) for each, text in found.names], found.how)
+            completion = self._values(self._node["options"].get(name, {}), value)
+            return Completion([(f"{name}={each}", text) for each, text in completion.names], completion.how)
         if self._is_option(last):
             return self._options(last)
         if "commands" in self._node:
@@ -151,9 +151,9 @@ class CommandLine:
         index = min(len(self._positional), len(arguments) - 1)
         if index < 0 or (len(self._positional) > index and not arguments[index].get("many")):
             return Completion()
-        found = self._values(arguments[index], prefix)
+        completion = self._values(arguments[index], prefix)
         used = self._positional[index:]
-        return Completion([name for name in found.names if name[0] not in used], found.how)
+        return Completion([name for name in completion.names if name[0] not in used], completion.how)
 
     def _values(self, specification: Grammar, prefix: str) -> Completion:
         """Return the candidates for a value."""

@@ -132,8 +132,8 @@ class LagMonitor:
         """
         async with self._session.admin(self._session.choice) as admin:
             self._has_log = admin.dialect == "kafka"
-            found = await self._committed(admin, stack)
-        self.history.add(time.monotonic(), found)
+            offsets = await self._committed(admin, stack)
+        self.history.add(time.monotonic(), offsets)
         self._answered = time.time()
 
     async def _committed(self, admin: AdminClient, stack: AsyncExitStack) -> dict[CommittedPartition, Offsets]:

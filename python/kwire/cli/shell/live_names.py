@@ -79,20 +79,20 @@ class LiveNames:
 
     def matches(self, kind: str, prefix: str) -> list[str]:
         """Return names of a kind that start with a prefix, at most SHOWN."""
-        found = self._fetched.get(kind)
-        if found is None or found.expires < time.monotonic():
+        fetched = self._fetched.get(kind)
+        if fetched is None or fetched.expires < time.monotonic():
             self._call(self._want, kind)
-        if found is None:
+        if fetched is None:
             return []
-        names = found.names
+        names = fetched.names
         first = bisect_left(names, prefix)
         candidates = names[first : first + SHOWN]
         return [name for name in candidates if name.startswith(prefix)]
 
     def count(self, kind: str) -> int | None:
         """Return the number of names of a kind; None if they have not been fetched."""
-        found = self._fetched.get(kind)
-        return None if found is None else len(found.names)
+        fetched = self._fetched.get(kind)
+        return None if fetched is None else len(fetched.names)
 
     def expire(self) -> None:
         """Fetch the names again before their time, because the cluster has changed."""

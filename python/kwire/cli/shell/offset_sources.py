@@ -34,14 +34,14 @@ async def committed_in_brokers(
         KwireError: a broker does not answer.
     """
     # A group whose coordinator does not answer is left out: the next picture shows it again.
-    found = {}
+    offsets = {}
     for group, lag in (await admin.group_lags(groups or None)).items():
         if not isinstance(lag, AdminError):
             for partition in lag.partitions:
                 if not topics or partition.topic in topics:
                     key = CommittedPartition(group, partition.topic, partition.partition, "brokers")
-                    found[key] = Offsets(partition.committed, partition.end)
-    return found
+                    offsets[key] = Offsets(partition.committed, partition.end)
+    return offsets
 
 
 async def committed_in_zookeeper(
@@ -62,12 +62,12 @@ async def committed_in_zookeeper(
                 if partition.isdecimal():
                     key = CommittedPartition(group, topic, int(partition), "zookeeper")
                     keys[ConsumerOffset.path(*key[:3])] = key
-    found = {}
+    offsets = {}
     for path, znode in zip(keys, await store.get_many(keys), strict=True):
         offset = _decoded(znode, path)
         if offset is not None:
-            found[keys[path]] = Offsets(offset, None)
-    return found
+            offsets[keys[path]] = Offsets(offset, None)
+    return offsets
 
 
 async def with_log_ends(
@@ -100,8 +100,8 @@ async def zookeeper_of_nodes(admin: AdminClient) -> str | None:
         return None
     resource = ConfigResource(ConfigResourceType.BROKER, str(brokers[0].id))
     configs = (await admin.describe_configs([resource]))[resource]
-    found = None if isinstance(configs, AdminError) else configs.get("zookeeper.connect")
-    return None if found is None else found.value
+    config = None if isinstance(configs, AdminError) else configs.get("zookeeper.connect")
+    return None if config is None else config.value
 
 
 async def _children(store: Store, path: str) -> Iterable[str]:

@@ -137,8 +137,8 @@ class ShellSession(VerbSession):
         from kwire.client.admin import AdminError
 
         async def find(admin: AdminClient) -> dict[str, AdminError]:
-            found = await admin.describe_topics(names)
-            return {name: error for name, error in found.items() if isinstance(error, AdminError)}
+            described = await admin.describe_topics(names)
+            return {name: error for name, error in described.items() if isinstance(error, AdminError)}
 
         return self._none_missing(find)
 

@@ -94,10 +94,10 @@ def _pem(label: str, der: bytes) -> str:
 def _read_binary(data: bytes, password: Secret | None, key_password: Secret | None) -> _Content:
     if data.startswith(MAGIC):
         try:
-            found = read_jks(data, password, key_password)
+            entries = read_jks(data, password, key_password)
         except InvalidJks as error:
             raise InvalidStore(str(error), error.about) from None
-        return _Content(found.certificates, found.keys)
+        return _Content(entries.certificates, entries.keys)
     if data[:1] == b"\x30":  # a SEQUENCE of ASN.1
         return _read_pkcs12(data, password)
     raise InvalidStore("expected PEM, PKCS12, or JKS; convert it with `keytool -importkeystore -deststoretype PKCS12`")

@@ -112,10 +112,10 @@ class LiveConfig:
             SettingError: the setting is unknown.
         """
         setting, name = find_setting(name)
-        found = [Stored(layer, text) for layer in Layer if (text := self._text(layer, name)) is not None]
-        if not found:
+        stored = [Stored(layer, text) for layer in Layer if (text := self._text(layer, name)) is not None]
+        if not stored:
             return Effective(name, setting, setting.default_text, Layer.CODE)
-        return Effective(name, setting, found[0].text, found[0].layer, tuple(found[1:]))
+        return Effective(name, setting, stored[0].text, stored[0].layer, tuple(stored[1:]))
 
     def names(self) -> list[str]:
         """Return the names of all settings, and of the entries of maps that exist."""

@@ -43,15 +43,15 @@ def parse_rules(text: str) -> tuple[PrincipalRule, ...]:
     rules: list[PrincipalRule] = []
     position = 0
     while position < len(text):
-        found = _RULE.match(text, position)
-        if found is None:
+        match = _RULE.match(text, position)
+        if match is None:
             raise ValueError(f"expected DEFAULT or RULE:pattern/replacement/[LU], found {text[position:]!r}")
-        default, pattern, replacement, case = found.groups()
+        default, pattern, replacement, case = match.groups()
         if default is not None:
             rules += DEFAULT_RULES
         else:
             rules.append(_rule(pattern, replacement, case))
-        position = found.end()
+        position = match.end()
     if not rules:
         raise ValueError("expected at least one rule")
     return tuple(rules)

@@ -118,11 +118,11 @@ def setting(
 def settings_of(cls: type[Any]) -> Mapping[str, Setting]:
     """Return the settings that a class declares, by name."""
     texts = texts_below_fields(cls)
-    found = {}
+    settings = {}
     for each in fields(cls):
         if "setting" in each.metadata:
             declared: Setting = each.metadata["setting"]
-            found[declared.name] = Setting(
+            settings[declared.name] = Setting(
                 declared.name,
                 declared.type,
                 declared.default,
@@ -132,4 +132,4 @@ def settings_of(cls: type[Any]) -> Mapping[str, Setting]:
                 declared.is_secret,
                 each.name,
             )
-    return found
+    return settings

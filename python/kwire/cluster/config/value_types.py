@@ -183,10 +183,10 @@ def _listener_protocols(text: str) -> Mapping[str, str]:
 
 def _list_of(values: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     def convert(text: str) -> tuple[str, ...]:
-        found = tuple(filter(None, map(str.strip, text.split(","))))
-        if not set(found) <= set(values):
+        parts = tuple(filter(None, map(str.strip, text.split(","))))
+        if not set(parts) <= set(values):
             raise ValueError
-        return found
+        return parts
 
     return convert
 

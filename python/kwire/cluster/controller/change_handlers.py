@@ -141,12 +141,12 @@ async def process_controller_change(context: ControllerContext) -> None:
 async def process_broker_change(context: ControllerContext) -> None:
     """Process brokers that started, failed, or restarted."""
     known = context.cluster.brokers
-    found = await context.read_brokers(context.cluster.topics)
-    if found == known:
+    live = await context.read_brokers(context.cluster.topics)
+    if live == known:
         return
-    unchanged = {broker for broker in found if broker in known and found[broker].epoch == known[broker].epoch}
-    log.info("new brokers: %s, failed brokers: %s", sorted(found.keys() - unchanged), sorted(known.keys() - unchanged))
-    context.update_cluster(brokers=found, shutting_down=context.cluster.shutting_down & unchanged)
+    unchanged = {broker for broker in live if broker in known and live[broker].epoch == known[broker].epoch}
+    log.info("new brokers: %s, failed brokers: %s", sorted(live.keys() - unchanged), sorted(known.keys() - unchanged))
+    context.update_cluster(brokers=live, shutting_down=context.cluster.shutting_down & unchanged)
     await context.elect_leaders()
     context.broadcaster.broadcast(context.cluster, ())
     await advance_reassignments(context)

@@ -60,7 +60,7 @@ async def process_features_change(context: ControllerContext) -> None:
     settings = context.settings
     while True:
         try:
-            found = await read_features(context.store, context.watch)
+            stored = await read_features(context.store, context.watch)
         except ZnodeError as error:
             context.report(error)
             context.features = None
@@ -69,25 +69,25 @@ async def process_features_change(context: ControllerContext) -> None:
             log.error("cannot read the finalized features: %s", error)
             context.features = None
             return
-        for warning in found.znode.warnings if found.znode is not None else ():
+        for warning in stored.znode.warnings if stored.znode is not None else ():
             context.report(warning)
         last = await _read_last(context)
         known = max(last, context.known_features(), context.features or NO_FEATURES, key=lambda each: each.epoch)
-        if known.epoch > found.epoch + MAX_SKIPPED_EPOCHS:
-            log.error("ignoring the epoch %d of the features: %d is stored", known.epoch, found.epoch)
+        if known.epoch > stored.epoch + MAX_SKIPPED_EPOCHS:
+            log.error("ignoring the epoch %d of the features: %d is stored", known.epoch, stored.epoch)
             known = NO_FEATURES
-        current = found.znode if found.znode is not None else known.znode
+        current = stored.znode if stored.znode is not None else known.znode
         znode = bootstrap(current, settings.supported_features, enabled=settings.features_enabled)
-        is_unchanged = znode is found.znode and found.epoch >= known.epoch
-        if is_unchanged and found.epoch == last.epoch:
-            context.features = found
+        is_unchanged = znode is stored.znode and stored.epoch >= known.epoch
+        if is_unchanged and stored.epoch == last.epoch:
+            context.features = stored
             return
         try:
             if is_unchanged:  # written by another client, or by a release without LAST_FEATURES
-                await context.writer.commit([SetData(LAST_FEATURES, found.encode())])
-                context.features = found
+                await context.writer.commit([SetData(LAST_FEATURES, stored.encode())])
+                context.features = stored
                 return
-            context.features = await _write(context, found, znode, known.epoch)
+            context.features = await _write(context, stored, znode, known.epoch)
         except ConnectionLost:
             raise
         except (WriteConflict, StoreError) as error:

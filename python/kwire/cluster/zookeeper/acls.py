@@ -155,10 +155,10 @@ class AclChangeNotification:
         pattern_type = document.string("patternType")
         if pattern_type.upper() not in {"LITERAL", "PREFIXED"}:
             raise document.error("patternType", f"expected LITERAL or PREFIXED, found {pattern_type!r}")
-        found = _BY_NAME.get(resource_type.replace("_", "").upper())
-        if found is None:
+        resource = _BY_NAME.get(resource_type.replace("_", "").upper())
+        if resource is None:
             raise document.error("resourceType", f"unknown resource type {resource_type!r}")
-        return cls(found, name, "literal" if pattern_type.upper() == "LITERAL" else "prefixed")
+        return cls(resource, name, "literal" if pattern_type.upper() == "LITERAL" else "prefixed")
 
 
 def _resource_type(code: str, path: str, key: str) -> ResourceType:

@@ -85,9 +85,9 @@ def _downloaded(folder: Path, jar: str, digest: str) -> Path:
             f"cannot download ZooKeeper's {name} from {url}: {error}. Set HTTPS_PROXY, or KWIRE_MAVEN_REPOSITORY to "
             "another address; or run `pip install 'kwire[spark]'`, which has the jars; or use a running ZooKeeper"
         ) from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != digest:
-        raise JarsMissing(f"{url} has the SHA-256 {found}, expected {digest}: check the repository")
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != digest:
+        raise JarsMissing(f"{url} has the SHA-256 {actual}, expected {digest}: check the repository")
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         file.write(content)
     Path(file.name).replace(path)

@@ -31,8 +31,8 @@ async def refusals(admin: AdminClient, differences: Sequence[DocumentDifference]
     for step in steps([difference for difference in differences if difference not in refused]):
         for subject, error in (await step.check(admin)).items():
             of_subject = step.differences[subject]
-            found = await _one_by_one(admin, step, of_subject)
-            refused |= found or dict.fromkeys(of_subject, error.text)
+            problems = await _one_by_one(admin, step, of_subject)
+            refused |= problems or dict.fromkeys(of_subject, error.text)
     return refused
 
 

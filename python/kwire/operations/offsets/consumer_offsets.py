@@ -100,9 +100,9 @@ async def log_ends(admin: AdminClient, partitions: Sequence[TopicPartition]) -> 
 
     if admin.dialect == "kip4" or not partitions:
         return {}
-    found = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
     return {
         partition: end.offset
-        for partition, end in found.items()
+        for partition, end in ends.items()
         if not isinstance(end, AdminError) and end.offset is not None
     }

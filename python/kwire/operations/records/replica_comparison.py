@@ -76,9 +76,9 @@ class ReplicaComparison:
         fetched = (await self._fetcher.fetch_from(broker, {partition: position}))[partition]
         if isinstance(fetched, AdminError):
             raise fetched
-        found = decode(fetched.records)
-        by_offset = {record.offset: record for record in found.records() if record.offset >= position}
-        return by_offset, found.batches[-1].last_offset + 1 if found.batches else position
+        batches = decode(fetched.records)
+        by_offset = {record.offset: record for record in batches.records() if record.offset >= position}
+        return by_offset, batches.batches[-1].last_offset + 1 if batches.batches else position
 
 
 def _differences(partition: TopicPartition, logs: dict[int, dict[int, Record]], end: int) -> list[str]:

@@ -33,10 +33,10 @@ async def get_offset_shell(
     spec = parse_time("--time", time)
     admin = await run.admin()
     wanted = await existing_partitions(admin, topic, parse_numbers(partitions))
-    found = await admin.list_offsets(dict.fromkeys(wanted, spec))
+    offsets = await admin.list_offsets(dict.fromkeys(wanted, spec))
     failed: list[str] = []
-    for partition in sorted(found):
-        offset = found[partition]
+    for partition in sorted(offsets):
+        offset = offsets[partition]
         if isinstance(offset, AdminError):
             failed.append(str(offset))
         else:

@@ -49,7 +49,7 @@ async def simple_consumer_shell(
     while printed != max_messages:
         fetched = await _fetch(fetcher, place, next_offset, replica)
         try:
-            found = decode(fetched.records)
+            batches = decode(fetched.records)
         except RecordsDecodeError as error:
             if not skip_message_on_error or next_offset >= fetched.high_watermark:
                 raise ToolFailed(
@@ -57,7 +57,7 @@ async def simple_consumer_shell(
                 ) from None
             next_offset += 1
             continue
-        for record in _data(found, next_offset):
+        for record in _data(batches, next_offset):
             key = show_key(record.key) if record.key is not None else "null"
             value = show_value(record.value) if record.value is not None else "null"
             run.print(f"{key}\t{value}" if print_keys else value)
@@ -66,8 +66,8 @@ async def simple_consumer_shell(
             printed += 1
             if printed == max_messages:
                 return
-        if found.batches:
-            next_offset = max(next_offset, found.batches[-1].last_offset + 1)
+        if batches.batches:
+            next_offset = max(next_offset, batches.batches[-1].last_offset + 1)
         if no_wait_at_logend and next_offset >= fetched.high_watermark:
             return
 

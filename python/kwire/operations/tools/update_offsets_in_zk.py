@@ -43,8 +43,8 @@ async def update_offsets_in_zk(
     writer = OffsetWriter(await run.zookeeper())
     admin = await run.admin()
     partitions = await existing_partitions(admin, [topic])
-    found = await offsets_of(admin, partitions, EARLIEST if end is End.EARLIEST else LATEST)
-    for partition, offset in found.items():
+    offsets = await offsets_of(admin, partitions, EARLIEST if end is End.EARLIEST else LATEST)
+    for partition, offset in offsets.items():
         run.print(f"updating partition {partition.partition} with new offset: {offset}")
         await writer.write(ConsumerOffset.path(group, topic, partition.partition), ConsumerOffset(offset).encode())
     run.print(f"updated the offset for {writer.written} partitions")

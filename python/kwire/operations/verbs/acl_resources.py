@@ -68,15 +68,15 @@ def parse_resource(text: str) -> Resource:
         InvalidArgument: the text is not a resource.
     """
     kind, colon, name = text.partition(":")
-    found = RESOURCE_TYPES.get(kind.lower().replace("_", "-"))
-    if found is None or (colon and not name):
+    resource_type = RESOURCE_TYPES.get(kind.lower().replace("_", "-"))
+    if resource_type is None or (colon and not name):
         raise InvalidArgument(
             f"{text!r} is not a resource: write TYPE:NAME, such as topic:orders; the types are "
             f"{', '.join(RESOURCE_TYPES)}"
         )
-    if found is ResourceType.CLUSTER and not name:
+    if resource_type is ResourceType.CLUSTER and not name:
         name = CLUSTER
-    return Resource(found, name or None)
+    return Resource(resource_type, name or None)
 
 
 def check_operations(resource: ResourceType, operations: Iterable[AclOperation]) -> None:

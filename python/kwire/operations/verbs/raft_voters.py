@@ -70,12 +70,12 @@ def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUI
     Raises:
         InvalidArgument: the quorum does not list the node, or lists it with several directories or with none.
     """
-    found = [replica.directory_id for replica in replicas if replica.id == node]
-    if not found:
+    directory_ids = [replica.directory_id for replica in replicas if replica.id == node]
+    if not directory_ids:
         listed = ", ".join(sorted({str(replica.id) for replica in replicas})) or "no node"
         raise InvalidArgument(f"the quorum has {listed} as {role}, not node {node}")
-    [directory, *others] = found
+    [directory, *others] = directory_ids
     if directory is None or others:
-        known = ", ".join(map(str, found)) if others else "not reported"
+        known = ", ".join(map(str, directory_ids)) if others else "not reported"
         raise InvalidArgument(f"the directory id of {role} {node} is not unique ({known}): give --directory")
     return directory

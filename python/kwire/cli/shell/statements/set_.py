@@ -19,8 +19,8 @@ def set_(key: str, words: tuple[str, ...]) -> int:
     if words[:1] != ("=",):
         raise click.UsageError(f"expected = after '{key}'")
     if len(words) != 2:
-        found = f"'{words[2]}': quote a value with blanks" if len(words) > 2 else "nothing"
-        raise click.UsageError(f"expected one value after =, got {found}")
+        given = f"'{words[2]}': quote a value with blanks" if len(words) > 2 else "nothing"
+        raise click.UsageError(f"expected one value after =, got {given}")
     topic = shell_session().topic
     resource = "broker/default" if topic is None else f"topic/{topic}"
     return run_words(["configs", "set", "--", resource, f"{key}={words[1]}"])

@@ -41,20 +41,20 @@ async def delete(
     filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
     if filters == [AclBindingFilter()] and not all:
         raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")
-    found = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
-    if not found:
+    matching = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
+    if not matching:
         run.warn("no ACL matches: nothing is deleted.")
-    if run.dry_run or not found:
-        return [acl_change(each, "would be deleted") for each in found]
-    shown = "; ".join(map(str, found[:3])) + ("; ..." if len(found) > 3 else "")
-    run.confirm(f"Delete {len(found)} ACLs ({shown})?")
+    if run.dry_run or not matching:
+        return [acl_change(each, "would be deleted") for each in matching]
+    shown = "; ".join(map(str, matching[:3])) + ("; ..." if len(matching) > 3 else "")
+    run.confirm(f"Delete {len(matching)} ACLs ({shown})?")
     # What was confirmed is deleted, and nothing that was created meanwhile.
-    results = await run.admin.delete_acls(each.exact_filter() for each in found)
+    results = await run.admin.delete_acls(each.exact_filter() for each in matching)
     rows: Rows[AclChange] = []
-    for acl, result in zip(found, results.values(), strict=True):
+    for acl, result in zip(matching, results.values(), strict=True):
         error = result if isinstance(result, AdminError) else result.get(acl)
         rows.append(acl_change(acl, "deleted") if error is None else Failure(str(acl), error))
-    deleted = [acl for acl, row in zip(found, rows, strict=True) if not isinstance(row, Failure)]
+    deleted = [acl for acl, row in zip(matching, rows, strict=True) if not isinstance(row, Failure)]
     if deleted and run.wait:
         await run.admin.wait_until_acls(deleted=deleted, timeout=run.wait, on_progress=run.on_progress)
     return rows

@@ -37,5 +37,5 @@ async def list_(
 ) -> Rows[AclBinding]:
     """List ACLs."""
     filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
-    found = await asyncio.gather(*map(run.admin.describe_acls, filters))
-    return [*sorted(frozenset().union(*found))]
+    answers = await asyncio.gather(*map(run.admin.describe_acls, filters))
+    return [*sorted(frozenset().union(*answers))]

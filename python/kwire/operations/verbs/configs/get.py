@@ -46,13 +46,13 @@ async def get(
 ) -> Rows[Config]:
     """Get the configs of a resource, with where their values come from."""
     parsed = parse_resource(resource)
-    found = (await run.admin.describe_configs([parsed]))[parsed]
-    if isinstance(found, AdminError):
-        return [Failure(resource, found)]
+    configs = (await run.admin.describe_configs([parsed]))[parsed]
+    if isinstance(configs, AdminError):
+        return [Failure(resource, configs)]
     # The drafts of KIP-4 report only what a topic overrides, so any other name may be valid there.
     for name in names if run.admin.dialect == "kafka" else ():
-        if name not in found:
-            suggested = similar(name, tuple(found))
+        if name not in configs:
+            suggested = similar(name, tuple(configs))
             hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
             raise InvalidArgument(f"{resource} has no config {name!r}{hint}")
     return [
@@ -64,6 +64,6 @@ async def get(
             value.is_sensitive,
             value.is_read_only,
         )
-        for name, value in sorted(found.items())
+        for name, value in sorted(configs.items())
         if (name in names if names else all or value.source.name not in ("DEFAULT", "STATIC"))
     ]

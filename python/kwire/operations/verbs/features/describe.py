@@ -43,9 +43,9 @@ async def describe(
 ) -> Rows[Feature]:
     """Describe the features that a broker supports and their levels in the cluster."""
     rows: Rows[Feature] = []
-    found = await run.admin.describe_features()
-    for name in sorted({*found.supported_features, *found.finalized_features}):
-        supported, finalized = found.supported_features.get(name), found.finalized_features.get(name)
+    features = await run.admin.describe_features()
+    for name in sorted({*features.supported_features, *features.finalized_features}):
+        supported, finalized = features.supported_features.get(name), features.finalized_features.get(name)
         lowest = await run.admin.lowest_safe_level(name) if safe and finalized else None
         rows.append(
             Feature(
@@ -53,7 +53,7 @@ async def describe(
                 supported and supported.min_version,
                 supported and supported.max_version,
                 finalized and finalized.max_version_level,
-                found.epoch,
+                features.epoch,
                 lowest and lowest.level,
                 lowest and lowest.reason,
             )

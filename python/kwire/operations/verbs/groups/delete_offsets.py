@@ -32,14 +32,14 @@ async def delete_offsets(
     shared = await is_share_group(run.admin, group)
     if shared and any(":" in topic for topic in topics):
         raise InvalidArgument(f"{group} is a share group: its offsets are deleted for whole topics")
-    found = await list_offsets(run.admin, group)
-    if isinstance(found, AdminError):
-        return [Failure(group, found)]
-    topics_with_offsets = {each.topic for each in found}
+    offsets = await list_offsets(run.admin, group)
+    if isinstance(offsets, AdminError):
+        return [Failure(group, offsets)]
+    topics_with_offsets = {each.topic for each in offsets}
     partitions = [] if shared else await partitions_of(run.admin, [topic for topic in topics if ":" in topic])
-    partitions += [each for each in sorted(found) if not shared and each.topic in topics and each not in partitions]
+    partitions += [each for each in sorted(offsets) if not shared and each.topic in topics and each not in partitions]
     missing = [topic for topic in topics if ":" not in topic and topic not in topics_with_offsets]
-    missing += [str(partition) for partition in partitions if partition not in found]
+    missing += [str(partition) for partition in partitions if partition not in offsets]
     if missing:
         raise InvalidArgument(f"group {group} has no committed offsets of {', '.join(missing)}")
     described = (await run.admin.describe_groups([group]))[group]

@@ -51,10 +51,10 @@ async def lag(
     lags = await run.admin.group_lags(groups or None)
     if not groups and (reason := await explain_if_hidden(run, len(lags), "groups")) is not None:
         run.warn(f"{reason}.")
-    found = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
+    topics = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
     for each in topic:
-        if each not in found:
-            suggested = similar(each, tuple(found))
+        if each not in topics:
+            suggested = similar(each, tuple(topics))
             hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
             run.warn(f"no group has offsets of {each}{hint}")
     for name, group in lags.items():

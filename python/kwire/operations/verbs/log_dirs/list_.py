@@ -57,14 +57,14 @@ async def list_(
     """List how much space the logs take and how much is left, the largest first."""
     dirs = await run.admin.describe_log_dirs(broker)
     rows: Rows[Usage] = [Failure(f"broker {each.broker} {each.path}", each.error) for each in dirs if each.error]
-    found: list[Usage] = []
+    usages: list[Usage] = []
     if by is Grouping.TOPIC:
         sizes: Counter[str] = Counter()
         counts: Counter[str] = Counter()
         for replica in (replica for each in dirs for replica in each.replicas):
             sizes[replica.topic] += replica.size
             counts[replica.topic] += 1
-        found = [Usage(None, None, name, counts[name], size, None, None) for name, size in sizes.items()]
+        usages = [Usage(None, None, name, counts[name], size, None, None) for name, size in sizes.items()]
     elif by is Grouping.BROKER:
         for id in sorted({each.broker for each in dirs}):
             own = [each for each in dirs if each.broker == id]
@@ -72,9 +72,9 @@ async def list_(
             usable = [each.usable for each in own if each.usable is not None]
             total = [each.total for each in own if each.total is not None]
             size = sum(replica.size for replica in replicas)
-            found.append(Usage(id, None, None, len(replicas), size, sum(usable) or None, sum(total) or None))
+            usages.append(Usage(id, None, None, len(replicas), size, sum(usable) or None, sum(total) or None))
     else:
         for each in dirs:
             size = sum(replica.size for replica in each.replicas)
-            found.append(Usage(each.broker, each.path, None, len(each.replicas), size, each.usable, each.total))
-    return rows + sorted(found, key=lambda usage: -usage.size)
+            usages.append(Usage(each.broker, each.path, None, len(each.replicas), size, each.usable, each.total))
+    return rows + sorted(usages, key=lambda usage: -usage.size)

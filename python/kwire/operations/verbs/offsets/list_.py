@@ -50,8 +50,8 @@ async def list_(
     wanted = await partitions_of(run.admin, partitions)
     if not wanted:
         raise InvalidArgument("name at least one topic or partition")
-    found = await run.admin.list_offsets(dict.fromkeys(wanted, spec), committed_only=committed)
+    offsets = await run.admin.list_offsets(dict.fromkeys(wanted, spec), committed_only=committed)
     return [
         Failure(str(partition), each) if isinstance(each, AdminError) else Offset(*partition, *each)
-        for partition, each in found.items()
+        for partition, each in offsets.items()
     ]

@@ -23,5 +23,5 @@ async def get(
     strict: Annotated[bool, Option("Only entities without other parts.")] = False,
 ) -> Rows[EntityQuotas]:
     """Show the quotas that are set."""
-    found = await run.admin.describe_client_quotas(parse_entity(user, client_id, ip), strict=strict)
-    return [EntityQuotas(each.user, each.client_id, each.ip, found[each]) for each in sorted(found, key=str)]
+    quotas = await run.admin.describe_client_quotas(parse_entity(user, client_id, ip), strict=strict)
+    return [EntityQuotas(each.user, each.client_id, each.ip, quotas[each]) for each in sorted(quotas, key=str)]

@@ -62,12 +62,12 @@ async def simulate(
     if moves_per_broker < 1:
         raise InvalidArgument("a broker needs at least one move at a time")
     rate = parse_size(throttle)
-    found = await snapshot_of(run, snapshot)
-    moves = moves_of(found, read_file(file).targets)
+    taken = await snapshot_of(run, snapshot)
+    moves = moves_of(taken, read_file(file).targets)
     limits = BatchLimits(data=0 if batch_size is None else parse_size(batch_size), moves_per_broker=moves_per_broker)
     course = course_of(batches(moves, limits), rate)
     run.note(f"{len(moves)} partitions in {len(course.batch_seconds)} batches: {duration_text(course.seconds)}")
-    if not found.has_sizes:
+    if not taken.has_sizes:
         run.note("the sizes of partitions are unknown, so no time is simulated")
     return [
         SimulatedBroker(

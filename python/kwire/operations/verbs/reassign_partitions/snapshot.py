@@ -32,6 +32,6 @@ async def snapshot(
     run: Run, file: Annotated[Path, Argument("The file for the snapshot.", "FILE")]
 ) -> Rows[WrittenSnapshot]:
     """Take a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
-    found = await read_snapshot(run.admin)
-    run.files.write(file, found.to_json())
-    return [WrittenSnapshot(str(file), len(found.brokers), len(found.partitions))]
+    taken = await read_snapshot(run.admin)
+    run.files.write(file, taken.to_json())
+    return [WrittenSnapshot(str(file), len(taken.brokers), len(taken.partitions))]

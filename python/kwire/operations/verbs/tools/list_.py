@@ -46,8 +46,8 @@ async def list_(
         result = await run.admin.run_tool("help", broker_id=parse_node(broker))
         lines = (line.partition("\t") for line in result.output.splitlines())
         return [ToolSummary(name, None, None, text) for name, _, text in lines]
-    found = find_tools()
-    for broken in found.broken:
+    tools = find_tools()
+    for broken in tools.broken:
         run.warn(str(broken))
     return [
         ToolSummary(
@@ -56,5 +56,5 @@ async def list_(
             tool.highest_danger > Danger.READS,
             tool.summary,
         )
-        for tool in found.tools.values()
+        for tool in tools.tools.values()
     ]

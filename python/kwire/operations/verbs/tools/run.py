@@ -40,16 +40,16 @@ def _connects(arguments: Mapping[str, Any]) -> bool:
     """Return whether a tool works with the cluster of the command: on a node, or because it names no brokers itself."""
     if arguments["broker"] is not None:
         return True
-    found = _find(arguments["tool"])
-    return found is None or needs_given_cluster(found, arguments["arguments"])
+    declared = _find(arguments["tool"])
+    return declared is None or needs_given_cluster(declared, arguments["arguments"])
 
 
 def _danger(arguments: Mapping[str, Any]) -> Danger:
     """Return what a run does. A node can have another tool of the same name."""
-    found = _find(arguments["tool"])
-    if found is None or arguments["broker"] is not None:
+    declared = _find(arguments["tool"])
+    if declared is None or arguments["broker"] is not None:
         return Danger.DESTROYS
-    return danger_of_words(found, arguments["arguments"])
+    return danger_of_words(declared, arguments["arguments"])
 
 
 @operation(
@@ -75,22 +75,22 @@ async def run(
 
     On a node, the tool runs once: it is not repeated if the response is lost.
     """
-    found = _find(tool)
+    declared = _find(tool)
     node = None if broker is None else parse_node(broker)
-    here = broker is None and found is not None and run.here
-    if found is None and broker is None and not (run.has_cluster and run.admin.dialect == "kip4"):
+    here = broker is None and declared is not None and run.here
+    if declared is None and broker is None and not (run.has_cluster and run.admin.dialect == "kip4"):
         hint = similar(tool, tuple(tool_names()))
         suggested = f"did you mean {' or '.join(hint)}?" if hint else f"there are {', '.join(tool_names())}"
         raise InvalidArgument(f"tool {tool} is not installed here: {suggested}")
-    if found is not None and here:
-        check_words(found, arguments)
+    if declared is not None and here:
+        check_words(declared, arguments)
     if run.dry_run:
         where = "here" if here else "on a node, if it has the tool" if node is None else f"on node {node}, if it has it"
         return [ToolOutput(tool, node, None, f"{' '.join((tool, *arguments))} would be run {where}\n")]
-    if found is not None and danger_of_words(found, arguments) is Danger.DESTROYS:
-        run.confirm(f"Run {' '.join((tool, *arguments))}?{f' {found.warning}' if found.warning else ''}")
-    if found is not None and here:
-        return await _run_here(run, found, arguments)
+    if declared is not None and danger_of_words(declared, arguments) is Danger.DESTROYS:
+        run.confirm(f"Run {' '.join((tool, *arguments))}?{f' {declared.warning}' if declared.warning else ''}")
+    if declared is not None and here:
+        return await _run_here(run, declared, arguments)
     return await _run_on_node(run, tool, arguments, node)
 
 
