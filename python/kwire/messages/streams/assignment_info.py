@@ -65,14 +65,14 @@ class StandbyTask(Struct):
     named_topology: array[uint16] = field(since=10, default=())
     """The UTF-16 code units of the name of the topology; empty without a name."""
     partitions: array[ChangelogPartition]
-    """The partitions of its changelogs."""
+    """The partitions of changelogs from which its state is read."""
 
 
 class ChangelogPartition(Struct):
     """A partition of a changelog."""
 
     topic: string
-    """The topic."""
+    """Name of the topic, with the application id if Streams has created it."""
     partition: int32
     """Number of the partition in its topic."""
 
@@ -83,7 +83,7 @@ class TopicIndex(Struct, key="index"):
     index: int32
     """The number of the topic in `HostPartition`."""
     topic: string
-    """The topic."""
+    """Name of the topic, with the application id if Streams has created it."""
 
 
 class HostPartitions(Struct):

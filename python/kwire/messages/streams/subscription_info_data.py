@@ -61,20 +61,20 @@ class TaskOffsetSum(Struct):
     topic_group_id: int32
     """Number of the subtopology, as in the description of the topology."""
     partition: int32 = field(since=10, default=0)
-    """The partition of the task."""
+    """Number of the task in its subtopology: the partition of its inputs."""
     offset_sum: int64 = field(since=10, default=0)
     """The sum of the offsets of its changelogs; -2 if the task is running, -3 if the sum is not known."""
     named_topology: nullable[string] = field(since=10, default="")
     """The name of the topology of the task, or None."""
     partition_to_offset_sum: array[PartitionToOffsetSum] = field(since=7, until=9, default=())
-    """The partitions of the subtopology."""
+    """The tasks with state on the client, all of this subtopology."""
 
 
 class PartitionToOffsetSum(Struct):
     """A task with state in versions 7 to 9."""
 
     partition: int32
-    """The partition of the task."""
+    """Number of the task in its subtopology: the partition of its inputs."""
     offset_sum: int64
     """The sum of the offsets of its changelogs; -2 if the task is running, -3 if the sum is not known."""
 
@@ -83,6 +83,6 @@ class ClientTag(Struct):
     """A tag of a client."""
 
     key: bytes
-    """The name of the tag."""
+    """The part of the config `client.tag.NAME` after the last dot, in UTF-8."""
     value: bytes
-    """The value of the tag."""
+    """The config of the client, such as its zone, in UTF-8."""
