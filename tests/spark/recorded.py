@@ -144,6 +144,17 @@ def _watched(polls: Iterable[Row], name: str) -> list[Row]:
     return sorted(rows, key=lambda row: row.polled_at)
 
 
+def rarely(polls: Iterable[Row], seconds: int) -> Iterator[Row]:
+    """Return at most one poll of each request in an interval."""
+    last: dict[tuple[Any, ...], float] = {}
+    for row in polls:
+        key = row.broker_id, row.api_key, row.request[8:] if row.api_key == 32 and row.request else None
+        at = row.polled_at.timestamp()
+        if at - last.get(key, 0) >= seconds - 0.3:
+            last[key] = at
+            yield row
+
+
 def _thinned(polls: Iterable[Row], name: str, step: int) -> list[Row]:
     counts: Counter[int] = Counter()
     kept = []

@@ -47,6 +47,7 @@ __all__ = ["SERVED", "FakeOffsets"]
 SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4)}
 """The lowest and highest served version by API key."""
 EARLIEST = -2
+DEBUGGING_REPLICA = -2
 NOT_LEADER = 6
 NOT_COORDINATOR = 16
 UNKNOWN_TOPIC = 3
@@ -109,7 +110,8 @@ class FakeOffsets:
             partitions = []
             for requested in topic.partitions:
                 index = requested.partition_index
-                led = leaders.get(index) == broker
+                # Followers answer a debugging replica (-2), and are never behind here.
+                led = leaders.get(index) == broker or (message.replica_id == DEBUGGING_REPLICA and index in leaders)
                 offset = (starts if requested.timestamp == EARLIEST else ends).get(index, 0)
                 partitions.append(
                     ListOffsetsPartitionResponse(

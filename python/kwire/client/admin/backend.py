@@ -127,6 +127,10 @@ class Backend(Protocol):
 
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics: ...
 
+    async def with_lag(self, topics: Topics) -> Topics:
+        """Return topics with the lag of each replica."""
+        ...
+
     async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
         """Return topics as one broker reports them. Raises ConnectionFault."""
         ...

@@ -273,6 +273,11 @@ class KafkaBackend:
         described = _described(await read_metadata(self._router, names or None))
         return await self._with_configs(described, self._read) if configs else described
 
+    async def with_lag(self, topics: Topics) -> Topics:
+        from kwire.client.admin.replica_lag import with_lag
+
+        return await with_lag(self._router, topics)
+
     async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
         async def send(request: Request[R]) -> R:
             return await self._router.send(broker, request)

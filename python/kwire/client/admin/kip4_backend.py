@@ -204,6 +204,9 @@ class Kip4Backend:
         answer = await self._router.read(TopicMetadataRequest_V1(topic_names=names), ANY)
         return {topic.topic_name: _described(topic) for topic in answer.response.topics}
 
+    async def with_lag(self, topics: Topics) -> Topics:
+        return topics  # each response has it
+
     async def topics_at(self, broker: Endpoint, names: tuple[str, ...], *, configs: bool) -> Topics:
         from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 

@@ -82,14 +82,18 @@ async def list_topics_marked_for_deletion(admin: AdminSession) -> list[str]:
     return await admin.backend.list_topics_marked_for_deletion()
 
 
-async def describe_topics(admin: AdminSession, names: Iterable[str] = (), *, configs: bool = False) -> Topics:
+async def describe_topics(
+    admin: AdminSession, names: Iterable[str] = (), *, configs: bool = False, lag: bool = False
+) -> Topics:
     """Return topics by name, as one broker reports them. An unknown topic is an AdminError with code 3.
 
     Args:
         names: the topics; all topics if there are none.
         configs: include the configs that each topic overrides. The drafts always include them.
+        lag: include the lag of each replica: Kafka needs a request to each broker. The drafts always include it.
     """
-    return await admin.backend.describe_topics(strings_tuple(names), configs=configs)
+    topics = await admin.backend.describe_topics(strings_tuple(names), configs=configs)
+    return await admin.backend.with_lag(topics) if lag else topics
 
 
 async def wait_until_created(

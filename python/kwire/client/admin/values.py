@@ -95,7 +95,7 @@ class Outcomes(Mapping[str, "AdminError | None"]):
 
 
 NO_LAG: Mapping[int, int | None] = MappingProxyType({})
-"""The lag of the replicas of a partition if the cluster does not report it."""
+"""The lag of the replicas of a partition if it was not requested."""
 
 
 class BrokerAddress(NamedTuple):
@@ -131,7 +131,7 @@ class PartitionDescription(NamedTuple):
         isr: the replicas that are in sync.
         leader_epoch: number of elections so far; None if the broker does not report it.
         offline_replicas: the replicas that are not available; None if the broker does not report them.
-        lag: by replica, how many messages it is behind, None if unknown. Kafka does not report it here: it is empty.
+        lag: by replica, how many messages it is behind, None if unknown. Empty if it was not requested.
         error: the error that the broker reports for the partition, such as a missing leader.
     """
 

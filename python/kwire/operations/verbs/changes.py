@@ -36,7 +36,7 @@ def errors_of(described: Mapping[str, Any]) -> Outcomes:
 async def carry_out(
     run: Run, checked: Outcomes, question: str, send: Callable[[list[str]], Awaitable[Outcomes]]
 ) -> Outcomes:
-    """ItemChange the items that a check has accepted; a dry run only returns the check.
+    """Change the items that a check has accepted; a dry run only returns the check.
 
     Both kinds of runs make the same check, so that a dry run reports the errors of the real one.
 

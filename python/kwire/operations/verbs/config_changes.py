@@ -13,6 +13,7 @@ from kwire.operations.declaration import Failure
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import similar
 from kwire.operations.verbs.resources import name_resource
+from kwire.reassignment.throttle import RATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,8 @@ __all__ = ["ConfigsChanged", "change_configs", "reported_configs", "unknown_conf
 
 LISTENER_PREFIX = "listener.name."
 """The prefix of a config of one listener, before its name and the name of the config (KIP-103)."""
+UNREPORTED = frozenset({*RATES, "replica.alter.log.dirs.io.max.bytes.per.second"})
+"""Configs that brokers report only while they are set: the replication quotas (DynamicConfig in Kafka, KIP-73)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def unknown_config(name: str, reported: Mapping[str, ConfigValue]) -> str | None
     the brokers.
     """
     of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{each}") for each in reported)
-    if name in reported or of_listener:
+    if name in reported or of_listener or name in UNREPORTED:
         return None
     suggested = similar(name, tuple(reported))
     hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""

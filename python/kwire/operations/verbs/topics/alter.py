@@ -29,7 +29,7 @@ async def alter(
         str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B")
     ] = None,
 ) -> Rows[ItemChange]:
-    """ItemChange partitions, replicas, and configs of topics."""
+    """Change partitions, replicas, and configs of topics."""
     change = TopicChange(
         partitions=partitions,
         replication_factor=replication_factor,

@@ -32,7 +32,7 @@ class PartitionDetails:
     isr: tuple[int, ...]
     offline_replicas: tuple[int, ...] | None
     leader_epoch: int | None
-    lag: Mapping[int, int | None] | None = field(metadata=column(table=False))
+    lag: Mapping[int, int | None] | None = field(metadata=column(if_known=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class TopicDetails:
         "topics describe orders",
         "topics describe --only under-replicated",
         "topics describe --only under-min-isr --only offline",
+        "topics describe orders --lag",
         "topics describe orders -o json",
     ),
 )
@@ -60,10 +61,11 @@ async def describe(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics [default: all].", "NAME", "topics")],
     only: Annotated[list[PartitionTrouble], Option("Only these partitions, and topics that have some.")] = [],
+    lag: Annotated[bool, Option("Show how many messages each replica is behind; asks every broker.")] = False,
 ) -> Rows[TopicDetails]:
     """Describe topics with their partitions and configs."""
     rows: Rows[TopicDetails] = []
-    topics = await run.admin.describe_topics(names, configs=True)
+    topics = await run.admin.describe_topics(names, configs=True, lag=lag)
     if only and not names and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
         run.warn(f"{reason}.")
     least: dict[str, int | AdminError] = {}
