@@ -15,10 +15,10 @@ from kwire.cli.shell.offset_sources import (
     committed_in_brokers,
     committed_in_zookeeper,
     with_log_ends,
-    zookeeper_of_nodes,
 )
 from kwire.cluster.zookeeper.errors import StoreError
 from kwire.errors import KwireError
+from kwire.operations.verbs.zookeeper.show import zookeeper_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,7 +141,7 @@ class LagMonitor:
         if admin.dialect == "kafka":
             found |= await committed_in_brokers(admin, self._topics, self._groups)
         elif self._zookeeper is None:
-            self._zookeeper = await zookeeper_of_nodes(admin)
+            self._zookeeper = await zookeeper_of(admin)
         if self._zookeeper is not None:
             if self._store is None:
                 self._store = await _open_store(self._zookeeper)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cli.shell.lag_history import CommittedPartition, Offsets
-from kwire.client.admin import LATEST, AdminError, ConfigResource, ConfigResourceType, PartitionOffset, TopicPartition
+from kwire.client.admin import LATEST, AdminError, PartitionOffset, TopicPartition
 from kwire.cluster.zookeeper.consumers import ConsumerOffset
 from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
 from kwire.cluster.zookeeper.operations import Znode
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
     from kwire.cluster.zookeeper.store import Store
 
-__all__ = ["NO_LOG", "committed_in_brokers", "committed_in_zookeeper", "with_log_ends", "zookeeper_of_nodes"]
+__all__ = ["NO_LOG", "committed_in_brokers", "committed_in_zookeeper", "with_log_ends"]
 
 NO_LOG = "the nodes of this cluster hold no log, so the log end is -"
 
@@ -87,21 +87,6 @@ async def with_log_ends(
         end = ends[TopicPartition(key.topic, key.partition)]
         completed[key] = Offsets(offsets.committed, end.offset if isinstance(end, PartitionOffset) else None)
     return completed
-
-
-async def zookeeper_of_nodes(admin: AdminClient) -> str | None:
-    """Return the ZooKeeper of a cluster of kwire's nodes; None if a node does not report it.
-
-    Raises:
-        KwireError: a node does not answer.
-    """
-    brokers = (await admin.describe_cluster()).brokers
-    if not brokers:
-        return None
-    resource = ConfigResource(ConfigResourceType.BROKER, str(brokers[0].id))
-    configs = (await admin.describe_configs([resource]))[resource]
-    config = None if isinstance(configs, AdminError) else configs.get("zookeeper.connect")
-    return None if config is None else config.value
 
 
 async def _children(store: Store, path: str) -> Iterable[str]:
