@@ -14,15 +14,18 @@ from kwire.exporter.application import page
 from kwire.exporter.cluster_requests import cluster_requests
 from kwire.exporter.metric_table import metric_table
 from kwire.exporter.offset_history import UNKNOWN, OffsetHistory
+from kwire.http.incidents import PastIncidents
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.testing import FakeCluster
 from kwire.testing.fake_offsets import SERVED
 from scripts import exporter_files
 from tests.eventually import eventually
 from tests.exporter.scraping import monitored, scrape, view
+from tests.http.test_conventions import write_gold
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from pathlib import Path
 
     from kwire.exporter.cluster_view import ClusterView
 
@@ -105,6 +108,18 @@ def test_dashboard_of_kafka_exporter_has_its_series(cluster: FakeCluster) -> Non
         assert by is not None
         assert {"topic", *by[1].replace(" ", "").split(",")} <= labels[name], query
         assert scrape(of_exporter).of(name), query
+
+
+async def test_incidents_that_last_are_those_of_gold(cluster: FakeCluster, tmp_path: Path) -> None:
+    with_gold, without = view(name="with"), view(name="without")
+    incidents = PastIncidents(str(write_gold(tmp_path)))
+    async with (
+        monitored(cluster.bootstrap, with_gold, incidents=incidents),
+        monitored(cluster.bootstrap, without, incidents=PastIncidents(str(tmp_path / "nothing"))),
+    ):
+        await eventually(lambda: _has(with_gold, ("kafka_ongoing_incidents", ("broker_killed",), 1)), "incidents")
+        await eventually(lambda: _has(without, ("kwire_exporter_cluster_up", (), 1)), "without gold, the rest is shown")
+        assert scrape(without).of("kafka_ongoing_incidents") == {}
 
 
 async def test_a_broker_that_stops_and_a_cluster_that_is_down_at_the_start() -> None:

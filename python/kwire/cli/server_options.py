@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from kwire.http.access import CertificateRole, Token
+    from kwire.http.incidents import PastIncidents
     from kwire.http.server import HttpOptions
 
-__all__ = ["http_options", "run_server", "server_options"]
+__all__ = ["gold_option", "http_options", "past_incidents", "run_server", "server_options"]
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
@@ -54,6 +55,27 @@ def server_options(address: str) -> Callable[[Command], Command]:
         return command
 
     return add
+
+
+gold_option = click.option(
+    "--gold",
+    metavar="FOLDER",
+    help="Show past incidents from this folder or URI, which kwire pipeline writes  [needs the extra report]",
+)
+
+
+def past_incidents(gold: str | None) -> PastIncidents | None:
+    """Return the incidents that `--gold` names.
+
+    Raises:
+        click.ClickException: the extra `report` is not installed.
+    """
+    if gold is None:
+        return None
+    require("deltalake", "report")
+    from kwire.http.incidents import PastIncidents
+
+    return PastIncidents(gold)
 
 
 def http_options(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kwire.client.poller import Poller
+from kwire.errors import KwireError
 from kwire.exporter.cluster_requests import cluster_requests
 from kwire.exporter.exposition import OPENMETRICS, TEXT, MetricsPage
 from kwire.http.access import AccessControl, HttpRole, guarded
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from kwire.client.connection_config import ConnectionConfig
     from kwire.exporter.cluster_view import ClusterView
     from kwire.http.access import CertificateRole, Token
+    from kwire.http.incidents import PastIncidents
 
 __all__ = ["MonitoredCluster", "application", "monitor", "page"]
 
@@ -52,6 +55,7 @@ class MonitoredCluster(NamedTuple):
         timeout: seconds for each request.
         interval: seconds between two requests for metadata, groups, and ends of logs.
         long_interval: seconds between two requests for what changes rarely.
+        incidents: the incidents that a pipeline has found; None if it is not known.
     """
 
     view: ClusterView
@@ -61,6 +65,7 @@ class MonitoredCluster(NamedTuple):
     timeout: float = 10.0
     interval: float = 15.0
     long_interval: float = 60.0
+    incidents: PastIncidents | None = None
 
 
 async def monitor(cluster: MonitoredCluster) -> None:
@@ -89,11 +94,23 @@ async def monitor(cluster: MonitoredCluster) -> None:
                 deadline = None
                 view.forget_brokers(poller.broker_ids)
                 view.certificate_ends = poller.certificate_expiries
+                if cluster.incidents is not None and view.metadata is not None:
+                    view.incidents = await ongoing_incidents(cluster.incidents, view.metadata.cluster_id)
                 view.render()
                 continue
             view.add_poll(poll)
             view.set_metadata(poller.agreed)
             deadline = deadline or loop.time() + RENDER_DELAY_S
+
+
+async def ongoing_incidents(incidents: PastIncidents, cluster_id: str | None) -> Counter[str]:
+    """Return the number of incidents that have not ended, by kind; none if they cannot be read."""
+    try:
+        rows = await incidents.rows(cluster_id)
+    except KwireError as error:
+        log.warning("cannot read incidents: %s", error)
+        return Counter()
+    return Counter(incident.kind for incident in rows if incident.ended is None)
 
 
 def page(

@@ -42,6 +42,7 @@ def cluster_values(view: Any) -> dict[str, Any]:
         "topics": len(view.records) if has_metadata else None,
         "partitions": counts.pop("all"),
         **counts,
+        "incidents": [((kind,), count) for kind, count in view.incidents.items()],
         "events": [((name,), count) for name, count in view.events.items()],
         "group_counts": list(Counter((group.kind or "", group.state) for group in view.groups.values()).items()),
         "transactions": list(

@@ -133,6 +133,7 @@ class ClusterView:
         self.counts = PartitionCounts()
         self.leaders: Counter[int] = Counter()
         self.certificate_ends: Mapping[int, float] = {}
+        self.incidents: Mapping[str, int] = {}
         self.render_seconds = 0.0
 
     # Responses

@@ -10,7 +10,7 @@ import click
 from kwire.cli.cluster import choose_checked, cluster_names, cluster_options
 from kwire.cli.options import require
 from kwire.cli.parameter_types import FiniteRange
-from kwire.cli.server_options import http_options, run_server, server_options
+from kwire.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 from kwire.operations.command_line import Named
 
 LEVELS = ("cluster", "topic", "partition")
@@ -69,6 +69,7 @@ LEVELS = ("cluster", "topic", "partition")
     show_default=True,
     help="Maximum number of series of a cluster; kwire_exporter_omitted_series counts the others.",
 )
+@gold_option
 def exporter(
     clusters: tuple[str, ...],
     all_clusters: bool,
@@ -81,6 +82,7 @@ def exporter(
     groups: str,
     exclude_groups: str | None,
     max_series: int,
+    gold: str | None,
     **options: Any,
 ) -> int:
     """Serve the metrics of clusters to Prometheus at /metrics.
@@ -128,6 +130,7 @@ def exporter(
             each.timeout,
             interval,
             long_interval,
+            past_incidents(gold),
         )
         for each in chosen
     ]

@@ -9,7 +9,7 @@ import click
 
 from kwire.cli.cluster import choose_checked, cluster_options
 from kwire.cli.options import interval_option, require
-from kwire.cli.server_options import http_options, run_server, server_options
+from kwire.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,20 +24,16 @@ if TYPE_CHECKING:
     type=click.Choice(["none", "read", "change"]),
     default="read",
     show_default=True,
-    help="HttpRole of requests from this machine if there are no tokens.",
+    help="Role of requests from this machine if there are no tokens.",
 )
 @click.option(
     "--new-token",
     metavar="NAME",
     help="Print a new token to stderr and its table for --tokens to stdout, and serve nothing.",
 )
-@click.option("--role", type=click.Choice(["read", "change"]), help="HttpRole of --new-token  [default: read]")
+@click.option("--role", type=click.Choice(["read", "change"]), help="Role of --new-token  [default: read]")
 @interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
-@click.option(
-    "--gold",
-    metavar="FOLDER",
-    help="Show past incidents from this folder or URI, which kwire pipeline writes  [needs the extra report]",
-)
+@gold_option
 def http(
     anonymous: str,
     interval: float,
@@ -81,14 +77,12 @@ def http(
         print(f"The token of {new_token}, which is not stored anywhere: {token.text}", file=sys.stderr)
         return 0
     require("prometheus_client", "http")
-    if gold is not None:
-        require("deltalake", "report")
+    incidents = past_incidents(gold)
     chosen = choose_checked(options)
     checked = http_options(extra="http", anonymous=anonymous, **options)
     from kwire.http.application import application
     from kwire.http.change_feed import ChangeFeed
     from kwire.http.cluster_access import ServedCluster
-    from kwire.http.incidents import PastIncidents
 
     served = ServedCluster(
         chosen.bootstrap,
@@ -102,7 +96,6 @@ def http(
     feed = ChangeFeed(served.bootstrap, interval, served.config)
 
     def create(connections: Callable[[], int]) -> ASGIApp:
-        incidents = None if gold is None else PastIncidents(gold)
         return application(
             served, feed, checked.tokens, checked.anonymous, incidents=incidents, connections=connections
         )
