@@ -1,4 +1,4 @@
-"""`topics describe --lag`: how many messages each replica is behind, while a throttled replica catches up."""
+"""`topics describe --lag` while a throttled replica catches up."""
 
 from __future__ import annotations
 

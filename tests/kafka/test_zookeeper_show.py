@@ -1,4 +1,4 @@
-"""`kafka zookeeper show`: what the controller of a real 3.9.1 has to do, and what is in its way."""
+"""`kafka zookeeper show`: the work of the controller of a real 3.9.1, and the brokers in its way."""
 
 from __future__ import annotations
 

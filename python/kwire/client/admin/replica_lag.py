@@ -1,4 +1,4 @@
-"""How far replicas are behind on Kafka: the `ReplicasLag` of TopicMetadata_V1 in the drafts of KIP-4.
+"""The lag of replicas on Kafka: `ReplicasLag` of TopicMetadata_V1 in the drafts of KIP-4.
 
 DescribeLogDirs does not tell it: there, a broker compares the end of a log with the high watermark that it knows, which
 is never above that end in a follower. So each broker is asked for the ends of its own logs, as a debugging replica

@@ -33,8 +33,8 @@ class ControllerZnode:
 
     Attributes:
         path: its path.
-        meaning: what it says, in a sentence.
-        blocked_by: why the controller cannot carry it out now; None if nothing is in the way.
+        meaning: its content, in a sentence.
+        blocked_by: the reason that keeps the controller from carrying it out now, such as `broker 3 is down`, or None.
     """
 
     path: str
