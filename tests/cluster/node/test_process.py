@@ -17,6 +17,7 @@ from kwire.client.admin import BlockingAdminClient, NewTopic
 from kwire.cluster.zookeeper import BrokerRegistration
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.testing.free_ports import free_ports
+from tests.cli.running import kwire
 from tests.cluster.node.nodes import new_root, session
 from tests.eventually import eventually_sync
 
@@ -85,11 +86,10 @@ def wait_ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     ],
 )
 def test_invalid_options_exit_with_status_2(arguments: tuple[str, ...], error: str) -> None:
-    with started(*arguments) as process:
-        status, printed = wait_ended(process)
-    assert status == 2
-    assert error in printed
-    assert "Traceback" not in printed
+    done = kwire("node", *arguments)
+    assert done.code == 2
+    assert error in done.err
+    assert "Traceback" not in done.err
 
 
 def test_unreachable_zookeeper_exits_with_status_1() -> None:
