@@ -214,7 +214,7 @@ class ArrayView(LazyArray, Sequence[S], Generic[S]):
     def __getitem__(self, index: slice, /) -> tuple[S, ...]: ...
     def __getitem__(self, index: SupportsIndex | slice, /) -> S | tuple[S, ...]:
         if isinstance(index, slice):
-            return tuple([self[each] for each in range(*index.indices(len(self._elements)))])
+            return tuple([self[position] for position in range(*index.indices(len(self._elements)))])
         try:
             element = self._elements[index]
         except IndexError:

@@ -200,7 +200,11 @@ def _overlapping(all_segments: tuple[Segment, ...], since: datetime | None, unti
         until is not None and segment.first_time is not None and segment.first_time >= until for segment in all_segments
     ]
     last_early = max((index for index, is_early in enumerate(early) if is_early), default=None)
-    return [each for index, each in enumerate(all_segments) if index == last_early or not (early[index] or late[index])]
+    return [
+        segment
+        for index, segment in enumerate(all_segments)
+        if index == last_early or not (early[index] or late[index])
+    ]
 
 
 def _load(segment: Segment) -> pa.Table:

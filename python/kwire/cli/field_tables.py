@@ -56,7 +56,10 @@ def _array_tables(parents: list[_Located], struct: Any, version: int, dialect: s
         if not elements:
             continue
         title = f"{path_text(_without_indexes((*parents[0].at, *path)))} ({len(elements)})"
-        rows = [[path_text(at), *(_cell(name, _value(each, name), dialect) for name in names)] for at, each in elements]
+        rows = [
+            [path_text(at), *(_cell(name, _value(element, name), dialect) for name in names)]
+            for at, element in elements
+        ]
         yield FieldTable(title, [TableColumn("at"), *(_column(name, f) for name, f in simple)], rows)
         yield from _array_tables(elements, element, version, dialect)
 
@@ -69,8 +72,8 @@ def _column(name: Path, f: Field) -> TableColumn:
 
 def _elements(parents: Iterable[_Located], path: Path) -> Iterator[_Located]:
     for at, struct in parents:
-        for index, each in enumerate(_value(struct, path) or ()):
-            yield _Located((*at, *path, index), each)
+        for index, element in enumerate(_value(struct, path) or ()):
+            yield _Located((*at, *path, index), element)
 
 
 def _simple(struct: Any, version: int, prefix: Path = ()) -> Iterator[tuple[Path, Field]]:

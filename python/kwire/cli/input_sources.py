@@ -152,7 +152,7 @@ def _multiline_document(number: int, line: bytes, lines: Iterator[tuple[int, byt
         if size > MAX_MULTILINE_DOCUMENT:
             break
     else:
-        document = parse_json(b"".join(each for _, each in ahead))
+        document = parse_json(b"".join(chunk for _, chunk in ahead))
         if not isinstance(document, InvalidInput):
             return Documents("one", iter([(number, document)]))
     return Documents("lines", _parse_lines(chain(ahead, lines)))

@@ -17,12 +17,12 @@ C = TypeVar("C", bound="Callable[..., object]")
 
 def polled_input_options(command: C) -> C:
     """Add an option for each of `INPUTS`, in their order; its value is the interval in seconds, or None."""
-    for name, each in reversed(INPUTS.items()):
+    for name, polled in reversed(INPUTS.items()):
         option = click.option(
             f"--{name.replace('_', '-')}",
             type=FiniteRange(min=1),
             metavar="SECONDS",
-            help=f"Also poll {each.doc} at this interval.",
+            help=f"Also poll {polled.doc} at this interval.",
         )
         command = option(command)
     return command

@@ -64,7 +64,9 @@ class DecodedExchange(NamedTuple):
     @property
     def problems(self) -> list[str]:
         """The reasons to look at the exchange: decode errors, error codes of the response, a missing half."""
-        errors = [str(each.error) for each in (self.request, self.response) if each is not None and each.error]
+        errors = [
+            str(message.error) for message in (self.request, self.response) if message is not None and message.error
+        ]
         if self.exchange.outcome in ("unanswered", "dropped", "unrequested"):
             errors.append(OUTCOMES[self.exchange.outcome])
         if self.response_document is not None:

@@ -291,8 +291,8 @@ class BrokerPoller:
             tracker.invalid_response()
         api_key = METADATA if request is None else request.api_key
         if payload is None:
-            for each in self._trackers:
-                each.no_response(api_key)
+            for other in self._trackers:
+                other.no_response(api_key)
         polled_at, clock_step_us = self._context.clock.read()
         return Poll(
             cluster_id=self._context.cluster_id,

@@ -402,7 +402,7 @@ class Poller(Generic[M]):
 
     def _sends_for_all(self, broker_id: int) -> bool:
         """Return whether a broker has the lowest id of all that respond: it gets the requests for one broker."""
-        return broker_id == min((id for id, each in self._brokers.items() if each.responds), default=None)
+        return broker_id == min((id for id, poller in self._brokers.items() if poller.responds), default=None)
 
     async def _deliver(self, poll: Poll[Any]) -> None:
         """Hand a poll to the capture, then to the reader."""

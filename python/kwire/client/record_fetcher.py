@@ -105,10 +105,12 @@ class RecordFetcher:
         response = (await self._router.read(request, BrokerTarget(broker_id), highest=HIGHEST_VERSION)).response
         found: dict[TopicPartition, FetchedRecords | AdminError] = {}
         for topic in response.responses:
-            for each in topic.partitions:
-                partition = TopicPartition(topic.topic, each.partition_index)
-                failed = each.error_code != 0
-                found[partition] = AdminError.of_kafka(each.error_code, str(partition)) if failed else _fetched(each)
+            for result in topic.partitions:
+                partition = TopicPartition(topic.topic, result.partition_index)
+                failed = result.error_code != 0
+                found[partition] = (
+                    AdminError.of_kafka(result.error_code, str(partition)) if failed else _fetched(result)
+                )
         return found
 
     def _request(

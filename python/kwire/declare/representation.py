@@ -69,7 +69,7 @@ class _Writer:
             names = getattr(value, "_fields", None)
             return self.array(value) if names is None else self.named_tuple(value, names)
         if isinstance(value, dict):
-            return "{" + ", ".join(f"{key!r}: {self.value(each)}" for key, each in value.items()) + "}"
+            return "{" + ", ".join(f"{key!r}: {self.value(item)}" for key, item in value.items()) + "}"
         if hasattr(type(value), "__kwire_fields__"):
             return self.struct(value) if self.left is None or self.left > 0 else f"<{type(value).__qualname__}>"
         if isinstance(value, UnknownTags):

@@ -173,7 +173,7 @@ def _argument(parameter: Parameter, value: Any, folder: Path) -> Any:
         return _one(parameter, value, folder)
     if not isinstance(value, list):
         raise InvalidArgument(f"{parameter.name}: expected a list, got {_type_name(value)}")
-    return [_one(parameter, each, folder) for each in value]
+    return [_one(parameter, item, folder) for item in value]
 
 
 def _one(parameter: Parameter, value: Any, folder: Path) -> Any:

@@ -56,7 +56,7 @@ class Components:
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return {"type": "object", "additionalProperties": self.schema(arguments[1])}
         if isinstance(kind, type) and issubclass(kind, Enum):
-            return {"enum": [each.value for each in kind]}
+            return {"enum": [member.value for member in kind]}
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             return {"$ref": f"#/components/schemas/{self._add(kind)}"}
         raise TypeError(f"{kind} has no JSON Schema")

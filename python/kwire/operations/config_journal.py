@@ -110,7 +110,7 @@ def read_journal(cluster_id: str | None) -> list[JournalEntry]:
         except ValueError:
             continue
         if "changes" in written:
-            changes = [JournaledChange(**each) for each in written["changes"]]
+            changes = [JournaledChange(**change) for change in written["changes"]]
             entries[written["id"]] = JournalEntry(written["at"], written["author"], changes)
         elif written["id"] in entries:
             entries[written["id"]].refused = written["refused"]

@@ -58,7 +58,7 @@ def _flat(name: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the values of an MBean; those of composite attributes one by one."""
     for attribute, value in values.items():
         if isinstance(value, dict):
-            yield from ((f"{name}:{attribute}.{key}", each) for key, each in value.items())
+            yield from ((f"{name}:{attribute}.{key}", item) for key, item in value.items())
         else:
             yield f"{name}:{attribute}", value
 

@@ -132,7 +132,7 @@ class Parameter(NamedTuple):
         if not (isinstance(self.type, type) and issubclass(self.type, Enum)):
             return None
         excluded = self.declared.excludes if isinstance(self.declared, Option) else ()
-        return tuple(each.value for each in self.type if each.name != "UNKNOWN" and each.value not in excluded)
+        return tuple(member.value for member in self.type if member.name != "UNKNOWN" and member.value not in excluded)
 
     @property
     def flag(self) -> bool:

@@ -124,9 +124,9 @@ def json_value(value: Any) -> Any:
         row_class: type = type(value)
         return {name: json_value(getattr(value, name)) for name in _field_names(row_class)}
     if isinstance(value, dict):
-        return {str(json_value(key)): json_value(each) for key, each in value.items()}
+        return {str(json_value(key)): json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [json_value(each) for each in value]
+        return [json_value(item) for item in value]
     if isinstance(value, Enum):
         return json_value(value.value)
     if isinstance(value, UUID):

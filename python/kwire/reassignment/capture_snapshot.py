@@ -82,5 +82,7 @@ def _snapshot(metadata: MetadataResponse, sizes: dict[PartitionKey, int]) -> Clu
     )
     live = {broker.node_id: broker.rack for broker in metadata.brokers}
     used = {broker for partition in partitions for broker in partition.replicas}
-    brokers = tuple(BrokerSnapshot(each, live.get(each), each in live) for each in sorted(live.keys() | used))
+    brokers = tuple(
+        BrokerSnapshot(broker_id, live.get(broker_id), broker_id in live) for broker_id in sorted(live.keys() | used)
+    )
     return ClusterSnapshot(brokers, partitions, metadata.cluster_id)

@@ -37,12 +37,12 @@ class Move(NamedTuple):
     @property
     def added(self) -> tuple[int, ...]:
         """The brokers that receive a replica."""
-        return tuple(each for each in self.after if each not in self.before)
+        return tuple(replica for replica in self.after if replica not in self.before)
 
     @property
     def removed(self) -> tuple[int, ...]:
         """The brokers that lose their replica."""
-        return tuple(each for each in self.before if each not in self.after)
+        return tuple(replica for replica in self.before if replica not in self.after)
 
     @property
     def data(self) -> int:
@@ -181,7 +181,7 @@ class Plan:
         return tuple(
             BrokerLoad(
                 broker,
-                each.rack,
+                member.rack,
                 replicas[broker],
                 replicas_after[broker],
                 leaders[broker],
@@ -190,8 +190,8 @@ class Plan:
                 sizes_after[broker] if sized else None,
                 incoming[broker] if sized else None,
             )
-            for each in self.snapshot.brokers
-            for broker in (each.id,)
+            for member in self.snapshot.brokers
+            for broker in (member.id,)
         )
 
 

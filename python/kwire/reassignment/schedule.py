@@ -51,11 +51,11 @@ def batches(moves: Iterable[Move], limits: BatchLimits) -> tuple[tuple[Move, ...
         InfeasiblePlan: no move fits the disks of its brokers, even after all others.
     """
     every = list(moves)
-    without_data = [each for each in every if not each.added]
+    without_data = [move for move in every if not move.added]
     result = [tuple(without_data[at : at + limits.moves]) for at in range(0, len(without_data), limits.moves)]
-    receivers = {broker for each in every for broker in each.added}
+    receivers = {broker for move in every for broker in move.added}
     limits = replace(limits, data=limits.data or DATA_PER_BROKER * len(receivers))
-    waiting = _Waiting((each for each in every if each.added), limits)
+    waiting = _Waiting((move for move in every if move.added), limits)
     for move in without_data:
         waiting.complete(move)
     # A batch looks at SCANNED moves of each group. If none fits the disks, it looks at all before the plan fails.
@@ -81,7 +81,7 @@ class _Waiting:
         self._free = Counter(limits.free or {})
         self._groups: dict[tuple[int, ...], list[Move]] = defaultdict(list)
         self.count = 0
-        for move in sorted(moves, key=lambda each: (each.data, *each.key)):
+        for move in sorted(moves, key=lambda move: (move.data, *move.key)):
             self._groups[move.added].append(move)
             self.count += 1
 
@@ -103,7 +103,7 @@ class _Waiting:
             scanned: maximum number of moves tried for the same brokers before other brokers have their turn.
         """
         batch = _Batch(self._limits, self._free)
-        for added in sorted(self._groups, key=lambda each: -len(self._groups[each])):
+        for added in sorted(self._groups, key=lambda brokers: -len(self._groups[brokers])):
             group = self._groups[added]
             at = len(group) - 1
             while at >= max(len(group) - scanned, 0) and batch.has_room(added):
@@ -130,7 +130,7 @@ class _Batch:
     def has_room(self, added: Iterable[int]) -> bool:
         """Return whether the batch can have another move to these brokers."""
         limits = self._limits
-        return len(self.moves) < limits.moves and all(self._busy[each] < limits.moves_per_broker for each in added)
+        return len(self.moves) < limits.moves and all(self._busy[broker] < limits.moves_per_broker for broker in added)
 
     def fits(self, move: Move) -> bool:
         """Return whether a move to brokers with room fits the other limits."""

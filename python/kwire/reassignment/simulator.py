@@ -117,7 +117,7 @@ def _batch_seconds(batch: Sequence[Move], position: Mapping[int, int], limits: n
     ]
     if not flows:
         return 0.0
-    sources, targets, left = (np.array(each) for each in zip(*flows, strict=True))
+    sources, targets, left = (np.array(column) for column in zip(*flows, strict=True))
     left = left.astype(float)
     np.add.at(totals.sent, sources, left)
     np.add.at(totals.received, targets, left)

@@ -124,7 +124,7 @@ class ClusterSnapshot:
         if document.get("version") != VERSION:
             raise InvalidSnapshot(f"version {document.get('version')!r} of snapshots is unknown: expected {VERSION}")
         try:
-            brokers = tuple(BrokerSnapshot(**each) for each in document["brokers"])
+            brokers = tuple(BrokerSnapshot(**broker) for broker in document["brokers"])
             partitions = tuple(_partition(partition) for partition in document["partitions"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidSnapshot(f"the snapshot has an entry of the wrong shape: {error}") from None

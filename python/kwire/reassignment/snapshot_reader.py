@@ -81,5 +81,5 @@ def _disks(log_dirs: Iterable[LogDir]) -> dict[int, tuple[int, int]]:
         if log_dir.total is not None and log_dir.usable is not None:
             volumes[log_dir.broker].add((log_dir.total, log_dir.usable))
     return {
-        broker: (sum(total for total, _ in each), sum(usable for _, usable in each)) for broker, each in volumes.items()
+        broker: (sum(total for total, _ in dirs), sum(usable for _, usable in dirs)) for broker, dirs in volumes.items()
     }

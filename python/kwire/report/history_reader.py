@@ -113,7 +113,9 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
                 filter=_within("polled_at", history.began, history.ended, cluster_id)
             )
         histories.append(history)
-    return sorted(histories, key=lambda each: (-each.now["offline"], -each.now["under_replicated"], each.cluster_id))
+    return sorted(
+        histories, key=lambda history: (-history.now["offline"], -history.now["under_replicated"], history.cluster_id)
+    )
 
 
 def latest_incidents(
@@ -139,7 +141,7 @@ def latest_incidents(
     ended = pc.field("ended_at")
     overlaps = ended.is_null() | (ended >= _timestamp(microseconds(since)))
     rows = dataset.to_table(filter=(pc.field("cluster_id") == cluster_id) & overlaps).to_pylist()
-    return snapshot.number, sorted(map(_incident, rows), key=lambda each: (-each.began, each.id))
+    return snapshot.number, sorted(map(_incident, rows), key=lambda incident: (-incident.began, incident.id))
 
 
 # Polls
@@ -276,10 +278,10 @@ def _thinned(points: list[tuple[int, int]], bucket: int) -> list[tuple[int, int]
     group: list[tuple[int, int]] = []
     for point in points:
         if group and point[0] // bucket != group[0][0] // bucket:
-            kept += sorted({max(group, key=lambda each: each[1]), group[-1]})
+            kept += sorted({max(group, key=lambda point: point[1]), group[-1]})
             group = []
         group.append(point)
-    return kept + sorted({max(group, key=lambda each: each[1]), group[-1]})
+    return kept + sorted({max(group, key=lambda point: point[1]), group[-1]})
 
 
 # Events
@@ -289,7 +291,7 @@ def _read_incidents(history: ClusterHistory, snapshot: Snapshot) -> None:
     for incident in map(_incident, _rows(history, snapshot, "incidents", "began_at", ends="ended_at")):
         ended_later = incident.ended is not None and incident.ended > history.ended
         history.incidents.append(replace(incident, ended=None) if ended_later else incident)
-    history.incidents.sort(key=lambda each: (each.began, each.id))
+    history.incidents.sort(key=lambda incident: (incident.began, incident.id))
 
 
 def _incident(row: Mapping[str, Any]) -> ReportedIncident:
@@ -366,7 +368,7 @@ def _read_configs(history: ClusterHistory, snapshot: Snapshot) -> None:
             drifted[row["key"], row["value"], row["inherited_value"]].append(row["topic"])
     history.config_drift = [
         ConfigDrift(*key, len(topics), tuple(sorted(topics)[:LONGEST_LISTS]))
-        for key, topics in sorted(drifted.items(), key=lambda each: (-len(each[1]), each[0][0], each[0][1] or ""))
+        for key, topics in sorted(drifted.items(), key=lambda drift: (-len(drift[1]), drift[0][0], drift[0][1] or ""))
     ]
 
 

@@ -169,7 +169,9 @@ def _shown_cluster(history: ClusterHistory) -> ShownCluster:
         legends(history),
         _shown_incidents(history),
         max(history.now["offline"] + history.now["under_replicated"], len(history.unhealthy)),
-        sorted(sorted(history.brokers, key=lambda each: -_priority(each))[:BROKERS_SHOWN], key=lambda each: each.id),
+        sorted(
+            sorted(history.brokers, key=lambda broker: -_priority(broker))[:BROKERS_SHOWN], key=lambda broker: broker.id
+        ),
         max((max(broker.leaders, broker.leaders_fair) for broker in history.brokers), default=0) or 1,
         next((broker.leaders_fair for broker in history.brokers if broker.leaders_fair), 0),
         latest_stories(all_stories, STORIES_SHOWN),
@@ -217,22 +219,23 @@ def _peak(history: ClusterHistory, flag: str) -> str:
 def _shown_incidents(history: ClusterHistory) -> list[ShownIncident]:
     """Return the last incidents, and earlier ones that are ongoing."""
     numbered = list(enumerate(history.incidents, start=1))
-    numbers = {each.id: number for number, each in numbered}
-    earlier = [each for each in numbered[:-INCIDENTS_SHOWN] if each[1].ended is None][:INCIDENTS_SHOWN]
+    numbers = {incident.id: number for number, incident in numbered}
+    earlier = [entry for entry in numbered[:-INCIDENTS_SHOWN] if entry[1].ended is None][:INCIDENTS_SHOWN]
     shown = []
-    for number, each in earlier + numbered[-INCIDENTS_SHOWN:]:
-        several = each.topic_count > 1
+    for number, incident in earlier + numbered[-INCIDENTS_SHOWN:]:
+        several = incident.topic_count > 1
         shown.append(
             ShownIncident(
                 number,
-                each.began,
-                None if each.ended is None else each.ended - each.began,
-                GROUP_COLORS[incident_group(each)],
-                incident_title(each),
-                each.cause + (f"; caused by {numbers[each.caused_by]}" if each.caused_by in numbers else ""),
-                incident_impact(each),
-                each.topics[: LIMITS.names] if several else (),
-                each.topic_count - LIMITS.names,
+                incident.began,
+                None if incident.ended is None else incident.ended - incident.began,
+                GROUP_COLORS[incident_group(incident)],
+                incident_title(incident),
+                incident.cause
+                + (f"; caused by {numbers[incident.caused_by]}" if incident.caused_by in numbers else ""),
+                incident_impact(incident),
+                incident.topics[: LIMITS.names] if several else (),
+                incident.topic_count - LIMITS.names,
             )
         )
     return shown

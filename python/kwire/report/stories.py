@@ -75,8 +75,8 @@ def stories(history: ClusterHistory) -> list[Story]:
 
 def latest_stories(all_stories: Iterable[Story], limit: int) -> list[Story]:
     """Return the `limit` stories with the latest events, in their order."""
-    numbered = sorted(enumerate(all_stories), key=lambda each: -each[1].latest)
-    return [story for _, story in sorted(numbered[:limit], key=lambda each: each[0])]
+    numbered = sorted(enumerate(all_stories), key=lambda entry: -entry[1].latest)
+    return [story for _, story in sorted(numbered[:limit], key=lambda entry: entry[0])]
 
 
 def _brokers_of(incident: ReportedIncident) -> list[int]:

@@ -69,9 +69,9 @@ def _summarize_last_poll(history: ClusterHistory) -> ClusterSummary:
     unreachable = [broker for broker in history.brokers if broker.unreachable_since is not None]
     if broker_outages or history.now["offline"]:
         explained = {broker_outage.broker for broker_outage in broker_outages}
-        unexplained = [_unreachable([each], history) for each in unreachable if each.id not in explained]
+        unexplained = [_unreachable([broker], history) for broker in unreachable if broker.id not in explained]
         headline = _critical_headline(history, broker_outages)
-        return ClusterSummary(SummaryLevel.CRITICAL, headline, (*(f"{each}." for each in unexplained), *notes))
+        return ClusterSummary(SummaryLevel.CRITICAL, headline, (*(f"{sentence}." for sentence in unexplained), *notes))
     if history.now["under_replicated"] or history.now["electing"] or unreachable or open_outages:
         return ClusterSummary(SummaryLevel.WARNING, _warning_headline(history, open_outages, unreachable), notes)
     if not history.partitions:
@@ -154,7 +154,7 @@ def _joined(clauses: list[str]) -> str:
 
 def _first_seen(history: ClusterHistory, flag: str | None = None) -> str:
     """Return the time since when the first unhealthy partition, or the first with `flag`, has been unhealthy."""
-    times = (since for _, _, each, since in history.unhealthy if flag in (None, each))
+    times = (since for _, _, flag_of_partition, since in history.unhealthy if flag in (None, flag_of_partition))
     return format_time(min(times, default=history.ended), history)
 
 
@@ -168,7 +168,7 @@ def _last_outage(history: ClusterHistory) -> tuple[str, ...]:
     over = [incident for incident in history.incidents if _is_outage(incident) and incident.ended is not None]
     if not over:
         return ()
-    last = max(over, key=lambda each: each.ended or 0)
+    last = max(over, key=lambda period: period.ended or 0)
     assert last.ended is not None
     what = f"{lower_first(incident_title(last))} at {format_time(last.began, history)}"
     return (f"Last outage: {what}, resolved {format_duration(history.ended - last.ended)} before the last poll.",)
@@ -185,7 +185,7 @@ def _notes(history: ClusterHistory) -> tuple[str, ...]:
         notes.append(f"{pluralize(history.now['under_min_isr'], 'partition')} below min.insync.replicas.")
     expected = [broker for broker in history.brokers if broker.leaders_fair >= 1]
     if expected:
-        furthest = max(expected, key=lambda each: abs(each.leaders - each.leaders_fair) / each.leaders_fair)
+        furthest = max(expected, key=lambda broker: abs(broker.leaders - broker.leaders_fair) / broker.leaders_fair)
         share = furthest.leaders / furthest.leaders_fair
         if share > UNFAIR_SHARE or share < 1 / UNFAIR_SHARE:
             not_preferred = history.now["not_preferred"]

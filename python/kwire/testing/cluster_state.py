@@ -147,7 +147,7 @@ class ClusterState:
         """Replace the partition of the same index."""
         topic = self.topics[name]
         partitions = tuple(
-            partition if each.partition_index == partition.partition_index else each for each in topic.partitions
+            partition if other.partition_index == partition.partition_index else other for other in topic.partitions
         )
         return self.with_topics([_replace(topic, partitions=partitions)])
 
@@ -230,7 +230,7 @@ class ClusterState:
 
     def with_broker(self, broker: MetadataResponseBroker) -> ClusterState:
         """Add a broker, or bring one back in sync. It leads only partitions that have no other leader."""
-        others = tuple(each for each in self.brokers if each.node_id != broker.node_id)
+        others = tuple(other for other in self.brokers if other.node_id != broker.node_id)
         controller = self.controller_id if self.controller_id in self.live_broker_ids else broker.node_id
         changed = [
             _replace(

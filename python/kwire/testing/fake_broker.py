@@ -186,7 +186,7 @@ class FakeBroker:
         state = self._state(self.broker_id)
         controller_id = self._controller(state)
         expected = b"".join(self._body(request, version, state, controller_id))
-        for other in sorted(request.message.versions, key=lambda each: abs(each - version)):
+        for other in sorted(request.message.versions, key=lambda candidate: abs(candidate - version)):
             body = b"".join(self._body(request, other, state, controller_id))
             if body != expected:
                 return (body,)

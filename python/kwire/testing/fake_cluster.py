@@ -248,14 +248,16 @@ class FakeCluster:
         """Remove brokers from the ISR of a partition."""
         with self._lock:
             isr = self._state.partition(name, partition).isr_nodes
-            self._state = self._state.with_isr(name, partition, [each for each in isr if each not in broker_ids])
+            self._state = self._state.with_isr(
+                name, partition, [broker_id for broker_id in isr if broker_id not in broker_ids]
+            )
 
     def expand_isr(self, name: str, partition: int, *broker_ids: int) -> None:
         """Add brokers to the ISR of a partition."""
         self._check_brokers(broker_ids)
         with self._lock:
             isr = self._state.partition(name, partition).isr_nodes
-            added = [each for each in broker_ids if each not in isr]
+            added = [broker_id for broker_id in broker_ids if broker_id not in isr]
             self._state = self._state.with_isr(name, partition, [*isr, *added])
 
     def reassign_partition(self, name: str, partition: int, replicas: Sequence[int]) -> None:
@@ -303,7 +305,9 @@ class FakeCluster:
 
     def delete_groups(self, *group_ids: str) -> None:
         """Delete groups with their offsets."""
-        self._offsets.groups = {each: group for each, group in self._offsets.groups.items() if each not in group_ids}
+        self._offsets.groups = {
+            group_id: group for group_id, group in self._offsets.groups.items() if group_id not in group_ids
+        }
 
     def shuffle_metadata(self) -> None:
         """Shuffle brokers, topics, and partitions in responses without changing their content."""

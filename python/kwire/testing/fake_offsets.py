@@ -217,8 +217,10 @@ def _coordinators(state: ClusterState, message: Any, version: int) -> FindCoordi
         [broker] = brokers
         return FindCoordinatorResponse(error_code=0, node_id=broker.node_id, host=broker.host, port=broker.port)
     coordinators = tuple(
-        Coordinator(key=key, node_id=each.node_id, host=each.host, port=each.port, error_code=0, error_message=None)
-        for key, each in zip(keys, brokers, strict=True)
+        Coordinator(
+            key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_code=0, error_message=None
+        )
+        for key, broker in zip(keys, brokers, strict=True)
     )
     return FindCoordinatorResponse(coordinators=coordinators)
 

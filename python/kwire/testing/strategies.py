@@ -103,7 +103,7 @@ def _values(type: WireType, version: int, flexible: bool) -> SearchStrategy[Any]
 
 
 def _integers(lowest: Any, highest: Any) -> SearchStrategy[int]:
-    edges = [each for each in (lowest, highest, -1, 0, 1) if lowest <= each <= highest]
+    edges = [edge for edge in (lowest, highest, -1, 0, 1) if lowest <= edge <= highest]
     return st.sampled_from(edges) | st.integers(lowest, highest)
 
 

@@ -112,18 +112,23 @@ def _document(cls: type[Message], version: int | None) -> dict[str, Any]:
     return {**_facts(cls), "text": docstring(cls), "fields": fields}
 
 
-def _field_document(each: DocumentedField) -> dict[str, Any]:
-    f = each.field
-    document: dict[str, Any] = {"name": f.name, "json_name": f.json_name, "type": each.type, "versions": each.versions}
-    if each.default:
-        document["default"] = each.default
+def _field_document(documented: DocumentedField) -> dict[str, Any]:
+    f = documented.field
+    document: dict[str, Any] = {
+        "name": f.name,
+        "json_name": f.json_name,
+        "type": documented.type,
+        "versions": documented.versions,
+    }
+    if documented.default:
+        document["default"] = documented.default
     if f.tag is not None:
         document["tag"] = f.tag
     if f.nullable_since:
         document["nullable_since"] = f.nullable_since
-    document |= {"ignorable": f.ignorable, "text": each.text}
-    if each.inner:
-        document["fields"] = [_field_document(inner) for inner in each.inner]
+    document |= {"ignorable": f.ignorable, "text": documented.text}
+    if documented.inner:
+        document["fields"] = [_field_document(inner) for inner in documented.inner]
     return document
 
 

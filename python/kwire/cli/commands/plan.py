@@ -44,12 +44,17 @@ def plan(name: str, version: int | None, dialect: str, output: str) -> int:
         ranges = " and ".join(f"{cls.__name__} has versions {cls.versions}" for cls in classes)
         raise click.BadParameter(f"version {version} is not supported: {ranges}", param_hint="--version")
     plans = [
-        (cls.__name__, each, kwire.plan(cls, version=each))
+        (cls.__name__, shown_version, kwire.plan(cls, version=shown_version))
         for cls in matching
-        for each in (cls.versions if version is None else (version,))
+        for shown_version in (cls.versions if version is None else (version,))
     ]
     if output == "json":
-        print(json_text([{"message": title, "version": each, "plan": text} for title, each, text in plans], indent=2))
+        print(
+            json_text(
+                [{"message": title, "version": shown_version, "plan": text} for title, shown_version, text in plans],
+                indent=2,
+            )
+        )
     elif output == "tree":
         print("\n\n".join("\n".join(plan_tree(text)) for *_, text in plans))
     else:

@@ -143,9 +143,9 @@ def _api_keys(texts: tuple[str, ...], dialect: Dialect | None) -> frozenset[tupl
             continue
         unknown = None
         matches: set[tuple[str, int]] = set()
-        for each in dialects:
+        for candidate in dialects:
             try:
-                matches |= {(each, cls.api_key) for cls in find_all_by_name(name, each) if cls.api_key >= 0}
+                matches |= {(candidate, cls.api_key) for cls in find_all_by_name(name, candidate) if cls.api_key >= 0}
             except UnknownName as error:
                 unknown = unknown or error
         if not matches:

@@ -104,7 +104,7 @@ class CommandLine:
         name, equals, value = last.partition("=")
         if self._is_option(last) and equals and name.startswith("--"):
             completion = self._values(self._node["options"].get(name, {}), value)
-            return Completion([(f"{name}={each}", text) for each, text in completion.names], completion.how)
+            return Completion([(f"{name}={value}", text) for value, text in completion.names], completion.how)
         if self._is_option(last):
             return self._options(last)
         if "commands" in self._node:
@@ -144,7 +144,7 @@ class CommandLine:
 
     def _commands(self, prefix: str) -> Completion:
         commands = self._node["commands"]
-        return Completion([(name, each["help"]) for name, each in commands.items() if name.startswith(prefix)])
+        return Completion([(name, command["help"]) for name, command in commands.items() if name.startswith(prefix)])
 
     def _argument(self, prefix: str) -> Completion:
         arguments = self._node["arguments"]
@@ -165,7 +165,9 @@ class CommandLine:
         if kind in ("files", "directories"):
             return Completion(how=kind)
         if "configs" in specification:
-            kind = next((specification["configs"].get(each.partition("/")[0]) for each in self._positional), None)
+            kind = next(
+                (specification["configs"].get(argument.partition("/")[0]) for argument in self._positional), None
+            )
         if kind is None or "=" in prefix:
             return Completion()
         suffix = specification.get("suffix", "")
@@ -179,7 +181,9 @@ class CommandLine:
             types = [(f"{kind}{separator}", "") for kind in kinds if kind.startswith(prefix)]
             return Completion(types, "nospace")
         names = kinds.get(kind)
-        return Completion([(kind + separator + each, "") for each in self.names(names, name)] if names else ())
+        return Completion(
+            [(kind + separator + candidate, "") for candidate in self.names(names, name)] if names else ()
+        )
 
     def names(self, kind: str, prefix: str) -> list[str]:
         """Return names of a kind, and have them fetched in the background if they are old."""

@@ -177,8 +177,8 @@ class ShellSession(VerbSession):
             return await with_suggestions(admin, failures(admin))
 
         missing = self.ask(suggest)
-        for each in missing:
-            self.report(str(each.error), each.name)
+        for failure in missing:
+            self.report(str(failure.error), failure.name)
         return not missing
 
     @asynccontextmanager

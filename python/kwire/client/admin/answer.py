@@ -73,4 +73,4 @@ class Answer(NamedTuple, Generic[R]):
 
     def outcomes(self, results: Iterable[tuple[str, Any]]) -> Outcomes:
         """Return the outcomes for pairs of an item and its result."""
-        return Outcomes({item: self.error(each, item) for item, each in results}, self.attempts)
+        return Outcomes({item: self.error(result, item) for item, result in results}, self.attempts)

@@ -25,5 +25,5 @@ class CodedName(StrEnum):
     @classmethod
     def of_code(cls, code: int) -> Self:
         """Return the name for a number, and the name of 0 for an unknown number."""
-        names = {each.code: each for each in cls}
+        names = {member.code: member for member in cls}
         return names.get(code, names[0])

@@ -76,8 +76,8 @@ async def at_coordinators(
                 outcomes[key] = coordinator
             else:
                 by_broker[BrokerTarget(coordinator, is_single=True)].append(key)
-        for each in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
-            outcomes.update(each)
+        for results in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
+            outcomes.update(results)
         unfinished = [key for key in unfinished if _has_moved(outcomes.get(key)) and cache.clock() < deadline]
         for key in unfinished:
             cache.forget_coordinator(key_type, key)

@@ -108,10 +108,10 @@ async def update_features(
             raise FeaturesRefused(
                 Outcomes(
                     {
-                        each.name: AdminError.of_kafka(code, each.name, text)
-                        if (text := lacking.get(each.name))
+                        feature.name: AdminError.of_kafka(code, feature.name, text)
+                        if (text := lacking.get(feature.name))
                         else None
-                        for each in requested
+                        for feature in requested
                     }
                 )
             )

@@ -68,7 +68,7 @@ async def find_hanging_transactions(
     if not candidates:
         return []
     listed = await list_transactions(admin, producer_ids={producer.producer_id for _, producer in candidates})
-    ids = {each.producer_id: each.transactional_id for each in listed}
+    ids = {transaction.producer_id: transaction.transactional_id for transaction in listed}
     transactions = await describe_transactions(admin, ids.values())
     return sorted(
         HangingTransaction(partition, producer, ids.get(producer.producer_id))

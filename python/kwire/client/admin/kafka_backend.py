@@ -321,7 +321,7 @@ class KafkaBackend:
 
     async def reassign_partitions(self, targets: Targets) -> Outcomes:
         return await self._alter_reassignments(
-            {topic: {index: tuple(ids) for index, ids in each.items()} for topic, each in targets.items()},
+            {topic: {index: tuple(ids) for index, ids in assignment.items()} for topic, assignment in targets.items()},
             repeatable=True,
         )
 
@@ -394,8 +394,8 @@ class KafkaBackend:
         }
         if not targets:
             return [
-                ReassignmentStatus(topic, dict.fromkeys(each, ReassignmentState.MOVING), None, each)
-                for topic, each in moves.items()
+                ReassignmentStatus(topic, dict.fromkeys(partitions, ReassignmentState.MOVING), None, partitions)
+                for topic, partitions in moves.items()
             ]
         topics = await self.describe_topics(tuple(targets), configs=False)
         return [_status(topic, targets[topic], topics.get(topic), moves.get(topic, {})) for topic in targets]
@@ -422,9 +422,9 @@ class KafkaBackend:
         answer = await self._router.command(request, CONTROLLER, error_code, repeatable=not unclean)
         response = answer.accepted()
         outcomes = answer.outcomes(
-            (f"{topic.topic}-{each.partition_id}", each)
+            (f"{topic.topic}-{result.partition_id}", result)
             for topic in response.replica_election_results
-            for each in topic.partition_result
+            for result in topic.partition_result
         )
         unneeded = {item for item, error in outcomes.errors.items() if error.code == ErrorCode.ELECTION_NOT_NEEDED}
         return Outcomes(

@@ -114,5 +114,5 @@ def _resource(row: Mapping[str, str]) -> dict[str, Any]:
 
 def _of_kafka_name(kind: Any, name: str) -> Any:
     """Return the value of an enumeration for a name in any case, `UNKNOWN` for an unknown name."""
-    values = {each.value.replace("_", ""): each for each in kind}
+    values = {member.value.replace("_", ""): member for member in kind}
     return values.get(name.replace("_", "").upper(), kind.UNKNOWN)

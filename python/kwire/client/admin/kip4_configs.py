@@ -60,7 +60,7 @@ class Kip4Configs:
         del documentation, synonyms  # nodes report neither
         described: ResourceConfigs = {}
         requested = list(dict.fromkeys(resources))
-        topics = {each.name: each for each in requested if each.type is ConfigResourceType.TOPIC}
+        topics = {resource.name: resource for resource in requested if resource.type is ConfigResourceType.TOPIC}
         if topics:
             for name, topic in (await self._backend.describe_topics(tuple(topics), configs=True)).items():
                 described[topics[name]] = topic if isinstance(topic, AdminError) else _overrides(topic.configs or {})
@@ -120,11 +120,11 @@ class Kip4Configs:
                 entry["node"],
                 _audited(entry["entity"]),
                 name,
-                each["old"],
-                each["new"],
+                change["old"],
+                change["new"],
             )
             for entry in entries
-            for name, each in entry["changes"].items()
+            for name, change in entry["changes"].items()
         ]
 
     async def _describe_broker(self, resource: ConfigResource) -> dict[str, ConfigValue] | AdminError:
@@ -137,13 +137,13 @@ class Kip4Configs:
             }
         described = await tool_result(self._backend, TOOL, ["describe"], str(resource), broker=int(name), reads=True)
         return {
-            each["name"]: ConfigValue(
-                None if each["secret"] else each["value"],
-                SOURCES[each["source"]],
-                is_sensitive=each["secret"],
-                is_read_only=not each["live"],
+            config["name"]: ConfigValue(
+                None if config["secret"] else config["value"],
+                SOURCES[config["source"]],
+                is_sensitive=config["secret"],
+                is_read_only=not config["live"],
             )
-            for each in described
+            for config in described
         }
 
     async def _alter_broker(
@@ -158,14 +158,20 @@ class Kip4Configs:
         options = [] if name == DEFAULT else ["--broker", name]
         options += ["--dry-run"] if validate_only else []
         if change.set:
-            options += [f"--delete={each}" for each in change.delete]
+            options += [f"--delete={name}" for name in change.delete]
             arguments = ["set", *options, "--", *(f"{key}={value}" for key, value in change.set.items())]
         else:
             arguments = ["delete", *options, "--", *change.delete]
         changed = await tool_result(self._backend, TOOL, arguments, str(resource), reads=validate_only, repeatable=True)
         return [
-            ShadowedConfig(each["node"], each.get("name"), each.get("value"), each.get("source"), each.get("error"))
-            for each in changed["shadowed_by"]
+            ShadowedConfig(
+                shadowing["node"],
+                shadowing.get("name"),
+                shadowing.get("value"),
+                shadowing.get("source"),
+                shadowing.get("error"),
+            )
+            for shadowing in changed["shadowed_by"]
         ]
 
 

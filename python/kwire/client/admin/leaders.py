@@ -55,14 +55,20 @@ async def at_leaders(
         for results in await asyncio.gather(*(attempt(send, leader, items) for leader, items in by_leader.items())):
             outcomes.update(results)
         passed = router.metadata.clock() - started
-        retried = [each for each in unfinished if passed < _patience(router, each, outcomes.get(each), started)]
-        for each in retried:
-            router.metadata.forget_topic(each.topic)
+        retried = [
+            partition
+            for partition in unfinished
+            if passed < _patience(router, partition, outcomes.get(partition), started)
+        ]
+        for partition in retried:
+            router.metadata.forget_topic(partition.topic)
         unfinished = retried
         if unfinished:  # an old entry of the cache may be the reason, so the first look-up does not wait
             pause = await back_off(pause) if pause else FIRST_PAUSE
-    answers = {each: _answer(each, outcomes.get(each)) for each in requested}
-    return {each: answer if isinstance(answer, AdminError) else result(answer) for each, answer in answers.items()}
+    answers = {partition: _answer(partition, outcomes.get(partition)) for partition in requested}
+    return {
+        partition: answer if isinstance(answer, AdminError) else result(answer) for partition, answer in answers.items()
+    }
 
 
 async def _leaders(

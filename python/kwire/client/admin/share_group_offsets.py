@@ -121,4 +121,4 @@ async def delete_share_group_offsets(admin: AdminSession, group_id: str, topics:
         topics=tuple(DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in strings_tuple(topics)),
     )
     response = await at_coordinator(admin.router, group_id, request)
-    return Outcomes({each.topic_name: result_error(each, each.topic_name) for each in response.responses})
+    return Outcomes({topic.topic_name: result_error(topic, topic.topic_name) for topic in response.responses})

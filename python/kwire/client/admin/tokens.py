@@ -72,7 +72,8 @@ async def create_delegation_token(
         owner_principal_type=kind,
         owner_principal_name=name,
         renewers=tuple(
-            CreatableRenewers(principal_type=each[0], principal_name=each[1]) for each in map(_principal, allowed)
+            CreatableRenewers(principal_type=renewer[0], principal_name=renewer[1])
+            for renewer in map(_principal, allowed)
         ),
         max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
     )
@@ -125,7 +126,7 @@ async def describe_delegation_tokens(admin: AdminSession, owners: Iterable[str] 
         )
         for token in answer.accepted(ITEM).tokens
     )
-    return sorted(tokens, key=lambda each: (each.owner, each.issue_timestamp_ms, each.token_id))
+    return sorted(tokens, key=lambda token: (token.owner, token.issue_timestamp_ms, token.token_id))
 
 
 async def renew_delegation_token(admin: AdminSession, hmac: Secret, *, period_ms: int | None = None) -> int:

@@ -152,7 +152,7 @@ class ClientCredentials:
     def _headers(self) -> dict[str, str]:
         pair = [self.client_id, self.client_secret.reveal()]
         if self.urlencode:
-            pair = [quote(each, safe="") for each in pair]
+            pair = [quote(part, safe="") for part in pair]
         return {
             "Authorization": f"Basic {base64.b64encode(':'.join(pair).encode()).decode()}",
             "Content-Type": "application/x-www-form-urlencoded",

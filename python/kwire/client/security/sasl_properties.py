@@ -128,7 +128,7 @@ def _token_source(values: Values, entry: JaasEntry | None) -> TokenSource:
         name = "clientSecret" if client_id else "clientId"
         raise values.error(JAAS, f"has no {name}")
     # As in Kafka, TLS options of the login module apply to the server of tokens, and options of the file to brokers.
-    options = {} if entry is None else {name: each for name, each in entry.options.items() if name.startswith("ssl.")}
+    options = {} if entry is None else {name: value for name, value in entry.options.items() if name.startswith("ssl.")}
     try:
         return ClientCredentials(
             url=url,

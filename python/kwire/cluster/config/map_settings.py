@@ -21,8 +21,8 @@ MAX_NAME = 1000
 """Characters of the name of an entry."""
 
 MAP_SETTINGS: Mapping[str, Setting] = {
-    each.name: each
-    for each in (
+    setting.name: setting
+    for setting in (
         Setting(
             "topic_security",
             TEXT,

@@ -119,17 +119,17 @@ def settings_of(cls: type[Any]) -> Mapping[str, Setting]:
     """Return the settings that a class declares, by name."""
     texts = texts_below_fields(cls)
     settings = {}
-    for each in fields(cls):
-        if "setting" in each.metadata:
-            declared: Setting = each.metadata["setting"]
+    for declared_field in fields(cls):
+        if "setting" in declared_field.metadata:
+            declared: Setting = declared_field.metadata["setting"]
             settings[declared.name] = Setting(
                 declared.name,
                 declared.type,
                 declared.default,
-                " ".join(texts.get(each.name, "").split()),
+                " ".join(texts.get(declared_field.name, "").split()),
                 declared.level,
                 declared.is_live,
                 declared.is_secret,
-                each.name,
+                declared_field.name,
             )
     return settings

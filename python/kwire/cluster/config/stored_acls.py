@@ -82,7 +82,7 @@ async def change_acls(
         except TransactionFailed as failed:
             if not isinstance(failed.error, NoNode | BadVersion | NodeExists):
                 raise failed.error from failed
-            for written in (path, AclChangeNotification.path(pattern_type), *(each.path for each in audit)):
+            for written in (path, AclChangeNotification.path(pattern_type), *(write.path for write in audit)):
                 await make_path(store, written.rpartition("/")[0])
             continue
         if audit:
@@ -91,7 +91,7 @@ async def change_acls(
 
 
 def _contains(entries: Collection[AclEntry], entry: AclEntry) -> bool:
-    return any(each.is_same_as(entry) for each in entries)
+    return any(existing.is_same_as(entry) for existing in entries)
 
 
 def _write(path: str, after: ResourceAcls, version: int) -> Operation:

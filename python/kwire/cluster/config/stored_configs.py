@@ -112,7 +112,7 @@ class AuditEntry(NamedTuple):
             document.string("author"),
             document.integer("node"),
             document.string("entity"),
-            {name: (each.optional_string("old"), each.optional_string("new")) for name, each in texts.items()},
+            {name: (text.optional_string("old"), text.optional_string("new")) for name, text in texts.items()},
         )
 
 

@@ -72,7 +72,9 @@ async def process_features_change(context: ControllerContext) -> None:
         for warning in stored.znode.warnings if stored.znode is not None else ():
             context.report(warning)
         last = await _read_last(context)
-        known = max(last, context.known_features(), context.features or NO_FEATURES, key=lambda each: each.epoch)
+        known = max(
+            last, context.known_features(), context.features or NO_FEATURES, key=lambda features: features.epoch
+        )
         if known.epoch > stored.epoch + MAX_SKIPPED_EPOCHS:
             log.error("ignoring the epoch %d of the features: %d is stored", known.epoch, stored.epoch)
             known = NO_FEATURES

@@ -57,7 +57,10 @@ def bootstrap(
         enabled: true if the protocol version is recent enough for feature versioning.
     """
     if current is None:
-        levels = {name: FinalizedVersionRange(each.min_version, each.max_version) for name, each in supported.items()}
+        levels = {
+            name: FinalizedVersionRange(versions.min_version, versions.max_version)
+            for name, versions in supported.items()
+        }
         return FeaturesZnode(enabled, levels if enabled else {})
     if current.enabled == enabled:
         return current
@@ -110,7 +113,9 @@ def plan_update(
         reason = (
             f"feature {name} is named twice"
             if repeated
-            else _rejection(change, current, supported.get(name), {id: each.get(name) for id, each in brokers.items()})
+            else _rejection(
+                change, current, supported.get(name), {id: features.get(name) for id, features in brokers.items()}
+            )
         )
         if reason is not None:
             errors.setdefault(name, CommandError(ErrorCode.INVALID_REQUEST, reason))

@@ -95,7 +95,7 @@ async def _delete_unconditionally(context: ControllerContext, name: str) -> None
         if isinstance(error, WriteConflict) and isinstance(error.error, NoNode) and error.path == path:
             # Only the marker is left.
             below = await list_descendants(context.store, DeletionMarker.path(name))
-            rest = [Delete(each) for each in (*reversed(below), DeletionMarker.path(name))]
+            rest = [Delete(path) for path in (*reversed(below), DeletionMarker.path(name))]
             await context.wait_for_writes({name: context.writer.commit(rest)})
         context.retry(DeletionMarker.root, error)
         return

@@ -73,7 +73,7 @@ def registration(settings: NodeSettings, endpoints: tuple[BrokerEndpoint, ...]) 
     return BrokerRegistration(
         endpoints,
         rack=settings.rack,
-        features={name: SupportedVersionRange(each.min_version, each.max_version) for name, each in supported},
+        features={name: SupportedVersionRange(levels.min_version, levels.max_version) for name, levels in supported},
         timestamp=time.time_ns() // 1_000_000,
     )
 

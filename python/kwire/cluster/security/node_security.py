@@ -100,7 +100,7 @@ def check_reachability(name: str, host: str) -> None:
         SettingError: another machine can.
     """
     try:
-        addresses = {each[4][0] for each in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+        addresses = {address[4][0] for address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except OSError:
         return  # listening will fail with the reason
     if not all(ip_address(str(address).partition("%")[0]).is_loopback for address in addresses):

@@ -59,7 +59,9 @@ class ScramUsers:
             used = [credential for (_, mechanism), credential in self._credentials.items() if mechanism == name]
             counts = Counter(credential.form for credential in used)
             # The most frequent form, and the smallest of several ones, so that all nodes choose the same.
-            self._likenesses[name] = min(used, key=lambda each: (-counts[each.form], each.form), default=None)
+            self._likenesses[name] = min(
+                used, key=lambda credential: (-counts[credential.form], credential.form), default=None
+            )
         return decoy(name, user, self.secret, self._likenesses[name])
 
     def _find(self, name: ScramName, user: str) -> ScramCredential | None:

@@ -137,7 +137,7 @@ async def plan(
         run.warn(f"{section} are left out: {reason}.")
     differences = compare(current, document, prune=prune)
     if earlier is not None and (changed := changed_since(earlier, current, differences)):
-        rows = [_row(each, "changed since", f"not as in {base}") for each in changed]
+        rows = [_row(difference, "changed since", f"not as in {base}") for difference in changed]
         raise Failed(rows, f"Settings that have changed since {base}: {len(changed)}; nothing was changed")
     if validate:
         refused = await refusals(run.admin, differences)
@@ -159,13 +159,13 @@ def _without_refused(
     skip_refused: bool,
 ) -> list[DocumentDifference]:
     if refused and not skip_refused:
-        rows = [_row(each, "refused", reason) for each, reason in refused.items()]
+        rows = [_row(difference, "refused", reason) for difference, reason in refused.items()]
         raise Failed(
             rows,
             f"Settings that the cluster refuses: {len(refused)}; nothing was changed (--skip-refused leaves them out)",
         )
-    for each, reason in refused.items():
-        run.warn(f"{each} is left out: {reason.rstrip('.')}.")
+    for refusal, reason in refused.items():
+        run.warn(f"{refusal} is left out: {reason.rstrip('.')}.")
     return [difference for difference in differences if difference not in refused]
 
 
@@ -195,7 +195,7 @@ async def apply(run: Run, planned: DocumentPlan) -> list[DocumentChange]:
     again = {difference.key: difference for difference in compare(current, planned.document, prune=planned.prune)}
     moved = [difference for difference in planned.applied if again.get(difference.key) != difference]
     if moved:
-        rows = [_row(each, "changed since", "not as in the plan") for each in moved]
+        rows = [_row(difference, "changed since", "not as in the plan") for difference in moved]
         raise Failed(rows, "the cluster has changed since the plan was made: nothing was changed; make a new plan")
     progress = _Progress(run, planned)
     for step in steps(planned.differences):
@@ -270,7 +270,7 @@ class _Progress:
                 for difference in differences
                 if difference.subject in errors
             }
-            outcome.refused = {each.resource: reason for each, reason in refused.items()}
+            outcome.refused = {difference.resource: reason for difference, reason in refused.items()}
         return refused
 
 
@@ -292,6 +292,6 @@ async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[Docum
         await asyncio.sleep(PAUSE_S)
 
 
-def _row(each: DocumentDifference, status: str, reason: str = "") -> DocumentChange:
-    why = reason or (each.reason if each.action in (DocumentAction.KEEP, DocumentAction.MANUAL) else "")
-    return DocumentChange(each.resource, each.name, each.old, each.new, status, why or None)
+def _row(difference: DocumentDifference, status: str, reason: str = "") -> DocumentChange:
+    why = reason or (difference.reason if difference.action in (DocumentAction.KEEP, DocumentAction.MANUAL) else "")
+    return DocumentChange(difference.resource, difference.name, difference.old, difference.new, status, why or None)

@@ -144,7 +144,7 @@ def changed_since(
     conflict.
     """
     changed = {difference.key for difference in compare(current, base, prune=True)}
-    return [each for each in planned if each.action.is_applied and each.key in changed]
+    return [difference for difference in planned if difference.action.is_applied and difference.key in changed]
 
 
 def _resources(

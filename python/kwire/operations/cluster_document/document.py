@@ -137,7 +137,7 @@ def _yaml(document: Mapping[str, Any]) -> str:
     base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     dumper: Any = type("Dumper", (base,), {})  # a representer belongs to a class
     dumper.add_representer(
-        _Row, lambda each, row: each.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
+        _Row, lambda representer, row: representer.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
     )
     text: str = yaml.dump(
         document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1, default_flow_style=False
@@ -203,7 +203,7 @@ def _load(file: Path) -> Any:
                 parse_int=str,
                 parse_float=str,
                 parse_constant=str,
-                object_pairs_hook=lambda each: _unique(file, each),
+                object_pairs_hook=lambda pairs: _unique(file, pairs),
             )
         except json.JSONDecodeError as error:
             raise InvalidArgument(f"{file}:{error.lineno}: not valid JSON: {error.msg}") from None
@@ -246,7 +246,7 @@ class _Nodes:
         if node.id == "scalar":
             return str(node.value)
         if node.id == "sequence":
-            return [self.value(each) for each in node.value]
+            return [self.value(item) for item in node.value]
         pairs = [(self.value(key), self.value(value)) for key, value in node.value]
         if not all(isinstance(key, str) for key, _ in pairs):
             raise InvalidArgument(f"{where}: expected texts as keys")
@@ -324,7 +324,7 @@ class _Reader:
     def _configs(self, where: str, value: Any) -> dict[str, str | None]:
         if value in ("", None):
             return {}
-        if not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
+        if not (isinstance(value, dict) and all(isinstance(item, str) for item in value.values())):
             raise InvalidArgument(f"{where}: expected names of configs with texts or numbers")
         for name, text in value.items():
             if is_secret_config(name) and text not in ("", HIDDEN):
@@ -379,9 +379,9 @@ class _Reader:
         return number
 
     def _mechanisms(self, where: str, value: Any) -> frozenset[ScramMechanismName]:
-        if not isinstance(value, list) or not value or not all(each in MECHANISMS for each in value):
+        if not isinstance(value, list) or not value or not all(name in MECHANISMS for name in value):
             raise InvalidArgument(
                 f"{where}: expected a list of mechanisms ({', '.join(MECHANISMS)}); a password has no place in a file: "
                 "set it with `kafka users set`"
             )
-        return frozenset(MECHANISMS[each] for each in value)
+        return frozenset(MECHANISMS[name] for name in value)

@@ -137,7 +137,7 @@ async def _alter_configs(
         for resource, of_resource in differences.items()
     }
     if validate_only and admin.dialect == "kip4" and next(iter(differences.values()))[0].section is Section.TOPICS:
-        return await _check_topics_of_nodes(admin, {each: change.set for each, change in changes.items()})
+        return await _check_topics_of_nodes(admin, {topic: change.set for topic, change in changes.items()})
     outcomes = await admin.alter_configs(changes, validate_only=validate_only)
     return _refusals({str(change): change for change in changes}, outcomes)
 

@@ -193,6 +193,7 @@ def _encode(values: Sequence[Record], compression: Compression) -> bytes:
         data = records.encode(values, compression=compression)
         return bytes(8) + data[8:]  # the base offset, which the checksum does not cover
     numbered = [
-        (number, each.timestamp, each.key, each.value, tuple(each.headers)) for number, each in enumerate(values)
+        (number, record.timestamp, record.key, record.value, tuple(record.headers))
+        for number, record in enumerate(values)
     ]
     return records.encode(numbered, compression=compression)

@@ -89,7 +89,7 @@ async def configs(
     if isinstance(found, AdminError):
         raise found
     if run.names_zookeeper and not all_:
-        changed = (f"{name}={each.value}" for name, each in sorted(found.items()) if each.source in DYNAMIC)
+        changed = (f"{name}={config.value}" for name, config in sorted(found.items()) if config.source in DYNAMIC)
         run.print(f"Configs for {old_name} are {','.join(changed)}")
         return
     run.print(f"{'All' if all_ else 'Dynamic'} configs for {shown} are:")

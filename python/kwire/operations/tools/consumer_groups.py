@@ -61,10 +61,10 @@ async def consumer_groups(
     admin = await run.admin()
     listed = sorted(await admin.list_groups()) if list_ or all_groups else []
     if list_:
-        for each in listed:
-            run.print(f"{each.group_id}\t{each.state or '-'}" if state else each.group_id)
+        for listing in listed:
+            run.print(f"{listing.group_id}\t{listing.state or '-'}" if state else listing.group_id)
         return
-    groups = [each.group_id for each in listed] if all_groups else group
+    groups = [listing.group_id for listing in listed] if all_groups else group
     if not groups:
         raise InvalidArgument("give --group or --all-groups")
     if delete:
@@ -160,4 +160,4 @@ def _print_columns(run: ToolRun, rows: Rows) -> None:
     """Print rows with columns of equal width."""
     widths = [max(len(str(row[at])) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
-        run.print(" ".join(f"{each!s:<{width}}" for each, width in zip(row, widths, strict=True)).rstrip())
+        run.print(" ".join(f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

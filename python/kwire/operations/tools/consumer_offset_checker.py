@@ -40,13 +40,13 @@ async def consumer_offset_checker(
     ends = await log_ends(await run.admin(), partitions)
     znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
-    for each, partition, znode in zip(offsets, partitions, znodes, strict=True):
+    for stored, partition, znode in zip(offsets, partitions, znodes, strict=True):
         end = ends.get(partition)
         owner = ConsumerOwner.decode(znode.data).consumer if isinstance(znode, Znode) else "none"
-        lag = "unknown" if end is None else end - each.offset
+        lag = "unknown" if end is None else end - stored.offset
         run.print(
             FORMAT.format(
-                group, each.topic, each.partition, each.offset, "-" if end is None else end, lag, owner
+                group, stored.topic, stored.partition, stored.offset, "-" if end is None else end, lag, owner
             ).rstrip()
         )
     if broker_info:

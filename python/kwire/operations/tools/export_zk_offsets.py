@@ -27,7 +27,7 @@ async def export_zk_offsets(
     A line is /consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET.
     """
     target = None if output_file is None else run.file(output_file)
-    groups = [name for each in group for name in each.split(",")]
+    groups = [name for names in group for name in names.split(",")]
     lines = [str(stored_offset) for stored_offset in await stored_offsets(await run.zookeeper(), groups)]
     if target is None:
         for line in lines:

@@ -95,7 +95,7 @@ def _levels(action: Action, texts: list[str], described: FeatureMetadata) -> dic
     """Return the new level of each feature that changes; 0 deletes it."""
     supported, finalized = described.supported_features, described.finalized_features
     if action is Action.UPGRADE_ALL:
-        levels = {name: each.max_version for name, each in supported.items()}
+        levels = {name: versions.max_version for name, versions in supported.items()}
         return {
             name: level
             for name, level in levels.items()

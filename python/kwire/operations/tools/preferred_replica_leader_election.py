@@ -30,8 +30,8 @@ async def preferred_replica_leader_election(
     """
     chosen = None if path_to_json_file is None else read_partitions(run.file(path_to_json_file))
     by_topic: dict[str, list[int]] = defaultdict(list)
-    for each in chosen or ():
-        by_topic[each.topic].append(each.partition)
+    for topic_partition in chosen or ():
+        by_topic[topic_partition.topic].append(topic_partition.partition)
     admin = await run.admin()
     outcomes = await admin.elect_leaders(by_topic if chosen is not None else None)
     for item, error in sorted(outcomes.errors.items()):

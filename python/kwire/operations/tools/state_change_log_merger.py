@@ -56,7 +56,7 @@ async def state_change_log_merger(
     accepts = _filter(topic, parse_numbers(partitions))
     with ExitStack() as files:
         opened = [files.enter_context(_open(run, name)) for name in names]
-        for time, line in heapq.merge(*(_lines(file, accepts) for file in opened), key=lambda each: each[0]):
+        for time, line in heapq.merge(*(_lines(file, accepts) for file in opened), key=lambda entry: entry[0]):
             if start_time <= time <= end_time:
                 run.print(line)
 

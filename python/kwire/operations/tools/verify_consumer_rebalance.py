@@ -69,7 +69,7 @@ def _topics(consumer: ConsumerRegistration, existing: list[str]) -> list[str]:
     """Return the topics of a subscription: named ones, or the matches of a pattern."""
     if consumer.pattern == "static":
         return list(consumer.subscription)
-    pattern = "|".join(each.replace(",", "|") for each in consumer.subscription)
+    pattern = "|".join(topics.replace(",", "|") for topics in consumer.subscription)
     try:
         matches = list(map(Pattern(pattern).matches, existing))
     except ValueError as error:

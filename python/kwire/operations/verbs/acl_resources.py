@@ -156,7 +156,7 @@ def acl_of_row(where: str, row: Any) -> AclBinding:
         raise InvalidArgument(f"{where}: {problem}; the keys are {', '.join(sorted(KEYS))}")
     values: dict[str, Any] = dict(row)
     for key, kind in ENUMERATIONS.items():
-        choices = [each.value for each in kind if each.value not in FILTERS]
+        choices = [member.value for member in kind if member.value not in FILTERS]
         if key in row and row[key].upper() not in choices:
             raise InvalidArgument(f"{where}: {key} {row[key]!r} is not one of {', '.join(choices)}")
         if key in row:

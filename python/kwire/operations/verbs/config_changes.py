@@ -94,8 +94,8 @@ async def _alter_with_journal(run: Run, resource: ConfigResource, change: Config
         config = reported.get(name)
         is_secret = is_secret_config(name) or (config is not None and config.is_sensitive)
         old = None if config is None or config.source is not source else config.value or ""
-        hidden = (None if each is None or not is_secret else HIDDEN for each in (old, value))
-        shown_old, shown_new = (hide or each for hide, each in zip(hidden, (old, value), strict=True))
+        hidden = (None if shown is None or not is_secret else HIDDEN for shown in (old, value))
+        shown_old, shown_new = (hide or shown for hide, shown in zip(hidden, (old, value), strict=True))
         changes.append(JournaledChange(name_resource(resource), name, shown_old, shown_new))
     with journaled(run, (await run.admin.describe_cluster()).cluster_id, changes) as outcome:
         outcomes = await run.admin.alter_configs({resource: change})
@@ -127,7 +127,7 @@ def unknown_config(name: str, reported: Mapping[str, ConfigValue]) -> str | None
     A broker stores any name, and one that nothing reads has no effect. The names of all other resources are checked by
     the brokers.
     """
-    of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{each}") for each in reported)
+    of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{setting}") for setting in reported)
     if name in reported or of_listener or name in UNREPORTED:
         return None
     suggested = similar(name, tuple(reported))

@@ -28,7 +28,7 @@ def error_if_active(group: GroupDescription | AdminError) -> AdminError | None:
 
 async def is_share_group(admin: AdminClient, group: str) -> bool:
     """Return whether a group is a share group. A group that does not exist is not."""
-    return any(each.group_id == group for each in await admin.list_groups(types=[GroupType.SHARE]))
+    return any(listing.group_id == group for listing in await admin.list_groups(types=[GroupType.SHARE]))
 
 
 async def list_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, CommittedOffset] | AdminError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire.client.admin import ConfigResource, ConfigResourceType
 from kwire.operations.parameters import InvalidArgument
 
-TYPES = {each.singular: each for each in ConfigResourceType}
+TYPES = {member.singular: member for member in ConfigResourceType}
 
 
 def parse_resource(text: str) -> ConfigResource:

@@ -96,7 +96,7 @@ class ScramCredential:
     def __str__(self) -> str:
         """Return Kafka's form, which is as secret as the password."""
         salt, stored, server = (
-            base64.b64encode(each).decode() for each in (self.salt, self.stored_key, self.server_key)
+            base64.b64encode(value).decode() for value in (self.salt, self.stored_key, self.server_key)
         )
         return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
 
@@ -113,7 +113,7 @@ def decoy(name: ScramName, user: str, secret: bytes, likeness: ScramCredential |
     iterations, length, is_base36 = (MIN_ITERATIONS, OWN_SALT_BYTES, False) if likeness is None else likeness.form
     salt = hashlib.shake_256(secret + f"{name}:{user}".encode()).digest(length)
     if is_base36:
-        salt = bytes(_BASE36[each % len(_BASE36)] for each in salt)
+        salt = bytes(_BASE36[byte % len(_BASE36)] for byte in salt)
     return ScramCredential(salt, b"", b"", iterations)
 
 

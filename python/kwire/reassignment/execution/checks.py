@@ -25,7 +25,11 @@ def invalid_targets(file: AssignmentFile, snapshot: ClusterSnapshot) -> list[str
     present = {
         broker for key, ids in file.targets.items() if (state := snapshot.by_key.get(key)) for broker in state.replicas
     }
-    down = [each for each in used if each in brokers and not brokers[each].is_live and each not in present]
+    down = [
+        broker_id
+        for broker_id in used
+        if broker_id in brokers and not brokers[broker_id].is_live and broker_id not in present
+    ]
     if down:
         problems.append(f"broker {', '.join(map(str, down))} is down")
     return problems

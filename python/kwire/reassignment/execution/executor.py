@@ -204,8 +204,8 @@ class Executor:
                 number + 1,
                 len(self._run.state.batches),
                 len(moves.open),
-                sum(each.done for each in progress.values()),
-                sum(each.total for each in progress.values()),
+                sum(move.done for move in progress.values()),
+                sum(move.total for move in progress.values()),
             )
         )
 

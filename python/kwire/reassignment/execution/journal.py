@@ -201,7 +201,7 @@ def started_details(
         "cluster_id": cluster_id,
         "rate": rate,
         "elections": elections,
-        "batches": [[[list(each.key), each.before, each.after, each.size, each.leader] for each in b] for b in batches],
+        "batches": [[[list(move.key), move.before, move.after, move.size, move.leader] for move in b] for b in batches],
     }
 
 

@@ -54,7 +54,7 @@ def newest_run(folder: Path) -> Path | None:
 
     A run without a complete event was killed before it began, and does not count.
     """
-    runs = sorted((each.parent for each in folder.glob(f"*/{JOURNAL}")), reverse=True)
+    runs = sorted((journal.parent for journal in folder.glob(f"*/{JOURNAL}")), reverse=True)
     return next((run for run in runs if _has_events(run)), None)
 
 

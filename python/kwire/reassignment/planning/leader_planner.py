@@ -116,7 +116,7 @@ class _Choice:
         costs = (heads != placement.replicas[self._rows][tails, 0]).astype(np.int64)
         arcs = network.add_arcs(tails, heads + count, 1, costs)
         network.add_supplies(np.arange(count), np.ones(count, dtype=np.int64))
-        low, high = (np.maximum(each - elsewhere, 0) for each in (self._lowest, self._highest))
+        low, high = (np.maximum(bound - elsewhere, 0) for bound in (self._lowest, self._highest))
         network.add_bounded_demand(count, count + placement.brokers, low, high, count)
         network.solve()
         chosen = network.flows(arcs) > 0

@@ -79,9 +79,9 @@ class Placement:
         live = np.array([broker.is_live for broker in snapshot.brokers])
         racks, rack_count = _racks(snapshot, aware=request.rack_aware)
         factor = request.replication_factor
-        factors = np.array([factor or len(each.replicas) for each in inside], dtype=np.int64)
-        width = max([1, int(factors.max(initial=0)), *(len(each.replicas) for each in inside)])
-        outer = _matrix(outside, ids, max([1, *(len(each.replicas) for each in outside)]))
+        factors = np.array([factor or len(partition.replicas) for partition in inside], dtype=np.int64)
+        width = max([1, int(factors.max(initial=0)), *(len(partition.replicas) for partition in inside)])
+        outer = _matrix(outside, ids, max([1, *(len(partition.replicas) for partition in outside)]))
         return cls(
             partitions=inside,
             broker_ids=ids,

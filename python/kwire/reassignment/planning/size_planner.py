@@ -184,10 +184,10 @@ def _pairs(layout: Assignment, bounds: _ByteBounds, over: Floats, under: Floats)
     targets = layout.placement.is_target
     spare = np.where(targets, layout.bytes - bounds.lowest, -np.inf)
     room = np.where(targets, bounds.highest - layout.bytes, -np.inf)
-    sources = [int(each) for each in np.argsort(-over) if over[each] > 0]
-    sinks = [int(each) for each in np.argsort(-under) if under[each] > 0]
-    givers = [int(each) for each in np.argsort(-spare) if spare[each] > 0]
-    takers = [int(each) for each in np.argsort(-room) if room[each] > 0]
+    sources = [int(broker) for broker in np.argsort(-over) if over[broker] > 0]
+    sinks = [int(broker) for broker in np.argsort(-under) if under[broker] > 0]
+    givers = [int(broker) for broker in np.argsort(-spare) if spare[broker] > 0]
+    takers = [int(broker) for broker in np.argsort(-room) if room[broker] > 0]
     for firsts, seconds in ((sources, sinks), (sources, takers), (givers, sinks)):
         for source in firsts:
             for target in seconds:
@@ -232,7 +232,7 @@ def _even_out_counts(layout: Assignment, bounds: _ByteBounds) -> None:
     stuck: set[tuple[int, int]] = set()
     while True:
         counts = np.where(targets, layout.counts, -1)
-        most = [int(each) for each in np.argsort(-counts, kind="stable") if targets[each]]
+        most = [int(broker) for broker in np.argsort(-counts, kind="stable") if targets[broker]]
         pairs = (
             (source, target)
             for source in most

@@ -342,7 +342,7 @@ class Kafka39(KafkaCluster):
         )
         main = ("org.apache.zookeeper.server.ZooKeeperServerMain", str(properties))
         self._zookeeper = JavaServer("ZooKeeper", folder, jars("kafka39"), main, heap=ZOOKEEPER_HEAP)
-        return tuple(self._broker(id, each) for id, each in enumerate(ports, 1))
+        return tuple(self._broker(id, port) for id, port in enumerate(ports, 1))
 
     def _broker(self, id: int, ports: Mapping[str, int]) -> KafkaBroker:
         configs = self._security_configs() | {
@@ -389,7 +389,7 @@ class Kafka44(KafkaCluster):
     def _create_brokers(self, brokers: int) -> tuple[KafkaBroker, ...]:
         ports, self._controller_ports = self._free_ports(brokers, brokers)
         self._servers: list[JavaServer] = []
-        return tuple(self._broker(id, each) for id, each in enumerate(ports, 1))
+        return tuple(self._broker(id, port) for id, port in enumerate(ports, 1))
 
     def controller_endpoint(self, id: int) -> str:
         """Return the address of the controller with a node id, `host:port`. Its listener is `CONTROLLER`."""

@@ -207,14 +207,14 @@ class ConfigManager:
         made: list[EntityChange] = []
         for planned in await self.diff(wanted):
             kind, _, name = planned.entity.partition("/")
-            changes = {each: new for each, (_, new) in planned.changes.items()}
+            changes = {key: new for key, (_, new) in planned.changes.items()}
             try:
                 if kind == "topics":
                     await self.change_topic(name, changes)
                 else:
                     await self.change(changes, broker=None if name == DEFAULT_ENTITY else int(name))
             except KwireError as error:
-                done = ", ".join(each.entity for each in made) or "nothing"
+                done = ", ".join(change.entity for change in made) or "nothing"
                 raise ConfigRejected(f"{planned.entity}: {error}; changed before: {done}") from error
             made.append(planned)
         return made
@@ -252,7 +252,7 @@ class ConfigManager:
         own = self._node.settings.id
         ids = await self._registered_ids() if broker is None else [broker]
         asked = [node_id for node_id in ids if node_id != own]
-        answers = await asyncio.gather(*(self._ask(each, request) for each in asked), return_exceptions=True)
+        answers = await asyncio.gather(*(self._ask(node_id, request) for node_id in asked), return_exceptions=True)
         described: dict[int, Any] = dict(zip(asked, answers, strict=True))
         if broker in {None, own}:
             described[own] = self.describe(list(names))
@@ -264,9 +264,9 @@ class ConfigManager:
                 shadowed.append({"node": node_id, "error": str(answer) or type(answer).__name__})
             else:
                 shadowed += [
-                    {"node": node_id, "name": each["name"], "value": each["value"], "source": each["source"]}
-                    for each in answer
-                    if each["source"] in stronger
+                    {"node": node_id, "name": config["name"], "value": config["value"], "source": config["source"]}
+                    for config in answer
+                    if config["source"] in stronger
                 ]
         return shadowed
 

@@ -67,10 +67,10 @@ async def add(
     rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in acls if acl in existing]
     new = [acl for acl in acls if acl not in existing]
     if run.dry_run or not new:
-        return [*rows, *(acl_change(each, "would be added") for each in new)]
+        return [*rows, *(acl_change(acl, "would be added") for acl in new)]
     outcomes = await run.admin.create_acls(new)
-    added = [each for each in new if outcomes[str(each)] is None]
+    added = [acl for acl in new if outcomes[str(acl)] is None]
     if added and run.wait:
         await run.admin.wait_until_acls(created=added, timeout=run.wait, on_progress=run.on_progress)
     failed = [Failure(item, error) for item, error in outcomes.errors.items()]
-    return [*rows, *(acl_change(each, "added") for each in added), *failed]
+    return [*rows, *(acl_change(acl, "added") for acl in added), *failed]

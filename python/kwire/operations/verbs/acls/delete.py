@@ -45,11 +45,11 @@ async def delete(
     if not matching:
         run.warn("no ACL matches: nothing is deleted.")
     if run.dry_run or not matching:
-        return [acl_change(each, "would be deleted") for each in matching]
+        return [acl_change(acl, "would be deleted") for acl in matching]
     shown = "; ".join(map(str, matching[:3])) + ("; ..." if len(matching) > 3 else "")
     run.confirm(f"Delete {len(matching)} ACLs ({shown})?")
     # What was confirmed is deleted, and nothing that was created meanwhile.
-    results = await run.admin.delete_acls(each.exact_filter() for each in matching)
+    results = await run.admin.delete_acls(acl.exact_filter() for acl in matching)
     rows: Rows[AclChange] = []
     for acl, result in zip(matching, results.values(), strict=True):
         error = result if isinstance(result, AdminError) else result.get(acl)

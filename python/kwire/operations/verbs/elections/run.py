@@ -49,11 +49,13 @@ async def run(
 
     async def send(accepted: list[str]) -> Outcomes:
         by_topic: dict[str, list[int]] = defaultdict(list)
-        for topic, _, index in (each.rpartition("-") for each in accepted):
+        for topic, _, index in (elected.rpartition("-") for elected in accepted):
             by_topic[topic].append(int(index))
         outcomes = await run.admin.elect_leaders(by_topic, unclean=unclean)
         # In the dialect of the drafts, the outcomes are by topic.
-        results = {each: outcomes[each if each in outcomes else each.rpartition("-")[0]] for each in accepted}
+        results = {
+            elected: outcomes[elected if elected in outcomes else elected.rpartition("-")[0]] for elected in accepted
+        }
         if run.wait and not unclean and not any(results.values()):
             await run.admin.wait_until_preferred(by_topic, timeout=run.wait, on_progress=run.on_progress)
         return Outcomes(results, outcomes.attempts)
@@ -62,7 +64,7 @@ async def run(
     outcomes = await carry_out(run, checked, lossy if unclean else "", send)
     rows: Rows[ItemChange] = [*changes(outcomes, "elected", dry_run=run.dry_run)]
     if named is not None:
-        rows += [ItemChange(each, "unchanged", 0) for each in unchanged]
+        rows += [ItemChange(elected, "unchanged", 0) for elected in unchanged]
     return rows
 
 

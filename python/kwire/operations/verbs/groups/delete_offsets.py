@@ -35,9 +35,13 @@ async def delete_offsets(
     offsets = await list_offsets(run.admin, group)
     if isinstance(offsets, AdminError):
         return [Failure(group, offsets)]
-    topics_with_offsets = {each.topic for each in offsets}
+    topics_with_offsets = {partition.topic for partition in offsets}
     partitions = [] if shared else await partitions_of(run.admin, [topic for topic in topics if ":" in topic])
-    partitions += [each for each in sorted(offsets) if not shared and each.topic in topics and each not in partitions]
+    partitions += [
+        partition
+        for partition in sorted(offsets)
+        if not shared and partition.topic in topics and partition not in partitions
+    ]
     missing = [topic for topic in topics if ":" not in topic and topic not in topics_with_offsets]
     missing += [str(partition) for partition in partitions if partition not in offsets]
     if missing:

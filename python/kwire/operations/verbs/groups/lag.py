@@ -52,11 +52,11 @@ async def lag(
     if not groups and (reason := await explain_if_hidden(run, len(lags), "groups")) is not None:
         run.warn(f"{reason}.")
     topics = {p.topic for group in lags.values() if not isinstance(group, AdminError) for p in group.partitions}
-    for each in topic:
-        if each not in topics:
-            suggested = similar(each, tuple(topics))
+    for topic_name in topic:
+        if topic_name not in topics:
+            suggested = similar(topic_name, tuple(topics))
             hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            run.warn(f"no group has offsets of {each}{hint}")
+            run.warn(f"no group has offsets of {topic_name}{hint}")
     for name, group in lags.items():
         if isinstance(group, AdminError):
             rows.append(Failure(name, group))

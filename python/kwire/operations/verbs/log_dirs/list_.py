@@ -56,25 +56,29 @@ async def list_(
 ) -> Rows[Usage]:
     """List how much space the logs take and how much is left, the largest first."""
     dirs = await run.admin.describe_log_dirs(broker)
-    rows: Rows[Usage] = [Failure(f"broker {each.broker} {each.path}", each.error) for each in dirs if each.error]
+    rows: Rows[Usage] = [
+        Failure(f"broker {log_dir.broker} {log_dir.path}", log_dir.error) for log_dir in dirs if log_dir.error
+    ]
     usages: list[Usage] = []
     if by is Grouping.TOPIC:
         sizes: Counter[str] = Counter()
         counts: Counter[str] = Counter()
-        for replica in (replica for each in dirs for replica in each.replicas):
+        for replica in (replica for log_dir in dirs for replica in log_dir.replicas):
             sizes[replica.topic] += replica.size
             counts[replica.topic] += 1
         usages = [Usage(None, None, name, counts[name], size, None, None) for name, size in sizes.items()]
     elif by is Grouping.BROKER:
-        for id in sorted({each.broker for each in dirs}):
-            own = [each for each in dirs if each.broker == id]
-            replicas = [replica for each in own for replica in each.replicas]
-            usable = [each.usable for each in own if each.usable is not None]
-            total = [each.total for each in own if each.total is not None]
+        for id in sorted({log_dir.broker for log_dir in dirs}):
+            own = [log_dir for log_dir in dirs if log_dir.broker == id]
+            replicas = [replica for log_dir in own for replica in log_dir.replicas]
+            usable = [log_dir.usable for log_dir in own if log_dir.usable is not None]
+            total = [log_dir.total for log_dir in own if log_dir.total is not None]
             size = sum(replica.size for replica in replicas)
             usages.append(Usage(id, None, None, len(replicas), size, sum(usable) or None, sum(total) or None))
     else:
-        for each in dirs:
-            size = sum(replica.size for replica in each.replicas)
-            usages.append(Usage(each.broker, each.path, None, len(each.replicas), size, each.usable, each.total))
+        for log_dir in dirs:
+            size = sum(replica.size for replica in log_dir.replicas)
+            usages.append(
+                Usage(log_dir.broker, log_dir.path, None, len(log_dir.replicas), size, log_dir.usable, log_dir.total)
+            )
     return rows + sorted(usages, key=lambda usage: -usage.size)

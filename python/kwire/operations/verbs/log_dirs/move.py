@@ -54,34 +54,36 @@ async def move(
     if not wanted:
         raise InvalidArgument("name at least one topic or partition")
     dirs = await run.admin.describe_log_dirs([broker])
-    if to not in {each.path for each in dirs}:
+    if to not in {log_dir.path for log_dir in dirs}:
         raise InvalidArgument(
-            f"broker {broker} has no log directory {to}: it has {', '.join(each.path for each in dirs)}"
+            f"broker {broker} has no log directory {to}: it has {', '.join(log_dir.path for log_dir in dirs)}"
         )
     # A future replica is a move in progress: its directory is not where the log is.
     before = {
-        TopicPartition(replica.topic, replica.partition): each.path
-        for each in dirs
-        for replica in each.replicas
+        TopicPartition(replica.topic, replica.partition): log_dir.path
+        for log_dir in dirs
+        for replica in log_dir.replicas
         if not replica.is_future
     }
-    existing = set(await partitions_of(run.admin, sorted({each.topic for each in wanted})))
+    existing = set(await partitions_of(run.admin, sorted({partition.topic for partition in wanted})))
     rows: Rows[LogDirMove] = [
-        Failure(str(each), AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(each)))
-        for each in wanted
-        if each not in existing
+        Failure(str(partition), AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(partition)))
+        for partition in wanted
+        if partition not in existing
     ]
-    rows += [_row(each, broker, before, to, "unchanged") for each in wanted if before.get(each) == to]
-    moving = [each for each in wanted if each in existing and before.get(each) != to]
+    rows += [_row(partition, broker, before, to, "unchanged") for partition in wanted if before.get(partition) == to]
+    moving = [partition for partition in wanted if partition in existing and before.get(partition) != to]
     if run.dry_run or not moving:
-        return [*rows, *(_row(each, broker, before, to, "would be moved") for each in moving)]
+        return [*rows, *(_row(partition, broker, before, to, "would be moved") for partition in moving)]
     outcomes = await run.admin.alter_replica_log_dirs(broker, dict.fromkeys(moving, to))
-    accepted = [each for each in moving if _is_accepted(outcomes[str(each)])]
+    accepted = [partition for partition in moving if _is_accepted(outcomes[str(partition)])]
     arrived: set[TopicPartition] = set()
     if accepted and run.wait:
         arrived = await run.admin.wait_for_log_dirs(broker, dict.fromkeys(accepted, to), timeout=run.wait)
     rows += [Failure(item, error) for item, error in outcomes.errors.items() if not _is_accepted(error)]
-    rows += [_row(each, broker, before, to, "moved" if each in arrived else "moving") for each in accepted]
+    rows += [
+        _row(partition, broker, before, to, "moved" if partition in arrived else "moving") for partition in accepted
+    ]
     return rows
 
 

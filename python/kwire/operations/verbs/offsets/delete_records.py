@@ -56,32 +56,42 @@ async def delete_records(
         raise InvalidArgument("name at least one topic or partition")
     rows: Rows[Deletion] = []
     starts: dict[TopicPartition, int] = {}
-    refused = await _refused(run, {each.topic for each in wanted})
-    for each, found in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
-        if each.topic in refused:
-            rows.append(Failure(str(each), refused[each.topic]))
+    refused = await _refused(run, {partition.topic for partition in wanted})
+    for partition, found in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
+        if partition.topic in refused:
+            rows.append(Failure(str(partition), refused[partition.topic]))
         elif isinstance(found, AdminError):
-            rows.append(Failure(str(each), found))
+            rows.append(Failure(str(partition), found))
         else:
-            starts[each] = found.offset or 0
+            starts[partition] = found.offset or 0
     # First the bounds of each partition: a log that starts at or after the new start stays as it is.
     after: dict[TopicPartition, int] = {}
-    for each, offset in (await offsets_at(run.admin, list(starts), spec)).items():
+    for partition, offset in (await offsets_at(run.admin, list(starts), spec)).items():
         if isinstance(offset, AdminError):
-            rows.append(Failure(str(each), offset))
+            rows.append(Failure(str(partition), offset))
         else:
-            after[each] = offset
-    rows += [Deletion(*each, starts[each], starts[each], "unchanged") for each in after if after[each] <= starts[each]]
-    after = {each: offset for each, offset in after.items() if offset > starts[each]}
+            after[partition] = offset
+    rows += [
+        Deletion(*partition, starts[partition], starts[partition], "unchanged")
+        for partition in after
+        if after[partition] <= starts[partition]
+    ]
+    after = {partition: offset for partition, offset in after.items() if offset > starts[partition]}
     if run.dry_run or not after:
-        return [*rows, *(Deletion(*each, starts[each], offset, "would be deleted") for each, offset in after.items())]
-    count = sum(offset - starts[each] for each, offset in after.items())
+        return [
+            *rows,
+            *(
+                Deletion(*partition, starts[partition], offset, "would be deleted")
+                for partition, offset in after.items()
+            ),
+        ]
+    count = sum(offset - starts[partition] for partition, offset in after.items())
     run.confirm(f"Delete up to {count} records of {len(after)} partitions?")
-    for each, result in (await run.admin.delete_records(after)).items():
+    for partition, result in (await run.admin.delete_records(after)).items():
         if isinstance(result, AdminError):
-            rows.append(Failure(str(each), result))
+            rows.append(Failure(str(partition), result))
         else:
-            rows.append(Deletion(*each, starts[each], result, "deleted"))
+            rows.append(Deletion(*partition, starts[partition], result, "deleted"))
     return rows
 
 

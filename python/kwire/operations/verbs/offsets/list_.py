@@ -52,6 +52,6 @@ async def list_(
         raise InvalidArgument("name at least one topic or partition")
     offsets = await run.admin.list_offsets(dict.fromkeys(wanted, spec), committed_only=committed)
     return [
-        Failure(str(partition), each) if isinstance(each, AdminError) else Offset(*partition, *each)
-        for partition, each in offsets.items()
+        Failure(str(partition), result) if isinstance(result, AdminError) else Offset(*partition, *result)
+        for partition, result in offsets.items()
     ]

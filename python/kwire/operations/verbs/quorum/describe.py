@@ -47,14 +47,14 @@ async def describe(run: Run) -> Rows[Replica]:
     ]
     return [
         Replica(
-            each.id,
+            replica.id,
             role,
-            each.log_end_offset,
-            max(end - each.log_end_offset, 0),
-            each.last_caught_up_ms,
-            each.directory_id,
+            replica.log_end_offset,
+            max(end - replica.log_end_offset, 0),
+            replica.last_caught_up_ms,
+            replica.directory_id,
             quorum.leader_epoch,
-            {name: str(endpoint) for name, endpoint in each.listeners.items()} or None,
+            {name: str(endpoint) for name, endpoint in replica.listeners.items()} or None,
         )
-        for role, each in replicas
+        for role, replica in replicas
     ]

@@ -24,4 +24,6 @@ async def get(
 ) -> Rows[EntityQuotas]:
     """Show the quotas that are set."""
     quotas = await run.admin.describe_client_quotas(parse_entity(user, client_id, ip), strict=strict)
-    return [EntityQuotas(each.user, each.client_id, each.ip, quotas[each]) for each in sorted(quotas, key=str)]
+    return [
+        EntityQuotas(entity.user, entity.client_id, entity.ip, quotas[entity]) for entity in sorted(quotas, key=str)
+    ]

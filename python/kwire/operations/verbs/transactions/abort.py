@@ -36,7 +36,9 @@ async def abort(
     """
     named = parse_partition(partition)
     hanging = await run.admin.find_hanging_transactions([named], older_than_ms=older_than * 1000)
-    match = next((each for each in hanging if each.producer.transaction_start_offset == start_offset), None)
+    match = next(
+        (transaction for transaction in hanging if transaction.producer.transaction_start_offset == start_offset), None
+    )
     if match is None:
         raise InvalidArgument(await _why_not(run, named, start_offset, older_than))
     producer = match.producer

@@ -62,7 +62,7 @@ async def find_hanging(
     """Find open transactions of partitions that no coordinator knows, so that they would stay open forever."""
     wanted = await partitions_of(run.admin, partitions) if partitions else None
     if wanted is None or broker is not None:
-        topics = await run.admin.describe_topics({each.topic for each in wanted or ()})
+        topics = await run.admin.describe_topics({partition.topic for partition in wanted or ()})
         if wanted is None and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
             run.warn(f"{reason}.")
         described = {
@@ -72,9 +72,9 @@ async def find_hanging(
             for partition in topic.partitions
         }
         wanted = [
-            each
-            for each in (described if wanted is None else wanted)
-            if broker is None or broker in described.get(each, ())
+            partition
+            for partition in (described if wanted is None else wanted)
+            if broker is None or broker in described.get(partition, ())
         ]
     return [
         Hanging(

@@ -42,7 +42,7 @@ async def delete(
     if not names:
         raise InvalidArgument("name at least one user")
     rows: Rows[CredentialChange] = []
-    found: dict[ScramMechanismName, list[str]] = {}
+    users_by_mechanism: dict[ScramMechanismName, list[str]] = {}
     for name, credentials in (await run.admin.describe_user_scram_credentials(names)).items():
         if isinstance(credentials, AdminError):
             rows.append(Failure(name, credentials))
@@ -50,14 +50,21 @@ async def delete(
         present = [credential.mechanism for credential in credentials if mechanism in (None, credential.mechanism)]
         if not present:
             raise InvalidArgument(f"user {name} has no credential for {mechanism}")
-        for each in present:
-            found.setdefault(each, []).append(name)
+        for deletable in present:
+            users_by_mechanism.setdefault(deletable, []).append(name)
     if run.dry_run:
-        return [*rows, *(CredentialChange(name, kind, "would be deleted", 1) for kind in found for name in found[kind])]
-    if found:
-        affected = sorted({user for users in found.values() for user in users})
+        return [
+            *rows,
+            *(
+                CredentialChange(name, kind, "would be deleted", 1)
+                for kind, users in users_by_mechanism.items()
+                for name in users
+            ),
+        ]
+    if users_by_mechanism:
+        affected = sorted({user for users in users_by_mechanism.values() for user in users})
         run.confirm(f"Delete the SCRAM credentials of {', '.join(affected)}?")
-    for kind, users in found.items():  # a request may name a user once
+    for kind, users in users_by_mechanism.items():  # a request may name a user once
         outcomes = await run.admin.alter_user_scram_credentials(
             deletions=[UserScramCredentialDeletion(user, kind) for user in users]
         )

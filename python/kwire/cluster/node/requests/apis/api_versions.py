@@ -36,15 +36,15 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         error_code=ErrorCode.NO_ERROR,
         api_keys=_version_ranges(served_requests()),
         supported_features=tuple(
-            SupportedFeature(name=name, min_version=each.min_version, max_version=each.max_version)
-            for name, each in sorted(features.supported.items())
+            SupportedFeature(name=name, min_version=levels.min_version, max_version=levels.max_version)
+            for name, levels in sorted(features.supported.items())
         ),
         finalized_features_epoch=epoch if features.is_enabled else -1,
         finalized_features=tuple(
             FinalizedFeature(
-                name=name, max_version_level=each.max_version_level, min_version_level=each.min_version_level
+                name=name, max_version_level=levels.max_version_level, min_version_level=levels.min_version_level
             )
-            for name, each in sorted(finalized.items())
+            for name, levels in sorted(finalized.items())
         ),
     )
 
