@@ -1,0 +1,93 @@
+"""Kafka's descriptions of topics: from Metadata, and their configs from DescribeConfigs."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from kwire.client.admin.answer import result_error
+from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from kwire.client.admin.backend import Topics
+    from kwire.client.admin.errors import AdminError
+    from kwire.messages.kafka.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResourceResult,
+        DescribeConfigsResponse,
+    )
+    from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponseTopic
+
+TOPIC = 2
+"""The type of a topic among config resources."""
+TOPIC_OVERRIDE = 1
+"""The source of a config that the topic itself sets."""
+PARTITION_INDEX = attrgetter("partition_index")
+"""The order of the partitions of a topic."""
+TOPICS_PER_REQUEST = 500
+"""Topics in one DescribeConfigs request, which bounds the size of its response."""
+
+
+def described_topics(response: MetadataResponse) -> Topics:
+    """Return the topics of a response by name."""
+    return {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name is not None}
+
+
+def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminError:
+    # Called for each topic of a cluster. Arguments by name would take twice as long, and the item of an error is only
+    # formatted if there is an error.
+    return result_error(topic, name) or TopicDescription(
+        name,
+        tuple(
+            [
+                PartitionDescription(
+                    partition.partition_index,
+                    None if partition.leader_id < 0 else partition.leader_id,
+                    partition.replica_nodes,
+                    partition.isr_nodes,
+                    None if partition.leader_epoch < 0 else partition.leader_epoch,
+                    partition.offline_replicas,
+                    NO_LAG,
+                    result_error(partition, f"{name}-{partition.partition_index}") if partition.error_code else None,
+                )
+                for partition in sorted(topic.partitions, key=PARTITION_INDEX)
+            ]
+        ),
+        None,
+        topic.topic_id if topic.topic_id.int else None,
+        topic.is_internal,
+    )
+
+
+async def with_configs(
+    topics: Topics, send: Callable[[DescribeConfigsRequest], Awaitable[DescribeConfigsResponse]]
+) -> Topics:
+    """Return topics with the configs that they override.
+
+    Args:
+        send: sends a request to the broker that is to report the configs.
+    """
+    from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+    described = [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
+    completed = dict(topics)
+    for start in range(0, len(described), TOPICS_PER_REQUEST):
+        by_name = {topic.name: topic for topic in described[start : start + TOPICS_PER_REQUEST]}
+        response = await send(
+            DescribeConfigsRequest(
+                resources=tuple(
+                    DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=None)
+                    for name in by_name
+                )
+            )
+        )
+        for result in response.results:
+            name = result.resource_name
+            completed[name] = result_error(result, name) or by_name[name]._replace(configs=_overrides(result.configs))
+    return completed
+
+
+def _overrides(configs: Iterable[DescribeConfigsResourceResult]) -> dict[str, str]:
+    return {config.name: config.value or "" for config in configs if config.config_source == TOPIC_OVERRIDE}
