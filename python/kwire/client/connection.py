@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import ssl
 from collections import deque
 from datetime import UTC, datetime
-from socket import gaierror
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from kwire.client.connection_config import ConnectionConfig
+from kwire.client.stream import StreamProtocol, open_stream, tls_failed
 from kwire.frame import MAX_SIZE
 from kwire.protocol import (
     AuthenticationFailed,
     ClientConnection,
-    ConnectFailed,
     ConnectionClosed,
     ConnectionFault,
     Endpoint,
@@ -37,11 +35,9 @@ from kwire.protocol import (
     ReceivedResponse,
     SentRequest,
     Timeout,
-    TlsHandshakeFailed,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
     from kwire.client.security.credentials import SaslCredentials
@@ -161,12 +157,8 @@ class Connection:
         return self
 
     async def _connect(self) -> None:
-        endpoint, timeout, tls = self.endpoint, self.timeout, self._config.tls
-        context = None if tls is None else tls.context
-        open_socket = self._config.open_socket
-
-        def make_protocol() -> _StreamProtocol:
-            return _StreamProtocol(
+        def make_protocol() -> StreamProtocol:
+            return StreamProtocol(
                 self._connection_made,
                 self._receiver.get_buffer,
                 self._buffer_updated,
@@ -175,23 +167,7 @@ class Connection:
                 self._connection_lost,
             )
 
-        try:
-            async with asyncio.timeout(timeout):
-                if open_socket is not None:
-                    await self._loop.create_connection(make_protocol, sock=await open_socket(endpoint))
-                    return
-                await self._loop.create_connection(make_protocol, endpoint.host, endpoint.port, ssl=context)
-        except TimeoutError:
-            raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
-        except ssl.SSLError as error:
-            raise self._tls_failed(error) from error
-        except OSError as error:
-            if tls is not None and isinstance(error, ConnectionResetError):  # the handshake has begun
-                raise self._tls_failed(error) from error
-            number = None if isinstance(error, gaierror) else error.errno
-            raise ConnectFailed(endpoint, _describe(error), number) from error
-        except (ValueError, OverflowError) as error:  # a broker may advertise an invalid host name or port
-            raise ConnectFailed(endpoint, str(error)) from error
+        await open_stream(self.endpoint, self._config, self.timeout, make_protocol)
 
     async def _negotiate(self) -> None:
         """Wait until the versions are negotiated."""
@@ -206,15 +182,6 @@ class Connection:
         except BaseException:
             self.abort()
             raise
-
-    def _tls_failed(self, error: OSError) -> TlsHandshakeFailed:
-        from kwire.client.security.tls import explain_tls_error
-
-        tls = self._config.tls
-        has_certificate = tls is not None and tls.certificate is not None
-        cause = explain_tls_error(error, self.endpoint.host, has_certificate=has_certificate)
-        without_reason = not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError)
-        return TlsHandshakeFailed(self.endpoint, cause, retriable=without_reason)
 
     async def _start_mechanism(self, credentials: SaslCredentials) -> SaslMechanism:
         """Return a mechanism with everything it needs, such as a token.
@@ -463,7 +430,8 @@ class Connection:
     def _lost_fault(self, error: Exception | None) -> ConnectionFault:
         """Return the fault for the end of the stream, with its usual cause before the first response."""
         if isinstance(error, ssl.SSLError) and not self._serves_requests:
-            return self._tls_failed(error)  # with TLS 1.3 a broker rejects the client's certificate after the handshake
+            # With TLS 1.3 a broker rejects the client's certificate after the handshake.
+            return tls_failed(self.endpoint, self._config.tls, error)
         hint = None
         # A peer that closes with our request unread resets the connection.
         if isinstance(error, ConnectionResetError | None) and self._receiver.partial_bytes == 0:
@@ -501,53 +469,7 @@ class Connection:
         self._held = None
 
 
-class _StreamProtocol(asyncio.BufferedProtocol):
-    """Forwards the callbacks of asyncio to the functions of a connection."""
-
-    def __init__(
-        self,
-        on_made: Callable[[asyncio.Transport], None],
-        buffer: Callable[[], memoryview],
-        on_updated: Callable[[int], None],
-        on_paused: Callable[[], None],
-        on_resumed: Callable[[], None],
-        on_lost: Callable[[Exception | None], None],
-    ) -> None:
-        self._on_made = on_made
-        self._buffer = buffer
-        self._on_updated = on_updated
-        self._on_paused = on_paused
-        self._on_resumed = on_resumed
-        self._on_lost = on_lost
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._on_made(transport)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        del sizehint  # always -1
-        return self._buffer()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._on_updated(nbytes)
-
-    def pause_writing(self) -> None:
-        self._on_paused()
-
-    def resume_writing(self) -> None:
-        self._on_resumed()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._on_lost(exc)
-
-
 def _set_exception(future: asyncio.Future[Any], error: Exception) -> None:
     """Set an exception and mark it as retrieved: the caller may be gone."""
     future.set_exception(error)
     future.exception()
-
-
-def _describe(error: OSError) -> str:
-    """Return the text of the operating system, which asyncio replaces with its own."""
-    known = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
-    return f"[Errno {error.errno}] {os.strerror(error.errno)}" if known and error.errno else str(error)

@@ -1,0 +1,111 @@
+"""The byte stream of a connection: TCP, with TLS or without. Errors of the operating system become ConnectFailed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from socket import gaierror
+from typing import TYPE_CHECKING
+
+from kwire.protocol import ConnectFailed, TlsHandshakeFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.client.connection_config import ConnectionConfig
+    from kwire.client.security.tls import TlsConfig
+    from kwire.protocol import Endpoint
+
+
+async def open_stream(
+    endpoint: Endpoint, config: ConnectionConfig, timeout: float, make_protocol: Callable[[], StreamProtocol]
+) -> None:
+    """Connect to an endpoint, and establish TLS if it is configured.
+
+    Args:
+        timeout: seconds for both together.
+        make_protocol: returns the receiver of the stream.
+
+    Raises:
+        ConnectFailed: no connection could be made.
+        TlsHandshakeFailed: broker and client do not trust each other, or one of them does not speak TLS.
+        SecurityConfigError: a certificate, a key, or its password is invalid.
+    """
+    loop = asyncio.get_running_loop()
+    tls = config.tls
+    context = None if tls is None else tls.context
+    open_socket = config.open_socket
+    try:
+        async with asyncio.timeout(timeout):
+            if open_socket is not None:
+                await loop.create_connection(make_protocol, sock=await open_socket(endpoint))
+                return
+            await loop.create_connection(make_protocol, endpoint.host, endpoint.port, ssl=context)
+    except TimeoutError:
+        raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
+    except ssl.SSLError as error:
+        raise tls_failed(endpoint, tls, error) from error
+    except OSError as error:
+        if tls is not None and isinstance(error, ConnectionResetError):  # the handshake has begun
+            raise tls_failed(endpoint, tls, error) from error
+        number = None if isinstance(error, gaierror) else error.errno
+        raise ConnectFailed(endpoint, _describe(error), number) from error
+    except (ValueError, OverflowError) as error:  # a broker may advertise an invalid host name or port
+        raise ConnectFailed(endpoint, str(error)) from error
+
+
+def tls_failed(endpoint: Endpoint, tls: TlsConfig | None, error: OSError) -> TlsHandshakeFailed:
+    """Return the error of a failed handshake, with its cause in plain words."""
+    from kwire.client.security.tls import explain_tls_error
+
+    has_certificate = tls is not None and tls.certificate is not None
+    cause = explain_tls_error(error, endpoint.host, has_certificate=has_certificate)
+    without_reason = not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError)
+    return TlsHandshakeFailed(endpoint, cause, retriable=without_reason)
+
+
+class StreamProtocol(asyncio.BufferedProtocol):
+    """Forwards the callbacks of asyncio to the functions of a connection."""
+
+    def __init__(
+        self,
+        on_made: Callable[[asyncio.Transport], None],
+        buffer: Callable[[], memoryview],
+        on_updated: Callable[[int], None],
+        on_paused: Callable[[], None],
+        on_resumed: Callable[[], None],
+        on_lost: Callable[[Exception | None], None],
+    ) -> None:
+        self._on_made = on_made
+        self._buffer = buffer
+        self._on_updated = on_updated
+        self._on_paused = on_paused
+        self._on_resumed = on_resumed
+        self._on_lost = on_lost
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._on_made(transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        del sizehint  # always -1
+        return self._buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._on_updated(nbytes)
+
+    def pause_writing(self) -> None:
+        self._on_paused()
+
+    def resume_writing(self) -> None:
+        self._on_resumed()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._on_lost(exc)
+
+
+def _describe(error: OSError) -> str:
+    """Return the text of the operating system, which asyncio replaces with its own."""
+    known = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
+    return f"[Errno {error.errno}] {os.strerror(error.errno)}" if known and error.errno else str(error)
