@@ -17,11 +17,11 @@ from kwire.messages.kafka.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from random import Random
     from uuid import UUID
 
-__all__ = ["LEADER_NOT_AVAILABLE", "NO_LEADER", "ClusterState", "assign_replicas"]
+__all__ = ["LEADER_NOT_AVAILABLE", "NO_LEADER", "ClusterState", "assign_replicas", "spread_topics"]
 
 Part = TypeVar("Part", MetadataResponseTopic, MetadataResponsePartition)
 
@@ -301,3 +301,20 @@ def _with_replica(partition: MetadataResponsePartition, node_id: int) -> Metadat
 
 def _replace(instance: Part, **changes: Any) -> Part:
     return replace(instance, **changes)
+
+
+def spread_topics(
+    names: Iterable[str], first: int, brokers: tuple[int, ...], partitions: int, factor: int
+) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+    """Yield new topics, each with replicas that begin at the next broker.
+
+    Args:
+        names: the names of the topics.
+        first: the number of topics before them.
+        brokers: broker ids.
+        partitions: the number of partitions of each topic.
+        factor: the replication factor.
+    """
+    for number, name in enumerate(names, start=first):
+        start = number % len(brokers)
+        yield name, assign_replicas(brokers[start:] + brokers[:start], partitions, factor)

@@ -101,8 +101,8 @@ class FakeBroker:
         self.versions = dict(VERSIONS[dialect])
         self.received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
         self.received_count = 0
-        self.misbehaviors: deque[PlannedMisbehavior] = deque()
-        self.always: PlannedMisbehavior | None = None
+        self._misbehaviors: deque[PlannedMisbehavior] = deque()
+        self._permanent: PlannedMisbehavior | None = None
         self.paused = False
         self.delay = 0.0
         self.connections: set[_Connection] = set()
@@ -151,14 +151,26 @@ class FakeBroker:
         for connection in tuple(self.connections):
             connection.abort()
 
+    def plan(self, misbehavior: PlannedMisbehavior, times: int | None) -> None:
+        """Plan a misbehavior for `times` requests, or, with None, for all until `cancel_misbehaviors`."""
+        if times is None:
+            self._permanent = misbehavior
+        else:
+            self._misbehaviors.extend([misbehavior] * times)
+
+    def cancel_misbehaviors(self) -> None:
+        """Cancel every planned misbehavior."""
+        self._permanent = None
+        self._misbehaviors.clear()
+
     def next_misbehavior(self, api_key: int) -> Misbehavior | None:
         """Return the misbehavior for a request, if any, and consume it if it was planned."""
-        for plan in self.misbehaviors:
-            if plan.api_key is None or plan.api_key == api_key:
-                self.misbehaviors.remove(plan)
-                return plan.misbehavior
-        if self.always is not None and self.always.api_key in {None, api_key}:
-            return self.always.misbehavior
+        for planned in self._misbehaviors:
+            if planned.api_key is None or planned.api_key == api_key:
+                self._misbehaviors.remove(planned)
+                return planned.misbehavior
+        if self._permanent is not None and self._permanent.api_key in {None, api_key}:
+            return self._permanent.misbehavior
         return None
 
     def serves(self, api_key: int, version: int) -> bool:

@@ -15,14 +15,14 @@ from uuid import UUID
 
 from kwire.client.loop_thread import LoopThread
 from kwire.messages.kafka.metadata import MetadataResponseBroker
-from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas
+from kwire.testing.cluster_state import NO_LEADER, ClusterState, assign_replicas, spread_topics
 from kwire.testing.fake_broker import VERSIONS, FakeBroker, PlannedMisbehavior, ReceivedRequest
 from kwire.testing.fake_offsets import FakeGroup, FakeOffsets
 from kwire.testing.misbehavior import Misbehavior
 from kwire.testing.response_cache import ResponseCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
@@ -159,8 +159,7 @@ class FakeCluster:
             ValueError: a topic exists already, or a name is given twice.
         """
         with self._lock:
-            topics = self._spread_topics(self._state, names, partitions)
-            self._state = self._state.with_new_topics(topics, self._new_id, internal=internal)
+            self._state = self._with_new_topics(self._state, names, partitions, internal=internal)
 
     def create_topic(
         self,
@@ -210,7 +209,7 @@ class FakeCluster:
         with self._lock:
             count = len(self._state.topics[name].partitions) if partitions is None else partitions
             others = self._state.without_topics([name])
-            self._state = others.with_new_topics(self._spread_topics(others, [name], count), self._new_id)
+            self._state = self._with_new_topics(others, [name], count)
 
     def add_partitions(self, name: str, count: int) -> None:
         """Add `count` partitions to a topic.
@@ -437,24 +436,11 @@ class FakeCluster:
         """
         broker = self._brokers[broker_id]
         planned = PlannedMisbehavior(Misbehavior(misbehavior), api_key)
-
-        def plan() -> None:
-            if times is None:
-                broker.always = planned
-            else:
-                broker.misbehaviors.extend([planned] * times)
-
-        self._call(plan)
+        self._call(lambda: broker.plan(planned, times))
 
     def stop_misbehaving(self, broker_id: int) -> None:
         """Cancel every planned misbehavior of a broker."""
-        broker = self._brokers[broker_id]
-
-        def cancel() -> None:
-            broker.always = None
-            broker.misbehaviors.clear()
-
-        self._call(cancel)
+        self._call(self._brokers[broker_id].cancel_misbehaviors)
 
     # The thread.
 
@@ -523,14 +509,11 @@ class FakeCluster:
             return self._random.choice(state.brokers).node_id
         return state.controller_id
 
-    def _spread_topics(
-        self, state: ClusterState, names: Iterable[str], partitions: int
-    ) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
-        """Yield new topics with replicas that are spread round-robin over all brokers."""
-        ids = tuple(self._brokers)
-        for n, name in enumerate(names, start=len(state.topics)):
-            rotated = ids[n % len(ids) :] + ids[: n % len(ids)]
-            yield name, assign_replicas(rotated, partitions, self.replication_factor)
+    def _with_new_topics(
+        self, state: ClusterState, names: Iterable[str], partitions: int, *, internal: bool = False
+    ) -> ClusterState:
+        topics = spread_topics(names, len(state.topics), tuple(self._brokers), partitions, self.replication_factor)
+        return state.with_new_topics(topics, self._new_id, internal=internal)
 
     def _new_id(self) -> UUID:
         return UUID(bytes=self._random.randbytes(16), version=4)
