@@ -10,16 +10,17 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from kwire._util.child_process import is_running
 from kwire.client.admin import BlockingAdminClient, NewTopic, TopicDescription
 from kwire.testing.node_folder import NodeFolder
+from tests.cli.running import Run, kwire
 from tests.cluster.faults import create
 from tests.eventually import eventually_sync
 
@@ -83,13 +84,24 @@ def bootstrap(cluster: dict[str, Any]) -> str:
     return ",".join(f"{node['host']}:{node['port']}" for node in cluster["nodes"])
 
 
-def kwire_cluster(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def kwire_cluster(*arguments: str, folder: Path | None = None) -> Run:
     """Run a subcommand that ends by itself."""
-    return subprocess.run((*KWIRE, *arguments), cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    with chdir(folder or Path.cwd()):
+        return kwire("cluster", *arguments)
 
 
-def start_node(node_id: int, data: Path | str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def start_node(node_id: int, data: Path | str, folder: Path | None = None) -> Run:
     return kwire_cluster("start-node", "--id", str(node_id), "--data", str(data), folder=folder)
+
+
+def restart_node(node_id: int, data: Path) -> None:
+    """Kill a node and start it again, so that it is no child process of its cluster."""
+    pid = NodeFolder(data, node_id).pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    eventually_sync(lambda: not is_running(pid), "the node has ended")
+    done = start_node(node_id, data)
+    assert done.code == 0, done.err
 
 
 def settings_files(folder: Path) -> dict[Path, bytes]:
@@ -113,15 +125,15 @@ def test_data_directory_keeps_topics_and_ports_and_a_killed_node_is_restarted(tm
             os.kill(victim["pid"], signal.SIGKILL)
             first.wait_printed("Node 2 was killed by SIGKILL.")
             back = start_node(2, data)
-            assert back.returncode == 0, back.stderr
-            assert f"node 2 127.0.0.1:{victim['port']}" in back.stdout
+            assert back.code == 0, back.err
+            assert f"node 2 127.0.0.1:{victim['port']}" in back.out
             again = start_node(2, data)
-            assert again.returncode != 0
-            assert "node 2 is already running" in again.stderr
+            assert again.code != 0
+            assert "node 2 is already running" in again.err
             unknown = start_node(9, data)
-            assert unknown.returncode != 0
-            assert "has no cluster with a node 9" in unknown.stderr
-            assert "Traceback" not in again.stderr + unknown.stderr
+            assert unknown.code != 0
+            assert "has no cluster with a node 9" in unknown.err
+            assert "Traceback" not in again.err + unknown.err
             admin.wait_until_created({"kept": 6})
         restarted = json.loads((data / "node-2" / "ready.json").read_text(encoding="utf-8"))["pid"]
         assert NodeFolder(data, 2).is_run_by(restarted)
@@ -139,34 +151,49 @@ def test_data_directory_keeps_topics_and_ports_and_a_killed_node_is_restarted(tm
     assert not any(is_running(node["pid"]) for node in cluster["nodes"])
 
 
-def test_second_cluster_in_the_same_directory_is_rejected(tmp_path: Path) -> None:
-    data = tmp_path / "cluster"
-    with up(tmp_path, "--nodes", "2", "--data", str(data)) as first:
-        cluster = first.wait_ready()
-        os.kill(cluster["nodes"][1]["pid"], signal.SIGKILL)
-        first.wait_printed("Node 2 was killed")
-        assert start_node(2, data).returncode == 0
-        before = settings_files(tmp_path)
+class RunningCluster(NamedTuple):
+    """A cluster of two nodes, and the folder with its data and its ready file. Every test leaves both nodes running."""
 
-        second = kwire_cluster("up", "--nodes", "2", "--data", "cluster", "--ready-file", "ready.json", folder=tmp_path)
+    folder: Path
+    up: Up
 
-        assert second.returncode == 1
-        assert f"Error: {data} is in use by process {first.process.pid}" in second.stderr
-        assert settings_files(tmp_path) == before
-        with BlockingAdminClient(bootstrap(cluster)) as admin:
-            create(admin, {"t": NewTopic(partitions=2, replication_factor=2)})
-            admin.wait_until_created({"t": 2})
-        first.stop()
+    @property
+    def data(self) -> Path:
+        return self.folder / "cluster"
 
 
-def test_running_node_is_recognized_by_any_path(tmp_path: Path) -> None:
-    with up(tmp_path, "--nodes", "1", "--data", "cluster") as one:
-        [node] = one.wait_ready()["nodes"]
-        for spelling in ("cluster", "../" + tmp_path.name + "/cluster", str(tmp_path / "cluster")):
-            again = start_node(1, spelling, tmp_path)
-            assert again.returncode == 1
-            assert f"node 1 is already running, process {node['pid']}" in again.stderr
-        one.stop()
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    folder = tmp_path_factory.mktemp("running")
+    options = ("--nodes", "2", "--data", "cluster", "--set", "zookeeper.session.timeout.ms=1000")
+    with up(folder, *options) as process:
+        process.wait_ready()
+        yield RunningCluster(folder, process)
+        process.stop()
+
+
+def test_second_cluster_in_the_same_directory_is_rejected(running: RunningCluster) -> None:
+    restart_node(2, running.data)
+    before = settings_files(running.folder)
+
+    second = kwire_cluster(
+        "up", "--nodes", "2", "--data", "cluster", "--ready-file", "ready.json", folder=running.folder
+    )
+
+    assert second.code == 1
+    assert f"Error: {running.data} is in use by process {running.up.process.pid}" in second.err
+    assert settings_files(running.folder) == before
+    with BlockingAdminClient(bootstrap(running.up.wait_ready())) as admin:
+        create(admin, {"t": NewTopic(partitions=2, replication_factor=2)})
+        admin.wait_until_created({"t": 2})
+
+
+def test_running_node_is_recognized_by_any_path(running: RunningCluster) -> None:
+    node = running.up.wait_ready()["nodes"][0]
+    for spelling in ("cluster", f"../{running.folder.name}/cluster", str(running.data)):
+        again = start_node(1, spelling, running.folder)
+        assert again.code == 1
+        assert f"node 1 is already running, process {node['pid']}" in again.err
 
 
 def test_killed_cluster_can_be_started_again_immediately(tmp_path: Path) -> None:
@@ -176,7 +203,7 @@ def test_killed_cluster_can_be_started_again_immediately(tmp_path: Path) -> None
         cluster = first.wait_ready()
         os.kill(cluster["nodes"][1]["pid"], signal.SIGKILL)
         first.wait_printed("Node 2 was killed")
-        assert start_node(2, tmp_path / "cluster").returncode == 0
+        assert start_node(2, tmp_path / "cluster").code == 0
         with BlockingAdminClient(bootstrap(cluster)) as admin:
             admin.create_topics({"t": NewTopic(partitions=2, replication_factor=1)}).raise_first()
         first.process.kill()
@@ -272,9 +299,9 @@ def test_invalid_setting_is_reported_with_the_log_of_the_node(tmp_path: Path) ->
 )
 def test_wrong_usage_is_reported_before_anything_starts(arguments: tuple[str, ...], error: str, tmp_path: Path) -> None:
     rejected = kwire_cluster("up", *arguments, folder=tmp_path)
-    assert rejected.returncode == 2
-    assert re.search(f"Invalid value for {error}", rejected.stderr)
-    assert "Starting" not in rejected.stdout
+    assert rejected.code == 2
+    assert re.search(f"Invalid value for {error}", rejected.err)
+    assert "Starting" not in rejected.out
 
 
 @pytest.mark.parametrize(
@@ -295,8 +322,8 @@ def test_malformed_cluster_file_is_reported(broken: bytes, tmp_path: Path) -> No
     file = tmp_path / "cluster.json"
     file.write_bytes(broken)
     for rejected in (kwire_cluster("up", "--data", str(tmp_path)), start_node(1, tmp_path)):
-        assert rejected.returncode == 2
-        assert f"Invalid value for --data: {file} cannot be read" in rejected.stderr
+        assert rejected.code == 2
+        assert f"Invalid value for --data: {file} cannot be read" in rejected.err
     assert file.read_bytes() == broken
 
 
@@ -311,12 +338,12 @@ def test_start_node_needs_a_running_cluster_with_that_node(tmp_path: Path) -> No
         assert [node["id"] for node in smaller.wait_ready()["nodes"]] == [1]
         removed = start_node(2, data)
         smaller.stop()
-    assert removed.returncode == 2
-    assert f"{data} has no cluster with a node 2" in removed.stderr
+    assert removed.code == 2
+    assert f"{data} has no cluster with a node 2" in removed.err
 
     ended = start_node(1, data)
-    assert ended.returncode == 1
-    assert ended.stderr == (
+    assert ended.code == 1
+    assert ended.err == (
         f"Error: the cluster in {data} is not running (process {smaller.process.pid} has ended): "
         f"start it with kwire cluster up --data {data}\n"
     )
@@ -363,8 +390,8 @@ def test_racks_are_assigned_in_turn_and_a_running_zookeeper_is_used(tmp_path: Pa
 
 def test_invalid_zookeeper_is_a_usage_error() -> None:
     run = kwire_cluster("up", "--zookeeper", "nosuch:port:1")
-    assert run.returncode == 2
-    assert "--zookeeper" in run.stderr
+    assert run.code == 2
+    assert "--zookeeper" in run.err
 
 
 def zookeeper_pid(data: Path) -> int:
@@ -413,30 +440,23 @@ def test_cluster_ends_if_zookeeper_cannot_be_started_again(tmp_path: Path) -> No
         assert "cannot start ZooKeeper" in cluster.printed.read_text(encoding="utf-8")
 
 
-def test_ready_file_of_another_running_cluster_is_refused(tmp_path: Path) -> None:
-    with up(tmp_path, "--nodes", "1", "--data", "first") as first:
-        first.wait_ready()
-        before = settings_files(tmp_path)
-        second = kwire_cluster("up", "--nodes", "1", "--data", "second", "--ready-file", "ready.json", folder=tmp_path)
-        assert second.returncode == 2
-        assert f"belongs to the running process {first.process.pid}" in " ".join(second.stderr.split())
-        assert {path: data for path, data in settings_files(tmp_path).items() if path in before} == before
-        first.stop()
+def test_ready_file_of_another_running_cluster_is_refused(running: RunningCluster) -> None:
+    before = settings_files(running.folder)
+    options = ("--nodes", "1", "--data", "second", "--ready-file", "ready.json")
+    second = kwire_cluster("up", *options, folder=running.folder)
+    assert second.code == 2
+    assert f"belongs to the running process {running.up.process.pid}" in " ".join(second.err.split())
+    assert {path: data for path, data in settings_files(running.folder).items() if path in before} == before
 
 
-def test_restarted_node_is_listed_with_its_new_process_id(tmp_path: Path) -> None:
-    data = tmp_path / "cluster"
-    with up(tmp_path, "--nodes", "2", "--data", str(data)) as cluster:
-        old = cluster.wait_ready()["nodes"][1]
-        os.kill(old["pid"], signal.SIGKILL)
-        cluster.wait_printed("Node 2 was killed")
-        assert start_node(2, data).returncode == 0
-        for file in (tmp_path / "ready.json", data / "cluster.json"):
-            listed = json.loads(file.read_text(encoding="utf-8"))["nodes"][1]
-            assert listed["pid"] != old["pid"]
-            assert is_running(listed["pid"])
-            assert {**listed, "pid": 0} == {**old, "pid": 0}
-        cluster.stop()
+def test_restarted_node_is_listed_with_its_new_process_id(running: RunningCluster) -> None:
+    old = running.up.wait_ready()["nodes"][1]
+    restart_node(2, running.data)
+    for file in (running.folder / "ready.json", running.data / "cluster.json"):
+        listed = json.loads(file.read_text(encoding="utf-8"))["nodes"][1]
+        assert listed["pid"] != old["pid"]
+        assert is_running(listed["pid"])
+        assert {**listed, "pid": 0} == {**old, "pid": 0}
 
 
 def test_nothing_is_ended_while_zookeeper_of_the_folder_belongs_to_another_process(tmp_path: Path) -> None:
@@ -445,12 +465,12 @@ def test_nothing_is_ended_while_zookeeper_of_the_folder_belongs_to_another_proce
         [node] = cluster.wait_ready()["nodes"]
         os.kill(node["pid"], signal.SIGKILL)
         cluster.wait_printed("Node 1 was killed")
-        assert start_node(1, data).returncode == 0
+        assert start_node(1, data).code == 0
         pid = NodeFolder(data, 1).pid()
         assert pid is not None
         (data / "_lock").unlink()  # as if another program had removed it
         second = kwire_cluster("up", "--nodes", "1", "--data", str(data))
-        assert second.returncode == 1
-        assert "is in use by process" in second.stderr
+        assert second.code == 1
+        assert "is in use by process" in second.err
         assert NodeFolder(data, 1).pid() == pid
         cluster.stop()

@@ -43,7 +43,7 @@ def test_one_of_three_servers_is_lost_during_a_batch(
         for _ in rounds(1):
             topics = create_topics(admin)
             leader = ensemble.leader()
-            victim = leader if lost == "leader" else next(each for each in ensemble.servers if each is not leader)
+            victim = leader if lost == "leader" else next(server for server in ensemble.servers if server is not leader)
             killing = threading.Timer(chance.uniform(0, 0.02), victim.kill)
             killing.start()
             with ThreadPoolExecutor() as pool:
@@ -111,7 +111,7 @@ def test_power_of_zookeeper_is_lost_during_a_batch(
         proxy.heal()
 
     with BlockingAdminClient(cluster.bootstrap) as admin:
-        for _ in rounds(3):
+        for _ in rounds(1):
             topics = create_topics(admin)
             losing = threading.Timer(chance.uniform(0, 0.02), lose_and_restart)
             losing.start()
