@@ -100,7 +100,7 @@ def describe_all_topics(size: Size) -> Figure:
                 started = time.process_time()
                 call()
                 times[name].append(time.process_time() - started)
-    seconds = {name: median(each) for name, each in times.items()}
+    seconds = {name: median(samples) for name, samples in times.items()}
     return Figure(
         f"describe {size.described_topics} topics of {size.described_partitions} partitions, CPU time x "
         "confluent-kafka's AdminClient.describe_topics",
@@ -240,8 +240,8 @@ def faster(
             mine.append(seconds_of(command, output, environment))
             kafka.append(seconds_of(java, output, environment))
     ratio = runs * median(one / two for one, two in zip(kafka, mine, strict=True))
-    each = "" if runs == 1 else f" for one of {runs}"
-    detail = f"{median(mine):.2f} s; Kafka's {median(kafka):.2f} s{each}, processes with start"
+    share = "" if runs == 1 else f" for one of {runs}"
+    detail = f"{median(mine):.2f} s; Kafka's {median(kafka):.2f} s{share}, processes with start"
     return Figure(name, ratio, "x", *targets, detail=detail)
 
 

@@ -147,8 +147,8 @@ def kafka_seconds() -> float:
                 [confluent.NewTopic(f"t-{number}", PARTITIONS, 3) for number in range(start, start + KAFKA_BATCH)],
                 request_timeout=120,
             )
-            for each in made.values():
-                each.result(120)
+            for node in made.values():
+                node.result(120)
         for client in clients:
             while count_leaders(client) < KAFKA_TOPICS * PARTITIONS:
                 time.sleep(0.02)

@@ -91,10 +91,10 @@ def small_bodies(version: int, frames: int) -> list[bytes]:
     size = workloads.SIZES["a"]
     workloads.SIZES["a"] = SMALL_FRAME
     try:
-        bodies = [Workload("a", version, first_broker=1 + each).body() for each in range(DISTINCT)]
+        bodies = [Workload("a", version, first_broker=1 + broker).body() for broker in range(DISTINCT)]
     finally:
         workloads.SIZES["a"] = size
-    return [bytes(bytearray(bodies[each % DISTINCT])) for each in range(frames)]
+    return [bytes(bytearray(bodies[frame % DISTINCT])) for frame in range(frames)]
 
 
 def check(body: bytes, version: int, workload: Workload) -> None:

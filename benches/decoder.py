@@ -77,7 +77,8 @@ def with_new_leaders(topic: MetadataResponseTopic, count: int | None = None) -> 
     """Give the first `count` partitions, or all, another leader."""
     led = topic.partitions[:count]
     partitions = tuple(
-        dataclasses.replace(each, leader_id=each.replica_nodes[1], leader_epoch=each.leader_epoch + 1) for each in led
+        dataclasses.replace(partition, leader_id=partition.replica_nodes[1], leader_epoch=partition.leader_epoch + 1)
+        for partition in led
     )
     partitions += topic.partitions[len(led) :]
     return dataclasses.replace(topic, partitions=partitions)

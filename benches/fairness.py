@@ -80,22 +80,22 @@ _numbers = count()
 def create() -> bytes:
     """Return a batch of creations, which fail one by one: it is as long as a batch may be, and leaves nothing."""
     number = next(_numbers)
-    new = (TopicCreation(topic_name=f"t-{number}-{each}", partitions=1, replication_factor=99) for each in range(ITEMS))
+    new = (TopicCreation(topic_name=f"t-{number}-{item}", partitions=1, replication_factor=99) for item in range(ITEMS))
     return _encoded(CreateTopicRequest_V2(topics=tuple(new)), 2)
 
 
 def alter() -> bytes:
-    changes = (TopicAlteration(topic_name=f"unknown-{each}", partitions=3) for each in range(ITEMS))
+    changes = (TopicAlteration(topic_name=f"unknown-{item}", partitions=3) for item in range(ITEMS))
     return _encoded(AlterTopicRequest_V2(topics=tuple(changes)), 2)
 
 
 def delete() -> bytes:
-    return _encoded(DeleteTopicRequest_V2(topic_names=tuple(f"unknown-{each}" for each in range(ITEMS))), 2)
+    return _encoded(DeleteTopicRequest_V2(topic_names=tuple(f"unknown-{item}" for item in range(ITEMS))), 2)
 
 
 def unknown_topics() -> bytes:
     number = next(_numbers)
-    names = tuple(f"unknown-{number}-{each}" for each in range(ITEMS))
+    names = tuple(f"unknown-{number}-{item}" for item in range(ITEMS))
     return _encoded(TopicMetadataRequest_V1(topic_names=names), 1)
 
 
@@ -151,13 +151,13 @@ def verify() -> bytes:
 
 
 def _reassignments() -> tuple[TopicReassignment, ...]:
-    partitions = (PartitionReplicas(partition_id=each, replica_ids=(1,)) for each in range(20, 300_020))
+    partitions = (PartitionReplicas(partition_id=partition, replica_ids=(1,)) for partition in range(20, 300_020))
     return (TopicReassignment(topic=TOPIC, partitions=tuple(partitions)),)
 
 
 def features() -> bytes:
     """Return an update of unknown features."""
-    names = tuple(Feature(name=str(each), max_version_level=1) for each in range(400_000))
+    names = tuple(Feature(name=str(item), max_version_level=1) for item in range(400_000))
     return _encoded(UpdateFeaturesRequest(feature_updates=(FeatureUpdate(allow_downgrade=True, features=names),)), 0)
 
 
@@ -179,8 +179,8 @@ def _encoded(request: Message, version: int) -> bytes:
 
 
 ATTACKS: Mapping[str, Callable[[], bytes]] = {
-    each.__name__: each
-    for each in (
+    attack.__name__: attack
+    for attack in (
         create,
         alter,
         delete,

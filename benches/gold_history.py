@@ -44,7 +44,7 @@ def run(quick: bool) -> list[Figure]:
             files = len(stores[0].store.snapshot().files("gold/signals"))
     finally:
         spark.stop()
-    ratio = statistics.median(each / other for each, other in zip(many, one, strict=True))
+    ratio = statistics.median(duration / other for duration, other in zip(many, one, strict=True))
     detail = (
         f"{PARTITIONS:,} partitions, {CHANGED:.0%} changed in each hour; CPU {statistics.median(many):.2f} s and "
         f"{statistics.median(one):.2f} s; {files:,} files of signals"

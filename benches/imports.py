@@ -42,7 +42,7 @@ def take_turns(statements: Mapping[str, str], rounds: int, random: Random) -> li
             taken[peer].append(interpreter(everything[peer]))
     bare = median(taken[""])
     return [
-        Import(peer, statement, tuple(round(each - bare) for each in taken[peer]))
+        Import(peer, statement, tuple(round(total - bare) for total in taken[peer]))
         for peer, statement in statements.items()
     ]
 

@@ -141,14 +141,14 @@ def table(counts: list[Count], before: list[Count]) -> Table:
     shown.add_column("")
     for operation in OPERATIONS:
         shown.add_column(operation, justify="right")
-    earlier = {(each.workload, each.layer, each.operation): each.instructions for each in before}
+    earlier = {(count.workload, count.layer, count.operation): count.instructions for count in before}
     rows: dict[tuple[str, Layer], list[str]] = {}
-    for each in counts:
-        text = f"{each.instructions:,.1f}"
-        was = earlier.get((each.workload, each.layer, each.operation))
+    for count in counts:
+        text = f"{count.instructions:,.1f}"
+        was = earlier.get((count.workload, count.layer, count.operation))
         if was is not None:
-            text += f" ({each.instructions / was - 1:+.1%})"
-        rows.setdefault((each.workload, each.layer), []).append(text)
+            text += f" ({count.instructions / was - 1:+.1%})"
+        rows.setdefault((count.workload, count.layer), []).append(text)
     for names, cells in rows.items():
         shown.add_row(*names, *cells)
     return shown

@@ -109,8 +109,8 @@ def resident(line: str = "VmRSS") -> int | None:
     """Return the resident size of this process in bytes, or its maximum (`VmHWM`). None without /proc."""
     if not STATUS.exists():
         return None
-    for splitline in STATUS.read_text().splitlines():
-        name, _, value = splitline.partition(":")
+    for status_line in STATUS.read_text().splitlines():
+        name, _, value = status_line.partition(":")
         if name == line:
             return int(value.split()[0]) * 1024
     return None

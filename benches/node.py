@@ -159,8 +159,8 @@ class Server:
         self.process = context.Process(target=target, args=(child_end,), daemon=True)
         self.process.start()
         child_end.close()
-        for each in first:
-            self.pipe.send(each)
+        for task in first:
+            self.pipe.send(task)
         self.port: int = self.pipe.recv()
 
     def cpu(self) -> float:
@@ -245,9 +245,9 @@ def cluster() -> UpdateMetadataRequest:
         ),
         live_brokers=tuple(
             UpdateMetadataBroker(
-                id=each, endpoints=(UpdateMetadataEndpoint(port=9092, host=f"node-{each}", security_protocol=0),)
+                id=node_id, endpoints=(UpdateMetadataEndpoint(port=9092, host=f"node-{node_id}", security_protocol=0),)
             )
-            for each in range(1, 31)
+            for node_id in range(1, 31)
         ),
     )
 

@@ -74,14 +74,17 @@ def snapshot(partitions: int, brokers: int, *, empty: int, racks: int, seed: int
     """Return a cluster with three replicas of each partition on random brokers, in different racks if there are any."""
     drawn = random.Random(seed)
     used = range(brokers - empty)
-    groups = [[each for each in used if each % racks == rack] for rack in range(racks)] or [[each] for each in used]
+    groups = [[broker for broker in used if broker % racks == rack] for rack in range(racks)] or [
+        [broker] for broker in used
+    ]
     states = []
     for index in range(partitions):
         replicas = tuple(drawn.choice(group) for group in drawn.sample(groups, 3))
         size = int(drawn.lognormvariate(0, 1.5) * GIB)
         states.append(PartitionSnapshot(f"topic-{index // 100:05}", index % 100, replicas, size, replicas[0], replicas))
     return ClusterSnapshot(
-        tuple(BrokerSnapshot(each, f"rack-{each % racks}" if racks else None) for each in range(brokers)), tuple(states)
+        tuple(BrokerSnapshot(broker, f"rack-{broker % racks}" if racks else None) for broker in range(brokers)),
+        tuple(states),
     )
 
 
@@ -121,7 +124,7 @@ def planning(size: Size) -> list[Figure]:
 
 
 def _worst(name: str, values: dict[str, float], unit: str, at_least: float, goal: float) -> Figure:
-    case = max(values, key=lambda each: values[each])
+    case = max(values, key=lambda name: values[name])
     detail = f"worst of {len(values)} cases: {case}"
     return Figure(name, values[case], unit, at_least, goal, higher_is_better=False, detail=detail)
 
@@ -136,11 +139,11 @@ def against_generate() -> Figure:
         found = snapshot(10_000, 30, empty=empty, racks=0)
         made = plan(found, PlanRequest(balance={Balance.COUNT: 1, Balance.LEADERS: 1}))
         proposed = Plan(found, moves_of(found, generated(found).targets))
-        spread = [max(each) - min(each) for each in (_counts(made), _counts(proposed))]
+        spread = [max(counts) - min(counts) for counts in (_counts(made), _counts(proposed))]
         if spread[0] > spread[1]:
             sys.exit(f"the plan is less even than Kafka's: {spread}")
         ratios[f"{case}: {made.data / GIB:.0f} of {proposed.data / GIB:.0f} GiB"] = made.data / proposed.data
-    worst = max(ratios, key=lambda each: ratios[each])
+    worst = max(ratios, key=lambda name: ratios[name])
     return Figure(
         "bytes moved, plan over kafka-reassign-partitions --generate",
         ratios[worst],

@@ -63,7 +63,7 @@ class Held:
     memory: list[Memory]
 
     def find(self, peer: str) -> Memory | None:
-        return next((each for each in self.memory if each.peer == peer), None)
+        return next((memory for memory in self.memory if memory.peer == peer), None)
 
 
 @dataclass(frozen=True, slots=True)

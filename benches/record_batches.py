@@ -100,8 +100,8 @@ def worst(
     operation: str, compression: CompressionName, peer: str, times: dict[Key, Times], at_least: float, goal: float
 ) -> Figure:
     """Return the lowest ratio over the cases, with the times of a record in each."""
-    found = {case: each for (case, name), each in times.items() if name == compression}
-    ratios = {case: each[peer].median_ns / each["kwire"].median_ns for case, each in found.items()}
+    found = {case: medians for (case, name), medians in times.items() if name == compression}
+    ratios = {case: medians[peer].median_ns / medians["kwire"].median_ns for case, medians in found.items()}
     parts = []
     for case, ratio in ratios.items():
         records_of_call = case.count * (BATCHES if operation == "decode" else 1)

@@ -57,8 +57,8 @@ def draw(record: Record) -> Figure:
     version = timing.workload.version
     draw_panel(decode, f"decode v{version}, ns a partition", times(timing, "decode"))
     draw_panel(encode, f"encode v{version}, ns a partition", times(timing, "encode"))
-    for each in record.held:
-        draw_panel(memory, f"v{each.workload.version} held, bytes a partition", held(each))
+    for held_memory in record.held:
+        draw_panel(memory, f"v{held_memory.workload.version} held, bytes a partition", held(held_memory))
     machine = record.machine
     figure.suptitle(f"MetadataResponse, {timing.workload.partitions:,} partitions", x=0.01, ha="left")
     where = f"{record.made[:10]}, {machine.python}, {machine.processor}"
@@ -94,8 +94,8 @@ def times(timing: Timing, operation: Operation) -> list[Bar]:
 
 
 def held(held: Held) -> list[Bar]:
-    each = held.workload.partitions
-    values = {memory.peer: memory.held_bytes / each for memory in held.memory}
+    partitions = held.workload.partitions
+    values = {memory.peer: memory.held_bytes / partitions for memory in held.memory}
     return [Bar(peer, value, value, value) for peer, value in values.items()]
 
 

@@ -79,7 +79,7 @@ def main() -> None:
         "--record", type=Path, metavar="FILE", help="write the record here [default: benches/records/DATE.json]"
     )
     given = parser.parse_args()
-    suite = [each for each in (QUICK_SUITE if given.quick else SUITE) if chosen(each, given.only)]
+    suite = [workload for workload in (QUICK_SUITE if given.quick else SUITE) if chosen(workload, given.only)]
     if not suite:
         parser.error(f"no workload starts with {given.only!r}: {', '.join(map(str, SUITE))}")
 

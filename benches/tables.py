@@ -34,7 +34,7 @@ def heading(record: Record) -> RenderableType:
 
 def timing(timing: Timing) -> RenderableType:
     """Return the times of a partition, or of a message without partitions, and the ratios to kwire."""
-    each = timing.workload.partitions or 1
+    partitions = timing.workload.partitions or 1
     unit = "ns a partition" if timing.workload.partitions else "ns a message"
     table = Table(title=f"{timing.workload}: {timing.bytes:,} bytes, {unit}", title_justify="left")
     table.add_column("")
@@ -44,39 +44,39 @@ def timing(timing: Timing) -> RenderableType:
     for peer in peers:
         table.add_row(
             peer,
-            taken(timing, peer, "decode", each),
+            taken(timing, peer, "decode", partitions),
             times(timing, peer, "decode"),
-            freed(timing, peer, each),
+            freed(timing, peer, partitions),
             times(timing, peer, "decode", freeing=True),
-            taken(timing, peer, "encode", each),
+            taken(timing, peer, "encode", partitions),
             times(timing, peer, "encode"),
         )
     if (validated := timing.find("kwire", "validate")) is not None:
-        table.add_row("kwire, validate", with_spread(validated, each))
+        table.add_row("kwire, validate", with_spread(validated, partitions))
     if (viewed := timing.find("kwire", "view")) is not None:
-        table.add_row("kwire, view, ten topics", with_spread(viewed, each))
+        table.add_row("kwire, view, ten topics", with_spread(viewed, partitions))
     if timing.unable:
         table.caption = "; ".join(f"{peer}: {reason}" for peer, reason in timing.unable.items())
         table.caption_justify = "left"
     return table
 
 
-def taken(timing: Timing, peer: str, operation: Operation, each: int) -> str:
+def taken(timing: Timing, peer: str, operation: Operation, partitions: int) -> str:
     samples = timing.find(peer, operation)
     if samples is None:
         return ""
-    return with_spread(samples, each)
+    return with_spread(samples, partitions)
 
 
-def with_spread(samples: Samples, each: int) -> str:
+def with_spread(samples: Samples, partitions: int) -> str:
     """Format a time with three digits, the precision of a median of a dozen rounds."""
-    taken = samples.median_ns / each
+    taken = samples.median_ns / partitions
     return f"{taken:,.{0 if taken >= 100 else 1}f} ±{samples.spread / 2:3.0%}"
 
 
-def freed(timing: Timing, peer: str, each: int) -> str:
+def freed(timing: Timing, peer: str, partitions: int) -> str:
     samples = timing.find(peer, "decode")
-    return "" if samples is None else f"{samples.median_free_ns / each:,.1f}"
+    return "" if samples is None else f"{samples.median_free_ns / partitions:,.1f}"
 
 
 def times(timing: Timing, peer: str, operation: Operation, *, freeing: bool = False) -> str:
@@ -91,17 +91,17 @@ def times(timing: Timing, peer: str, operation: Operation, *, freeing: bool = Fa
 
 
 def held(held: Held) -> RenderableType:
-    each = held.workload.partitions
+    partitions = held.workload.partitions
     table = Table(title=f"{held.workload}, memory of a decoded message; bytes and ns a partition", title_justify="left")
     for column in ("", "bytes each", "resident", "peak", "cold decode, ns", "collection, ms", "idle, ms"):
         table.add_column(column, justify="right" if column else "left")
     for memory in held.memory:
         table.add_row(
             memory.peer,
-            f"{memory.held_bytes / each:.0f}",
-            "?" if memory.resident_bytes is None else f"{memory.resident_bytes / each:.0f}",
-            "?" if memory.peak_bytes is None else f"{memory.peak_bytes / each:.0f}",
-            f"{memory.cold_ns / each:.0f}",
+            f"{memory.held_bytes / partitions:.0f}",
+            "?" if memory.resident_bytes is None else f"{memory.resident_bytes / partitions:.0f}",
+            "?" if memory.peak_bytes is None else f"{memory.peak_bytes / partitions:.0f}",
+            f"{memory.cold_ns / partitions:.0f}",
             f"{memory.collect_ns / 1e6:.1f}",
             f"{memory.idle_collect_ns / 1e6:.1f}",
         )
@@ -113,8 +113,8 @@ def imports(imports: list[Import]) -> RenderableType:
     table.add_column("")
     table.add_column("ms", justify="right")
     table.add_column("statement")
-    for each in imports:
-        table.add_row(each.peer, f"{each.median_ns / 1e6:.1f}", each.statement)
+    for import_time in imports:
+        table.add_row(import_time.peer, f"{import_time.median_ns / 1e6:.1f}", import_time.statement)
     return table
 
 

@@ -115,7 +115,7 @@ def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Callable[[R
 
 def import_time(record: Record) -> Figure:
     """Return the time of `import kwire` in milliseconds."""
-    taken = next((each.median_ns / 1e6 for each in record.imports if each.peer == "kwire"), None)
+    taken = next((import_time.median_ns / 1e6 for import_time in record.imports if import_time.peer == "kwire"), None)
     return Figure(taken, {})
 
 

@@ -256,8 +256,8 @@ def replica_lags(random: Random, lags: Lags, replicas: tuple[int, ...]) -> tuple
     return (
         ReplicaLag(leader, 0),
         *(
-            ReplicaLag(each, random.randint(1, 5_000) if late else 0)
-            for each, late in zip(followers, behind, strict=True)
+            ReplicaLag(follower, random.randint(1, 5_000) if late else 0)
+            for follower, late in zip(followers, behind, strict=True)
         ),
     )
 

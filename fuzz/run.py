@@ -120,8 +120,8 @@ def seeds(target: str) -> Iterator[bytes]:
         yield from (file.read_bytes() for file in sorted((REGRESSIONS / "records").glob("[!.]*")))
         return
     if target == "conversation":
-        for each in exchanges():
-            frames = ((True, each.request), (False, each.response))
+        for exchange in exchanges():
+            frames = ((True, exchange.request), (False, exchange.response))
             yield b"".join(
                 chunk(from_client=way, data=len(data).to_bytes(4, "big") + data[:MAX_INPUT]) for way, data in frames
             )
@@ -211,32 +211,32 @@ def last(text: str, *patterns: str) -> str | None:
 
 def report(runs: list[Run]) -> None:
     print(f"\n{'target':<16}{'executions':>12}{'edges':>8}{'corpus':>8}  outcome")
-    for each in runs:
-        outcome = "failed" if each.failed else "no failure"
-        print(f"{each.target:<16}{each.executions:>12,}{each.edges:>8}{each.corpus:>8}  {outcome}")
-    for each in runs:
-        if each.failed and not each.crashes:
-            print(f"\n{each.target} failed without a failing input, see {each.log}")
-        for crash in each.crashes:
-            explain(each, crash)
+    for fuzzed in runs:
+        outcome = "failed" if fuzzed.failed else "no failure"
+        print(f"{fuzzed.target:<16}{fuzzed.executions:>12,}{fuzzed.edges:>8}{fuzzed.corpus:>8}  {outcome}")
+    for fuzzed in runs:
+        if fuzzed.failed and not fuzzed.crashes:
+            print(f"\n{fuzzed.target} failed without a failing input, see {fuzzed.log}")
+        for crash in fuzzed.crashes:
+            explain(fuzzed, crash)
 
 
-def explain(each: Run, crash: Path) -> None:
+def explain(fuzzed: Run, crash: Path) -> None:
     """Write a failing input to a regression file and print how to add a test for it."""
-    folder = REGRESSIONS / REGRESSION_FOLDERS[each.target]
+    folder = REGRESSIONS / REGRESSION_FOLDERS[fuzzed.target]
     folder.mkdir(exist_ok=True)
-    kept = folder / f"{each.target}_{crash.name.rpartition('-')[2][:8]}"
-    kept.write_bytes(regression_content(each.target, crash.read_bytes()))
-    file, log = (path.relative_to(HERE.parent) for path in (kept, each.log))
-    print(f"\n{each.target} failed on {file}. The reason is in {log}.")
-    if each.target in RECORDS:
+    kept = folder / f"{fuzzed.target}_{crash.name.rpartition('-')[2][:8]}"
+    kept.write_bytes(regression_content(fuzzed.target, crash.read_bytes()))
+    file, log = (path.relative_to(HERE.parent) for path in (kept, fuzzed.log))
+    print(f"\n{fuzzed.target} failed on {file}. The reason is in {log}.")
+    if fuzzed.target in RECORDS:
         print(
             "Rename the file after the defect. rust/kwire-records/tests/vectors.rs and tests/records/test_agreement.py"
         )
         print("replay every file of this folder; add a test that describes the defect.")
         return
     print("Rename the file after the defect and add a test with the same name that describes it:")
-    if each.target in RUST:
+    if fuzzed.target in RUST:
         print('  rust/kwire/tests/regressions.rs    #[test] fn the_name() { replay("the_name"); }')
     else:
         print('  tests/test_regressions.py    def test_the_name() -> None: replay("the_name")')

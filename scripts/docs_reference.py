@@ -107,8 +107,8 @@ def _settings_page() -> Iterator[str]:
     yield "\n## Topics\n"
     yield "The settings of topics have the meaning that Kafka gives them. Nodes check and keep them.\n"
     yield "| setting | type |\n|---|---|"
-    for each in TOPIC_SETTINGS.values():
-        yield f"| `{each.name}` | {each.type.expected} |"
+    for setting in TOPIC_SETTINGS.values():
+        yield f"| `{setting.name}` | {setting.type.expected} |"
 
 
 def _setting_facts(setting: Setting) -> str:

@@ -85,7 +85,7 @@ def test_payloads_are_bytes_like(wrap: Any) -> None:
 
 def interleaved(payload: bytes) -> memoryview:
     """Return a view with gaps between the bytes."""
-    return memoryview(bytes(each for byte in payload for each in (byte, 0)))[::2]
+    return memoryview(bytes(value for byte in payload for value in (byte, 0)))[::2]
 
 
 def foreign(payload: bytes) -> memoryview:

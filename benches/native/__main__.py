@@ -190,7 +190,7 @@ def times(taken: Taken, operation: str) -> str:
 
 def verdict(record: NativeRecord, name: str, operation: str) -> str | None:
     """Compare a codec of kwire with the fastest other one, by the time of the working thread."""
-    medians = {each.name: median(each.thread_ns[operation]) for each in record.taken}
+    medians = {timing.name: median(timing.thread_ns[operation]) for timing in record.taken}
     others = {other: taken for other, taken in medians.items() if not other.startswith("kwire")}
     if not others or name not in medians:
         return None

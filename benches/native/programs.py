@@ -139,7 +139,7 @@ class Worker:
         before = self.cpu_ns()
         self.process.stdin.write(f"{operation} {calls}\n")
         self.process.stdin.flush()
-        taken = [int(each) for each in self.read_line().split()]
+        taken = [int(text) for text in self.read_line().split()]
         return taken, self.cpu_ns() - before
 
     def read_line(self) -> str:

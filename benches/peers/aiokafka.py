@@ -43,7 +43,7 @@ def metadata(message: Any) -> Metadata:
         cluster_id=getattr(message, "cluster_id", None),
         controller_id=message.controller_id,
         topics=tuple(
-            Topic(error_code, name, NO_UUID, is_internal, tuple(partition(*each) for each in partitions))
+            Topic(error_code, name, NO_UUID, is_internal, tuple(partition(*fields) for fields in partitions))
             for error_code, name, is_internal, partitions in message.topics
         ),
     )

@@ -67,7 +67,7 @@ def struct(hint: Hashable, version: int) -> Any:
     if get_origin(hint) is tuple:
         return GenericAlias(tuple, (struct(get_args(hint)[0], version), ...))
     if isinstance(hint, type) and hasattr(hint, "_fields"):
-        fields = [(name, struct(each, version)) for name, each in carried(hint, version).items()]
+        fields = [(name, struct(field_hint, version)) for name, field_hint in carried(hint, version).items()]
         return msgspec.defstruct(hint.__name__, fields, array_like=True, gc=False, frozen=True)
     return bytes if hint is UUID else hint
 
@@ -77,7 +77,9 @@ def arrays(value: Any, hint: Any, version: int) -> Any:
     if get_origin(hint) is tuple:
         return [arrays(element, get_args(hint)[0], version) for element in value]
     if hasattr(hint, "_fields"):
-        return [arrays(getattr(value, name), each, version) for name, each in carried(hint, version).items()]
+        return [
+            arrays(getattr(value, name), field_hint, version) for name, field_hint in carried(hint, version).items()
+        ]
     return value.bytes if hint is UUID else value
 
 
@@ -86,7 +88,10 @@ def plain(value: Any, hint: Any, version: int) -> Any:
     if get_origin(hint) is tuple:
         return tuple(plain(element, get_args(hint)[0], version) for element in value)
     if hasattr(hint, "_fields"):
-        given = {name: plain(getattr(value, name), each, version) for name, each in carried(hint, version).items()}
+        given = {
+            name: plain(getattr(value, name), field_hint, version)
+            for name, field_hint in carried(hint, version).items()
+        }
         return hint(**{name: VERSIONED_FIELDS[name].default for name in hint._fields if name not in given}, **given)
     return UUID(bytes=value) if hint is UUID else value
 

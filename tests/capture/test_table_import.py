@@ -134,7 +134,10 @@ def metadata_changes(rows: list[Row]) -> int:
             content = (
                 sorted(message.brokers, key=lambda broker: broker.node_id),
                 {
-                    topic.name: (topic.topic_id, sorted(topic.partitions, key=lambda each: each.partition_index))
+                    topic.name: (
+                        topic.topic_id,
+                        sorted(topic.partitions, key=lambda partition: partition.partition_index),
+                    )
                     for topic in message.topics
                 },
             )

@@ -65,8 +65,8 @@ def check_topics(operator: Operator, exists_code: int) -> None:
         assert [topic["name"] for topic in operator.json("topic", "ls", pattern)] == [name]
     [apples] = operator.json("topics", "describe", "apples")
     assert apples["configs"] == {"retention.ms": "1000"}
-    assert [each["partition"] for each in apples["partitions"]] == [0, 1]
-    assert all(each["leader"] is not None for each in apples["partitions"])
+    assert [partition["partition"] for partition in apples["partitions"]] == [0, 1]
+    assert all(partition["leader"] is not None for partition in apples["partitions"])
     assert operator.json("topics", "describe", "--only", "under-replicated") == []
 
     misspelled = operator.run("topics", "describe", "aples")
@@ -87,8 +87,8 @@ def check_topics(operator: Operator, exists_code: int) -> None:
     assert operator.run("partitions", "add", "apples").code == 2
     elected = operator.json("elections", "run", "apples", "pears:0")
     assert operator.json("elections", "run", "apples", "pears:0", "--dry-run") == elected
-    assert {each["status"] for each in elected} == {"unchanged"}
-    assert {each["name"].partition("-")[0] for each in elected} == {"apples", "pears"}
+    assert {row["status"] for row in elected} == {"unchanged"}
+    assert {row["name"].partition("-")[0] for row in elected} == {"apples", "pears"}
     everywhere = operator.run("elections", "run", "--type", "unclean", "--yes")
     assert (everywhere.code, "name the partitions of an unclean election" in everywhere.err) == (2, True)
     nothing = operator.run("topics", "alter", "apples")

@@ -22,4 +22,4 @@ API_VERSIONS_REQUEST = "0012 0003 00000001 0002 6d65 00 026b 0231 00"
 
 def exchange(api_key: int, version: int) -> Exchange:
     """Return a captured request with its response."""
-    return next(each for each in exchanges() if each.api_key == api_key and each.version == version)
+    return next(recorded for recorded in exchanges() if recorded.api_key == api_key and recorded.version == version)

@@ -46,7 +46,7 @@ def completed(line: str, shell: str = "zsh") -> list[str]:
     words = [BREAKS, line] if shell == "bash" else line.split(" ")[1:]
     done = kwire("__complete", shell, *words)
     assert (done.code, done.err) == (0, "")
-    return [each.partition("\t")[0] for each in done.out.split("\n")[:-1]]
+    return [line.partition("\t")[0] for line in done.out.split("\n")[:-1]]
 
 
 def wait_completed(line: str, candidates: list[str]) -> None:

@@ -131,7 +131,7 @@ def test_capture_lines_keep_their_numbers() -> None:
     done = run("decode", DATA / "frames.jsonl.xz")
 
     lines = [json.loads(line) for line in done.out.splitlines()]
-    assert len(lines) == 2 * sum(each.source == "frames" for each in exchanges())
+    assert len(lines) == 2 * sum(recorded.source == "frames" for recorded in exchanges())
     assert [line["line"] for line in lines] == sorted(line["line"] for line in lines)
     assert {line["kind"] for line in lines[:2]} == {"request", "response"}
     assert lines[0]["about"]["broker"] == "3.9.1"
@@ -145,33 +145,33 @@ def test_lines_match_results_of_the_library() -> None:
             document = json.loads(line)
             lines[source, document["line"], document["kind"]] = document
 
-    for each in exchanges():
-        request, response = (lines[each.source, each.line, kind] for kind in ("request", "response"))
-        decoded_request, decoded_response = decode_exchange(each)
+    for recorded in exchanges():
+        request, response = (lines[recorded.source, recorded.line, kind] for kind in ("request", "response"))
+        decoded_request, decoded_response = decode_exchange(recorded)
         if decoded_request is None:
-            assert "error" in request, each.name
+            assert "error" in request, recorded.name
         else:
-            assert request["body"] == kwire.to_json(decoded_request.message, version=request["version"]), each.name
-            assert bytes.fromhex(request.get("surplus", "")) == decoded_request.surplus, each.name
+            assert request["body"] == kwire.to_json(decoded_request.message, version=request["version"]), recorded.name
+            assert bytes.fromhex(request.get("surplus", "")) == decoded_request.surplus, recorded.name
         if decoded_response is None:
-            assert "error" in response, each.name
+            assert "error" in response, recorded.name
         else:
-            assert response["version"] == decoded_response.version, each.name
+            assert response["version"] == decoded_response.version, recorded.name
             assert response["body"] == kwire.to_json(decoded_response.message, version=decoded_response.version), (
-                each.name
+                recorded.name
             )
 
 
-def decode_exchange(each: Exchange) -> tuple[frame.Request | None, frame.Response[Any] | None]:
+def decode_exchange(recorded: Exchange) -> tuple[frame.Request | None, frame.Response[Any] | None]:
     """Decode an exchange with `kwire.frame`; None for a frame that it rejects."""
     decoded_request = decoded_response = None
     with suppress(kwire.KwireError):
-        decoded_request = frame.decode_request(each.request)
+        decoded_request = frame.decode_request(recorded.request)
     with suppress(kwire.KwireError):
-        cls = messages.find("kafka", api_key=each.api_key, kind="response")
-        if each.version in cls.versions or each.api_key == frame.API_VERSIONS:
-            version = min(each.version, cls.versions.highest)
-            decoded_response = frame.decode_response(each.response, cls, version=version)
+        cls = messages.find("kafka", api_key=recorded.api_key, kind="response")
+        if recorded.version in cls.versions or recorded.api_key == frame.API_VERSIONS:
+            version = min(recorded.version, cls.versions.highest)
+            decoded_response = frame.decode_response(recorded.response, cls, version=version)
     return decoded_request, decoded_response
 
 
@@ -191,8 +191,8 @@ def test_errors_are_printed_in_place_and_counted() -> None:
     done = run("decode", stdin="\n".join(lines))
 
     found = [json.loads(line) for line in done.out.splitlines()]
-    assert [each["line"] for each in found] == [1, 2, 3, 4, 5, 6, 8]
-    assert [each.get("error", {}).get("kind") for each in found] == [
+    assert [row["line"] for row in found] == [1, 2, 3, 4, 5, 6, 8]
+    assert [row.get("error", {}).get("kind") for row in found] == [
         None,
         "bad_input",
         "truncated",
@@ -236,14 +236,14 @@ def test_kind_option_selects_requests_or_responses() -> None:
     requests = run("decode", "--request", stdin=line)
     responses = run("decode", "--response", stdin=line)
 
-    assert [json.loads(splitline)["kind"] for splitline in requests.out.splitlines()] == ["request"]
-    [response] = [json.loads(splitline) for splitline in responses.out.splitlines()]
+    assert [json.loads(line)["kind"] for line in requests.out.splitlines()] == ["request"]
+    [response] = [json.loads(line) for line in responses.out.splitlines()]
     assert (response["message"], response["version"], response["body"]["errorCode"]) == ("ApiVersionsResponse", 0, 35)
 
 
 def test_response_version_comes_from_its_request() -> None:
-    each = exchange(60, 1)
-    line = json.dumps({"request_hex": each.request.hex(), "response_hex": each.response.hex()})
+    recorded = exchange(60, 1)
+    line = json.dumps({"request_hex": recorded.request.hex(), "response_hex": recorded.response.hex()})
 
     found = [json.loads(text) for text in run("decode", stdin=line).out.splitlines()]
 
@@ -251,7 +251,7 @@ def test_response_version_comes_from_its_request() -> None:
 
 
 def test_sized_input_is_split_into_frames() -> None:
-    requests = [each.request for each in exchanges() if each.api_key == 3][:5]
+    requests = [recorded.request for recorded in exchanges() if recorded.api_key == 3][:5]
     stream = b"".join(len(request).to_bytes(4, "big") + request for request in requests)
 
     done = run("decode", "--sized", "--request", stdin=stream)
@@ -296,7 +296,7 @@ def test_table_output_has_a_table_for_each_array() -> None:
 
 
 def test_table_output_of_many_frames_has_a_row_for_each() -> None:
-    lines = [{"message": "MetadataResponse", "version": 13, "hex": each} for each in (METADATA_V13, "00", "zz")]
+    lines = [{"message": "MetadataResponse", "version": 13, "hex": digits} for digits in (METADATA_V13, "00", "zz")]
 
     done = run("decode", "-o", "table", stdin="\n".join(map(json.dumps, lines)))
 

@@ -77,9 +77,9 @@ def test_decoded_capture_is_encoded_to_the_same_bytes() -> None:
         captured = {exchange.line: exchange for exchange in exchanges() if exchange.source == source}
         assert len(documents) == len(results) > 500
         for document, result in zip(documents, results, strict=True):
-            each = captured[document["line"]]
+            body = captured[document["line"]]
             kind = document["kind"]
-            assert result[f"{kind}_hex"] == getattr(each, kind).hex(), f"{each.name} {kind}"
+            assert result[f"{kind}_hex"] == getattr(body, kind).hex(), f"{body.name} {kind}"
 
 
 def test_invalid_document_produces_an_empty_line() -> None:

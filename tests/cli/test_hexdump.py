@@ -53,7 +53,7 @@ def test_dump_shows_control_bytes_of_the_drafts() -> None:
 
 
 def test_dump_shows_tags() -> None:
-    vector = next(each for each in vectors()["ApiVersionsResponse"] if each.case.startswith("tags"))
+    vector = next(vector for vector in vectors()["ApiVersionsResponse"] if vector.case.startswith("tags"))
 
     lines = dump(parse_body(message_class(vector.message), vector.version, vector.body))
 
@@ -103,12 +103,12 @@ def test_every_byte_of_every_vector_is_shown_once(message: str) -> None:
 
 
 def test_every_byte_of_captured_frames_is_shown_once() -> None:
-    for each in exchanges()[::7]:
+    for recorded in exchanges()[::7]:
         for frame in (
-            parse_request(each.request, "kafka"),
-            parse_response(each.response, "kafka", each.api_key, each.version),
+            parse_request(recorded.request, "kafka"),
+            parse_response(recorded.response, "kafka", recorded.api_key, recorded.version),
         ):
-            assert bytes_shown(dump(frame, everything=True)) == frame.payload, each.name
+            assert bytes_shown(dump(frame, everything=True)) == frame.payload, recorded.name
 
 
 def test_every_byte_of_damaged_bodies_is_shown_once() -> None:
@@ -121,8 +121,8 @@ def test_every_byte_of_damaged_bodies_is_shown_once() -> None:
 
 
 def test_each_frame_of_a_line_has_a_dump() -> None:
-    each = exchange(60, 1)
-    line = f'{{"request_hex": "{each.request.hex()}", "response_hex": "zz", "api_key": 60, "api_version": 1}}'
+    recorded = exchange(60, 1)
+    line = f'{{"request_hex": "{recorded.request.hex()}", "response_hex": "zz", "api_key": 60, "api_version": 1}}'
 
     done = run("decode", "-o", "hexdump", stdin=line)
 

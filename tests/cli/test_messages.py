@@ -31,7 +31,7 @@ def test_dialect_option_lists_its_messages() -> None:
 def test_json_output_lists_messages() -> None:
     listed = json.loads(run("messages", "-o", "json").out)
 
-    assert [each["name"] for each in listed] == [cls.__name__ for cls in messages.every()]
+    assert [row["name"] for row in listed] == [cls.__name__ for cls in messages.every()]
     assert listed[6] == {
         "name": "MetadataRequest",
         "key": 3,
@@ -76,9 +76,9 @@ def test_every_field_has_a_text() -> None:
         assert docstring(cls)
         waiting = documented_fields(cls)
         while waiting:
-            each = waiting.pop()
-            assert each.text, f"{cls.__name__}: {each.field.name}"
-            waiting += each.inner
+            documented = waiting.pop()
+            assert documented.text, f"{cls.__name__}: {documented.field.name}"
+            waiting += documented.inner
 
 
 def test_error_names_the_dialect_that_has_the_message() -> None:

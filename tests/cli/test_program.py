@@ -93,7 +93,9 @@ def test_every_option_is_documented(name: str) -> None:
 
 def test_documented_options_exist() -> None:
     commands = [command(name) for name in command_names()]
-    commands += [each for called in commands if isinstance(called, click.Group) for each in called.commands.values()]
+    commands += [
+        command for called in commands if isinstance(called, click.Group) for command in called.commands.values()
+    ]
     exist = {option for called in commands for parameter in called.params for option in parameter.opts}
 
     named = set(re.findall(r"`(--[a-z-]+)", DOCUMENT.read_text(encoding="utf-8")))
@@ -243,4 +245,4 @@ def test_commands_do_not_share_option_objects() -> None:
     """Shared options are created for each command, so that a change in one does not affect others."""
     parameters = [cast("Any", command(name)).params for name in command_names()]
 
-    assert len({id(parameter) for each in parameters for parameter in each}) == sum(map(len, parameters))
+    assert len({id(parameter) for group in parameters for parameter in group}) == sum(map(len, parameters))

@@ -68,7 +68,7 @@ def test_json_has_a_line_for_each_exchange_of_a_real_client(client: str) -> None
         assert document["request_bytes"] > 8
         assert document["response_bytes"] > 8
     metadata = next(document for document in documents if document["api"] == "Metadata")
-    assert [each["nodeId"] for each in metadata["response"]["body"]["brokers"]] == [1]
+    assert [row["nodeId"] for row in metadata["response"]["body"]["brokers"]] == [1]
 
 
 def test_table_has_a_row_for_each_exchange() -> None:
@@ -288,8 +288,8 @@ def test_blocked_output_neither_delays_the_traffic_nor_fills_the_memory() -> Non
 
     assert int(resident) < 350_000
     shown = [json.loads(line) for line in lines]
-    dropped = sum(each.get("dropped", 0) for each in shown)
-    assert len([each for each in shown if "api_key" in each]) < 80
+    dropped = sum(row.get("dropped", 0) for row in shown)
+    assert len([line for line in shown if "api_key" in line]) < 80
     assert re.fullmatch(r"(\d+) exchanges were not shown: the output was too slow\n", err)
     assert int(err.split()[0]) >= 120
     assert dropped in (0, int(err.split()[0]))

@@ -26,7 +26,9 @@ def test_invalid_body_is_explained() -> None:
 
 
 def test_each_invalid_frame_of_a_capture_is_a_line() -> None:
-    lines = [{"message": "MetadataResponse", "version": 13, "hex": each} for each in (EMPTY_METADATA_V13, "00", "zz")]
+    lines = [
+        {"message": "MetadataResponse", "version": 13, "hex": digits} for digits in (EMPTY_METADATA_V13, "00", "zz")
+    ]
 
     done = run("validate", stdin="\n".join(map(json.dumps, lines)))
 

@@ -247,7 +247,7 @@ async def test_closed_connection_is_reported(cluster: FakeCluster) -> None:
     assert (fault.received, fault.cause) == (0, None)
 
 
-@pytest.mark.parametrize("misbehavior", [each for each in Misbehavior if each is not Misbehavior.WRONG_VERSION])
+@pytest.mark.parametrize("misbehavior", [kind for kind in Misbehavior if kind is not Misbehavior.WRONG_VERSION])
 async def test_failed_negotiation_is_a_connection_fault(cluster: FakeCluster, misbehavior: Misbehavior) -> None:
     cluster.misbehave(1, misbehavior, times=None, api_key=None)
     with pytest.raises(ConnectionFault):

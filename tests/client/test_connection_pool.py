@@ -106,7 +106,7 @@ async def test_close_while_connecting_leaves_no_connection_behind(cluster: FakeC
 async def test_pool_keeps_one_connection_per_endpoint(cluster: FakeCluster) -> None:
     connections = pool()
     endpoints = [endpoint(cluster, broker_id) for broker_id in (1, 2, 3, 1, 2, 3)]
-    responses = await asyncio.gather(*(connections.send(each, ALL_TOPICS) for each in endpoints))
+    responses = await asyncio.gather(*(connections.send(endpoint, ALL_TOPICS) for endpoint in endpoints))
     assert responses == [cluster.state.metadata()] * 6
     assert [cluster.connection_count(broker_id) for broker_id in (1, 2, 3)] == [1, 1, 1]
     assert (await connections.get(endpoints[0])).endpoint == endpoints[0]
@@ -149,7 +149,7 @@ async def test_closing_the_pool_closes_all_connections(cluster: FakeCluster) -> 
     in_flight = asyncio.ensure_future(connections.send(endpoint(cluster, 1), ALL_TOPICS))
     await asyncio.sleep(0)
     await connections.close()
-    assert all(isinstance(each.fault, ConnectionClosed) for each in opened)
+    assert all(isinstance(connection.fault, ConnectionClosed) for connection in opened)
     with pytest.raises(ConnectionClosed):
         await in_flight
     for broker_id in (1, 2, 3):

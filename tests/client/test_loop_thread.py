@@ -93,7 +93,7 @@ def test_close_raises_the_error_of_the_last_coroutine_and_ends_the_thread() -> N
     thread = LoopThread("ended-with-an-error")
     with pytest.raises(ValueError, match="of the coroutine"):
         thread.close(fail())
-    assert "ended-with-an-error" not in {each.name for each in threading.enumerate()}
+    assert "ended-with-an-error" not in {thread.name for thread in threading.enumerate()}
 
 
 @never_awaited_is_an_error

@@ -172,6 +172,6 @@ async def test_close_ends_open_and_new_connections() -> None:
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
             writer.close()
-        assert all(each.has_ended for each in relay.observed)
+        assert all(observer.has_ended for observer in relay.observed)
         with pytest.raises(OSError, match="Connect call failed"):
             await relay.connect()

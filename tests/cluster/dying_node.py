@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper import Store
 
 WRITES = {"multi", "create", "set", "delete"}
-FOLDER = Path(next(each for each in sys.argv if each.endswith("server.properties"))).parent
+FOLDER = Path(next(argument for argument in sys.argv if argument.endswith("server.properties"))).parent
 
 
 class DyingStore:
@@ -62,9 +62,9 @@ class DyingStore:
 
 
 def kill_when_settled(_: object = None) -> None:
-    for each in DyingStore.in_flight:
-        if not each.done():
-            each.add_done_callback(kill_when_settled)
+    for write in DyingStore.in_flight:
+        if not write.done():
+            write.add_done_callback(kill_when_settled)
             return
     kill()
 

@@ -229,7 +229,7 @@ def test_unreachable_cluster_fails_in_time() -> None:
 def test_timeout_reports_what_each_broker_lacks(empty_cluster: LocalCluster) -> None:
     with BlockingAdminClient(empty_cluster.bootstrap) as admin, pytest.raises(ChangeTimeout) as raised:
         admin.wait_until_created(["never"], timeout=5)
-    assert raised.value.missing == {f"broker {each}": ["never does not exist"] for each in (1, 2, 3)}
+    assert raised.value.missing == {f"broker {broker_id}": ["never does not exist"] for broker_id in (1, 2, 3)}
     assert "not created within 5 s: broker 1: never does not exist" in str(raised.value)
 
 
@@ -300,5 +300,5 @@ async def test_values_show_a_dead_broker() -> None:
 
             (await admin.delete_topics(["doomed"])).raise_first()
             assert await admin.list_topics_marked_for_deletion() == ["doomed"], "the deletion waits for the dead broker"
-        problems = {(each["problem"], each["name"]) for each in operator.json("cluster", "health", code=6)}
+        problems = {(row["problem"], row["name"]) for row in operator.json("cluster", "health", code=6)}
         assert {("under-replicated", "kept"), ("deletion-pending", "doomed")} <= problems

@@ -79,7 +79,7 @@ def test_expected_cluster_id_is_checked(operator: Operator, tmp_path: Path) -> N
 
 
 def test_brokers(operator: Operator) -> None:
-    assert [each["broker"] for each in operator.json("brokers", "list")] == [1, 2]
+    assert [row["broker"] for row in operator.json("brokers", "list")] == [1, 2]
 
 
 def test_operation_that_the_drafts_lack_is_one_sentence(operator: Operator) -> None:
@@ -107,11 +107,11 @@ def test_features(operator: Operator) -> None:
     [refused] = operator.json("features", "upgrade", "group_coordinator=2", code=1)
     assert "requires that downgrades are allowed" in refused["error"]["message"]
     lowered = operator.json("features", "downgrade", "group_coordinator=2", "transaction_coordinator=3", "--yes")
-    assert [each["status"] for each in lowered] == ["downgraded", "downgraded"]
-    described = {each["name"]: (each["finalized"], each["epoch"]) for each in operator.json("features", "describe")}
+    assert [row["status"] for row in lowered] == ["downgraded", "downgraded"]
+    described = {row["name"]: (row["finalized"], row["epoch"]) for row in operator.json("features", "describe")}
     assert described == {"group_coordinator": (2, 1), "transaction_coordinator": (3, 1)}
     both = ("group_coordinator=3", "--downgrade", "transaction_coordinator=2", "--yes")
-    assert [each["status"] for each in operator.json("features", "upgrade", *both)] == ["upgraded", "downgraded"]
+    assert [row["status"] for row in operator.json("features", "upgrade", *both)] == ["upgraded", "downgraded"]
     unsafe = operator.json("features", "downgrade", "transaction_coordinator=1", "--yes", code=1)
     assert "its lowest safe level" in unsafe[0]["error"]["message"]
 
@@ -120,10 +120,10 @@ def test_configs_of_topics_are_set_one_by_one(operator: Operator) -> None:
     operator.json("topics", "create", "configured", "-p", "1", "-r", "1", "--config", "retention.ms=7")
     [changed] = operator.json("configs", "set", "topic/configured", "segment.ms=60000")
     assert (changed["name"], changed["status"]) == ("topic configured", "set")
-    found = {each["name"]: each["value"] for each in operator.json("configs", "get", "topic/configured")}
+    found = {row["name"]: row["value"] for row in operator.json("configs", "get", "topic/configured")}
     assert found == {"retention.ms": "7", "segment.ms": "60000"}
     operator.json("configs", "delete", "topic/configured", "segment.ms", "--yes")
-    assert [each["name"] for each in operator.json("configs", "get", "topic/configured")] == ["retention.ms"]
+    assert [row["name"] for row in operator.json("configs", "get", "topic/configured")] == ["retention.ms"]
     misspelled = operator.run("configs", "get", "topic/configurd")
     assert (misspelled.code, "did you mean configured" in misspelled.err) == (1, True)
     operator.json("topics", "delete", "configured", "--yes")
@@ -146,8 +146,8 @@ def test_config_that_the_drafts_lack_is_one_sentence(arguments: list[str], sente
 
 
 def test_tools_are_listed_and_run_on_a_node(operator: Operator) -> None:
-    here = {each["name"] for each in operator.json("tools", "list")}
-    listed = {each["name"] for each in operator.json("tools", "list", "--broker", "any")}
+    here = {row["name"] for row in operator.json("tools", "list")}
+    listed = {row["name"] for row in operator.json("tools", "list", "--broker", "any")}
     assert listed == here | {"acls", "config", "help", "status", "users"}
     [status] = operator.json("tools", "run", "--broker", "2", "status")
     assert (status["broker"], status["exit_status"]) == (2, 0)
@@ -186,7 +186,7 @@ def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tm
         assert changed["shadowed_by"] == [shadow], words
     table = operator.run("configs", "set", "broker/default", "max.connections=500").out
     assert "node 2: max.connections=400 (broker)" in table
-    found = {each["name"]: each for each in operator.json("configs", "get", "broker/2", "max.connections")}
+    found = {row["name"]: row for row in operator.json("configs", "get", "broker/2", "max.connections")}
     assert (found["max.connections"]["value"], found["max.connections"]["source"]) == ("400", "broker")
     [exported] = operator.json("configs", "export", "--json", "--only", "brokers")
     document = json.loads(exported["document"])
@@ -202,7 +202,7 @@ def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tm
     assert applied == [{**difference, "status": "changed"}, kept]
     assert operator.json("configs", "apply", str(file), "--yes") == [kept]
     audit = operator.json("configs", "audit", "--newest", "2")
-    assert [(each["resource"], each["old"], each["new"]) for each in audit] == [
+    assert [(row["resource"], row["old"], row["new"]) for row in audit] == [
         ("broker/2", "2", None),
         ("broker/default", "500", "600"),
     ]

@@ -84,7 +84,7 @@ def test_one_node_is_partitioned_during_a_batch(lost: str, who: str, separable: 
             scenario = SCENARIOS[chance.choice(list(SCENARIOS))]
             topics = create_topics(admin)
             controller = controller_id(admin)
-            node = controller if who == "the controller" else next(each for each in NODES if each != controller)
+            node = controller if who == "the controller" else next(node for node in NODES if node != controller)
             cut = list(proxies[node]) if lost == "both" else [getattr(proxies[node], lost)]
 
             def separate(cut: list[PartitioningProxy] = cut) -> None:

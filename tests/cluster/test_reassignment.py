@@ -45,7 +45,7 @@ async def test_node_is_drained_and_filled_again(nodes: LocalCluster, tmp_path: P
     assert "no throttle is set, and one batch runs at a time" in run.err
     assert "completed batch 2" in run.err
     assert all(3 not in replicas for replicas in await replicas_of(nodes, "orders"))
-    assert {each["status"] for each in operator.json("reassign-partitions", "verify", file)} == {"completed"}
+    assert {row["status"] for row in operator.json("reassign-partitions", "verify", file)} == {"completed"}
 
     [undone] = operator.json("reassign-partitions", "rollback", "--yes", *journal)
     assert (undone["phase"], undone["throttled"]) == ("completed", [])

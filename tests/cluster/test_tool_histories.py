@@ -80,8 +80,8 @@ def test_random_faults_while_tools_run(cluster: LocalCluster, admin: BlockingAdm
                     inject_fault(cluster, admin, chance)
             finally:
                 stop.set()
-            for each in running:
-                each.result()
+            for future in running:
+                future.result()
         wait_consistent(cluster)
         for worker in workers:
             described = admin.describe_topics(sorted(worker.created), configs=True)

@@ -135,12 +135,12 @@ def rows_of(value: Any, the_way: Way, steps: list[str], names: list[dict[str, st
     }
     below = getattr(value, step)
     kind = next(bare(f.type) for f in fields(type(value)) if f.name == step)
-    for each in () if below is None else below if isinstance(kind, ArrayType) else (below,):
+    for element in () if below is None else below if isinstance(kind, ArrayType) else (below,):
         if not rest and the_way.element is not None:
             [column] = names[1].values()
-            yield own | {column: plain(each, the_way.element, in_row=True)}
-        elif each is not None:
-            yield from (own | row for row in rows_of(each, the_way, rest, names[1:]))
+            yield own | {column: plain(element, the_way.element, in_row=True)}
+        elif element is not None:
+            yield from (own | row for row in rows_of(element, the_way, rest, names[1:]))
 
 
 def plain(value: Any, type: WireType, *, in_row: bool) -> Any:
@@ -149,7 +149,7 @@ def plain(value: Any, type: WireType, *, in_row: bool) -> Any:
     if value is None:
         return None
     if isinstance(type, ArrayType):
-        return [plain(each, type.element, in_row=in_row) for each in value]
+        return [plain(item, type.element, in_row=in_row) for item in value]
     if isinstance(type, StructType):
         return {
             f.name: plain(getattr(value, f.name), f.type, in_row=in_row)
@@ -162,9 +162,9 @@ def plain(value: Any, type: WireType, *, in_row: bool) -> Any:
 def comparable(value: Any) -> Any:
     """Return a form that compares numbers by bits: NaN equals itself, 0.0 differs from -0.0, and True from 1."""
     if isinstance(value, dict):
-        return {name: comparable(each) for name, each in value.items()}
+        return {name: comparable(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [comparable(each) for each in value]
+        return [comparable(item) for item in value]
     return struct.pack(">d", value) if isinstance(value, float) else (type(value), value)
 
 

@@ -45,7 +45,7 @@ def test_damaged_bodies_become_error_rows(message: str) -> None:
     good = by_version(vectors()[message])
     damaged = by_version([mutant for mutant in mutants() if mutant.message == message])
     for version, bodies in damaged.items():
-        mixed = [each for body in bodies for each in (body, *good.get(version, [])[:1])]
+        mixed = [item for body in bodies for item in (body, *good.get(version, [])[:1])]
         for rows in ("", *array_paths(cls)):
             assert_columns_are_right(cls, mixed, version, rows)
 

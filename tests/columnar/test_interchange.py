@@ -19,7 +19,7 @@ from tests.for_rows import for_rows
 from tests.proof.material import vectors
 
 VERSION = 12
-GOOD = [each.body for each in vectors()["MetadataResponse"] if each.version == VERSION]
+GOOD = [vector.body for vector in vectors()["MetadataResponse"] if vector.version == VERSION]
 FRAMES = [*GOOD, GOOD[-1][:-1], None]
 ROWS = expected_rows(MetadataResponse, FRAMES, VERSION, "topics.partitions")
 LEADERS = [row["leader_id"] for row in ROWS]
@@ -99,7 +99,7 @@ def test_other_frames_are_rejected(frames: Any) -> None:
 
 @for_rows("version", range(14))
 def test_response_headers_are_skipped(version: int) -> None:
-    bodies = [each.body for each in vectors()["MetadataResponse"] if each.version == version]
+    bodies = [vector.body for vector in vectors()["MetadataResponse"] if vector.version == version]
     header = bytes(4) if version < 9 else bytes(5)
     payloads = [header + body for body in bodies] + [header[:2], header + bodies[0][:-1]]
     found = pa.record_batch(kwire.columns(MetadataResponse, payloads, version=version, header=True)).to_pylist()

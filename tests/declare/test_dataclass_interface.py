@@ -215,7 +215,7 @@ def test_field_metadata_has_text_and_versions() -> None:
     assert metadata["brokers"]["until"] is None
     assert metadata["brokers"]["tag"] is None
     assert metadata["topics"]["doc"].startswith(field_texts(MetadataResponse)["topics"][:20])
-    assert all(each["doc"] for each in metadata.values())
+    assert all(entry["doc"] for entry in metadata.values())
     assert set(metadata["brokers"]) == set(FieldMetadata.KEYS)
     assert dict(metadata["brokers"])["json_name"] == "brokers"
     assert "no such key" not in metadata["brokers"]

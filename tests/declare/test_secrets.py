@@ -131,7 +131,7 @@ def test_every_config_that_a_broker_declared_sensitive_is_a_secret_and_no_other(
             continue
         response = frame.decode_response(exchange.response, DescribeConfigsResponse, version=exchange.version)
         for result in response.message.results:
-            declared |= {each.name: each.is_sensitive for each in result.configs if each.config_type != 0}
+            declared |= {config.name: config.is_sensitive for config in result.configs if config.config_type != 0}
 
     assert len(declared) > 200
     assert {name for name in declared if is_secret_config(name)} == {name for name in declared if declared[name]}

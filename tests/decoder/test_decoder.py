@@ -122,10 +122,10 @@ def test_other_topics_are_kept_when_topics_are_removed_and_added(gone: tuple[int
     topics = [topic(f"topic-{number}") for number in range(10)]
     first = decoder(metadata(*topics))
 
-    second = decoder(metadata(*(each for number, each in enumerate(topics) if number not in gone)))
+    second = decoder(metadata(*(topic for number, topic in enumerate(topics) if number not in gone)))
 
-    assert [id(each) for each in second.topics] == [
-        id(each) for number, each in enumerate(first.topics) if number not in gone
+    assert [id(topic) for topic in second.topics] == [
+        id(topic) for number, topic in enumerate(first.topics) if number not in gone
     ]
     assert decoder.changed.arrays["topics"].removed == tuple(first.topics[number] for number in gone)
 
@@ -154,8 +154,10 @@ def test_topics_with_a_common_prefix_are_different() -> None:
     decoder = MessageDecoder(version=1)
     decoder(metadata(topic("a", 1), topic("ab", 1)))
 
-    assert [each.name for each in decoder(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
-    assert [len(each.partitions) for each in decoder(metadata(topic("a", 1, 1), topic("ab", 1))).topics] == [2, 1]
+    assert [read_topic.name for read_topic in decoder(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
+    assert [
+        len(read_topic.partitions) for read_topic in decoder(metadata(topic("a", 1, 1), topic("ab", 1))).topics
+    ] == [2, 1]
 
 
 def test_topics_with_the_same_name_are_matched_by_position() -> None:
@@ -329,8 +331,8 @@ def test_changes_equal_an_object_comparison(history: list[MetadataResponse], ver
         assert read == kwire.decode(MetadataResponse, body, version=version)
         assert decoder.changed == compare(before, read)
         if before is not None:
-            old = {each.name: each for each in before.topics}
-            assert all(each is old[each.name] for each in read.topics if old.get(each.name) == each)
+            old = {topic.name: topic for topic in before.topics}
+            assert all(topic is old[topic.name] for topic in read.topics if old.get(topic.name) == topic)
         before = read
 
 
@@ -340,7 +342,7 @@ api_versions = st.builds(
     api_keys=st.lists(
         st.builds(ApiVersion, api_key=st.integers(0, 3), min_version=st.just(0), max_version=st.integers(0, 1)),
         max_size=3,
-        unique_by=lambda each: each.api_key,
+        unique_by=lambda api: api.api_key,
     ),
     throttle_time_ms=st.integers(0, 1),
     finalized_features_epoch=st.integers(-1, 0),
@@ -349,7 +351,7 @@ api_versions = st.builds(
             FinalizedFeatureKey, name=names, max_version_level=st.integers(0, 1), min_version_level=st.integers(0, 1)
         ),
         max_size=3,
-        unique_by=lambda each: each.name,
+        unique_by=lambda topic: topic.name,
     ),
     unknown_tags=st.dictionaries(st.integers(4, 5), st.binary(max_size=1), max_size=2),
 )
@@ -417,7 +419,7 @@ def test_decoder_of_kafkas_bodies(message: str) -> None:
     cls = message_class(message)
     for version in cls.versions:
         decoder: kwire.Decoder[Any] = kwire.Decoder(cls, version=version)
-        bodies = [each.body for each in vectors()[message] if each.version == version]
+        bodies = [vector.body for vector in vectors()[message] if vector.version == version]
         for body in [*bodies, *reversed(bodies)]:
             assert decoder.decode(body) == kwire.decode(cls, body, version=version)
 

@@ -132,16 +132,16 @@ async def test_sniffer_prints_both_directions(client: str, capsys: pytest.Captur
         kind: {document["correlation_id"]: document for document in documents if document["kind"] == kind}
         for kind in ("request", "response")
     }
-    assert {each["client_id"] for each in by_kind["request"].values()} == {"sniffed"}
-    assert {each["message"] for each in by_kind["request"].values()} >= {"ApiVersionsRequest", "MetadataRequest"}
+    assert {line["client_id"] for line in by_kind["request"].values()} == {"sniffed"}
+    assert {line["message"] for line in by_kind["request"].values()} >= {"ApiVersionsRequest", "MetadataRequest"}
     for correlation_id, response in by_kind["response"].items():
         request = by_kind["request"][correlation_id]
         assert response["api_key"] == request["api_key"]
         assert response["message"] == request["message"].replace("Request", "Response")
     topics = [
-        {topic["name"] for topic in each["body"]["topics"]}
-        for each in by_kind["response"].values()
-        if each["message"] == "MetadataResponse"
+        {topic["name"] for topic in line["body"]["topics"]}
+        for line in by_kind["response"].values()
+        if line["message"] == "MetadataResponse"
     ]
     assert {"orders", "payments"} in topics
 

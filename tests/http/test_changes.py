@@ -49,7 +49,7 @@ def test_broker_that_does_not_respond_is_an_event(server: ServerProcess, cluster
     lost = next(data for _, name, data in events if name == "broker-unreachable")
     assert (lost["broker_id"], lost["endpoint"]) == (3, cluster.endpoint(3))
     _, _, state = next(server.events())
-    assert [each["broker_id"] for each in state["unreachable"]] == [3]
+    assert [row["broker_id"] for row in state["unreachable"]] == [3]
     cluster.start_broker(3)
     back = next(data for _, name, data in events if name == "broker-reachable")
     assert back["text"] == "broker 3 responds again"

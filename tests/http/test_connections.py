@@ -146,5 +146,5 @@ async def test_connections_that_have_authenticated_are_not_replaced(port: int, m
     assert (await other_reader.read()).startswith(b"HTTP/1.1 503")
     writer.write(request)
     assert (await reader.readuntil(b'{"status":"ok"}')).startswith(b"HTTP/1.1 200")
-    for each in (writer, other_writer):
-        each.close()
+    for end in (writer, other_writer):
+        end.close()

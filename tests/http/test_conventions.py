@@ -65,7 +65,7 @@ def test_request_ids_are_in_responses_and_the_audit_log(server: ServerProcess) -
     assert "topics create as a dry run from 127.0.0.1, request job-7.1: NoCommonVersion" in server.log()
     made = {server.get("/healthz", X_Request_Id=wrong).headers["x-request-id"] for wrong in ("", "a b", "x" * 65)}
     assert len(made) == 3
-    assert all(len(each) == 16 for each in made)
+    assert all(len(id) == 16 for id in made)
 
 
 async def test_keys_expire_and_are_kept_for_each_principal_apart() -> None:

@@ -75,7 +75,7 @@ def test_pages_names_and_colors_at_each_width(page: Page, tmp_path: Path) -> Non
         expect(page.locator("body")).to_have_css("background-color", "rgb(21, 24, 27)")
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 844})
-            sizes = [page.locator(each).bounding_box() for each in ("#topics", "body")]
+            sizes = [page.locator(selector).bounding_box() for selector in ("#topics", "body")]
             assert [box for box in sizes if box is None or box["x"] + box["width"] > width] == []
         page.locator("#topics a").last.focus()
         page.keyboard.press("Enter")

@@ -125,7 +125,7 @@ class Reassigner(Operator):
 
     def audit(self) -> str:
         """Return all audit lines."""
-        return "".join(each.read_text(encoding="utf-8") for each in self.folder.glob("journals/*/audit.log"))
+        return "".join(log.read_text(encoding="utf-8") for log in self.folder.glob("journals/*/audit.log"))
 
 
 def fill(cluster: KafkaCluster, topic: str, records: int) -> None:

@@ -215,7 +215,7 @@ def _normal_json(line: str) -> str:
     document = json.loads(line)
     for broker in document["brokers"]:
         for log_dir in broker["logDirs"]:
-            log_dir["partitions"].sort(key=lambda each: each["partition"])
+            log_dir["partitions"].sort(key=lambda replica: replica["partition"])
     return json.dumps(document)
 
 

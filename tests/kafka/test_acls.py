@@ -50,12 +50,12 @@ def test_command_adds_lists_and_deletes_acls(
 
     add = ("acls", "add", "topic:acl-orders", "group:acl-billing", "--principal", "User:alice", "--operation", "read")
     expected = [read_of_alice(), read_of_alice(resource_type="GROUP", resource_name="acl-billing")]
-    assert operator.json(*add, "--dry-run") == [{**each, "status": "would be added"} for each in expected]
+    assert operator.json(*add, "--dry-run") == [{**row, "status": "would be added"} for row in expected]
     assert operator.json("acls", "list", "topic", "group") == []
-    assert operator.json(*add) == [{**each, "status": "added"} for each in expected]
-    assert operator.json(*add) == [{**each, "status": "exists"} for each in expected], "a repetition is a success"
-    assert [each["status"] for each in operator.json(*add, "--dry-run")] == ["exists", "exists"]
-    assert [each["name"] for each in alice.json("topics", "list", "acl-*")] == ["acl-orders"]
+    assert operator.json(*add) == [{**row, "status": "added"} for row in expected]
+    assert operator.json(*add) == [{**row, "status": "exists"} for row in expected], "a repetition is a success"
+    assert [row["status"] for row in operator.json(*add, "--dry-run")] == ["exists", "exists"]
+    assert [row["name"] for row in alice.json("topics", "list", "acl-*")] == ["acl-orders"]
     partial = alice.run("cluster", "health")
     assert (partial.code, "only the 1 topics that this user may describe are checked" in partial.err) == (0, True)
     for noun in (("topics", "describe", "--only", "under-replicated"), ("transactions", "find-hanging")):

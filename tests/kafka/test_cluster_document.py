@@ -99,24 +99,24 @@ def test_document_of_39_is_applied_to_an_empty_44(
     )
     options: list[str | Path] = [document, "--other-cluster", "--skip-refused"]
     planned = target.json("configs", "apply", *options, "--dry-run", code=6)
-    assert [each["reason"] for each in planned if each["status"] == "manual"] == [
+    assert [row["reason"] for row in planned if row["status"] == "manual"] == [
         "needs a password: `kafka users set carol --mechanism SCRAM-SHA-512`"
     ]
-    assert {each["resource"] for each in planned} == {
+    assert {row["resource"] for row in planned} == {
         *("broker/default", "broker/1", "topic/orders", "topic/billing", "quota/ip 127.0.0.9", "quota/user alice"),
         *("quota/user alice, client-id <default>", "user/carol"),
         *("acl/topic:orders", "acl/group:billing", "acl/prefixed topic:audit-"),
     }
     applied = target.json("configs", "apply", *options, "--yes", code=6)
-    assert [{**each, "status": each["status"].removeprefix("would be ")} for each in planned] == applied
+    assert [{**row, "status": row["status"].removeprefix("would be ")} for row in planned] == applied
     assert target.run("users", "set", "carol", "--password-file", "-", stdin="correct horse").code == 0
     assert target.run("configs", "diff", *options).code == 0
     [exported] = target.json("configs", "export", "--json")
     described = json.loads(exported["document"])
     assert described["groups"] == described["client_metrics"] == {}
     audit = target.json("configs", "audit")
-    assert {"acl/topic:orders", "topic/orders", "broker/1"} <= {each["resource"] for each in audit}
-    assert {each["outcome"] for each in audit} == {"made"}
+    assert {"acl/topic:orders", "topic/orders", "broker/1"} <= {row["resource"] for row in audit}
+    assert {row["outcome"] for row in audit} == {"made"}
 
     # What someone changes is refused, unless it is as the document says.
     base = tmp_path / "base.json"
@@ -201,9 +201,9 @@ def test_applying_again_continues_after_a_fault(
     before = target.json("topics", "list", f"{fault}-*")
     assert 0 < len(before) < 350
     audit = target.json("configs", "audit", "--newest", "1000")
-    assert {"made"} <= {each["outcome"] for each in audit} <= {"made", "unknown"}
-    created = [each for each in target.json("configs", "apply", file, "--yes") if each["status"] != "kept"]
+    assert {"made"} <= {row["outcome"] for row in audit} <= {"made", "unknown"}
+    created = [row for row in target.json("configs", "apply", file, "--yes") if row["status"] != "kept"]
     assert 0 < len(created) < 700
-    assert {each["status"] for each in created} == {"created"}
+    assert {row["status"] for row in created} == {"created"}
     left: list[dict[str, Any]] = target.json("configs", "apply", file, "--dry-run")
-    assert {each["status"] for each in left} <= {"kept"}
+    assert {row["status"] for row in left} <= {"kept"}

@@ -92,7 +92,7 @@ async def test_offsets_are_looked_up(cluster: KafkaCluster, orders: Operator) ->
 
 def test_offsets_are_listed_and_records_deleted_by_the_command(orders: Operator) -> None:
     latest = orders.json("offsets", "list", "group-orders")
-    assert [(each["topic"], each["partition"], each["offset"]) for each in latest] == [
+    assert [(row["topic"], row["partition"], row["offset"]) for row in latest] == [
         ("group-orders", 0, 10),
         ("group-orders", 1, 10),
     ]
@@ -118,7 +118,7 @@ def test_offsets_are_listed_and_records_deleted_by_the_command(orders: Operator)
     beyond = orders.run("offsets", "delete-records", "group-orders", "--before", "99", "--yes")
     assert (beyond.code, "offset 99 of group-orders-0 is after the end of the log at 10" in beyond.err) == (2, True)
     by_time = orders.json("offsets", "delete-records", "group-orders", "--before", "1970-01-01T00:16:40.008Z", "--yes")
-    assert [each["after"] for each in by_time] == [8, 8]
+    assert [row["after"] for row in by_time] == [8, 8]
 
 
 async def test_offsets_of_a_share_group_are_altered_and_deleted(kafka44: Kafka44) -> None:
@@ -172,7 +172,7 @@ async def test_classic_group_is_described_while_it_consumes(cluster: KafkaCluste
         [described] = orders.json("groups", "describe", "classic-group")
         assert described["members"][0]["assignment"] == {"group-orders": [0, 1]}
         listed = orders.json("groups", "list", "classic-*")
-        assert [(each["name"], each["type"]) for each in listed] == [("classic-group", "classic")]
+        assert [(row["name"], row["type"]) for row in listed] == [("classic-group", "classic")]
     finally:
         member.close()
 
@@ -269,7 +269,10 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
         (await admin.alter_group_offsets("streams-group", {first: 3, second: 4})).raise_first()
         committed = (await admin.list_group_offsets(["streams-group"]))["streams-group"]
         assert isinstance(committed, dict)
-        assert {partition: each.offset for partition, each in committed.items()} == {first: 3, second: 4}
+        assert {partition: committed_offset.offset for partition, committed_offset in committed.items()} == {
+            first: 3,
+            second: 4,
+        }
         (await admin.delete_group_offsets("streams-group", [second])).raise_first()
         remaining = (await admin.list_group_offsets(["streams-group"]))["streams-group"]
         assert isinstance(remaining, dict)
@@ -285,12 +288,10 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator, tmp
     assert "GROUP_ID_NOT_FOUND" in unknown.err
 
     reset = orders.json("groups", "reset-offsets", group, "--to", "4", "--topic", "group-orders:0", "--yes")
-    assert [(each["partition"], each["before"], each["after"], each["status"]) for each in reset] == [
-        (0, None, 4, "reset")
-    ]
+    assert [(row["partition"], row["before"], row["after"], row["status"]) for row in reset] == [(0, None, 4, "reset")]
     orders.json("groups", "reset-offsets", group, "--to", "earliest", "--topic", "group-orders:1", "--yes")
     by_partition = orders.json("groups", "lag", group, "--partitions")
-    assert [(each["partition"], each["committed"], each["end"], each["lag"]) for each in by_partition] == [
+    assert [(row["partition"], row["committed"], row["end"], row["lag"]) for row in by_partition] == [
         (0, 4, 10, 6),
         (1, 0, 10, 10),
     ]
@@ -300,26 +301,26 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator, tmp
     }  # fmt: skip
 
     dry = orders.json("groups", "reset-offsets", group, "--to", "latest", "--dry-run")
-    assert [(each["before"], each["after"], each["status"]) for each in dry] == [
+    assert [(row["before"], row["after"], row["status"]) for row in dry] == [
         (4, 10, "would be reset"),
         (0, 10, "would be reset"),
     ]
     assert orders.json("groups", "lag", group, "--total")[0]["lag"] == 16, "a dry run changes nothing"
     by_time = orders.json("groups", "reset-offsets", group, "--to", "1970-01-01T00:16:40.007+00:00", "--yes")
-    assert {each["after"] for each in by_time} == {7}
+    assert {row["after"] for row in by_time} == {7}
 
     shifted = orders.json("groups", "reset-offsets", group, "--shift-by", "-3", "--yes")
-    assert [(each["before"], each["after"], each["difference"]) for each in shifted] == [(7, 4, -3), (7, 4, -3)]
+    assert [(row["before"], row["after"], row["difference"]) for row in shifted] == [(7, 4, -3), (7, 4, -3)]
     far = orders.json("groups", "reset-offsets", group, "--shift-by", "1000", "--dry-run")
-    assert [(each["after"], each["difference"]) for each in far] == [(10, 6), (10, 6)]
+    assert [(row["after"], row["difference"]) for row in far] == [(10, 6), (10, 6)]
     file = tmp_path / "offsets.csv"
     current = orders.json("groups", "reset-offsets", group, "--to", "current", "--export", file, "--dry-run")
-    assert {each["status"] for each in current} == {"unchanged"}
+    assert {row["status"] for row in current} == {"unchanged"}
     assert file.read_text(encoding="utf-8") == "group-orders,0,4\ngroup-orders,1,4\n"
     long_ago = orders.json("groups", "reset-offsets", group, "--by-duration", "P1D", "--yes")
-    assert {each["after"] for each in long_ago} == {10}, "all messages are older"
+    assert {row["after"] for row in long_ago} == {10}, "all messages are older"
     restored = orders.json("groups", "reset-offsets", group, "--from-file", file, "--yes")
-    assert [(each["before"], each["after"], each["difference"]) for each in restored] == [(10, 4, -6), (10, 4, -6)]
+    assert [(row["before"], row["after"], row["difference"]) for row in restored] == [(10, 4, -6), (10, 4, -6)]
     script = ["--bootstrap-server", orders.bootstrap, "--reset-offsets", "--group", group, "--dry-run", "--from-file"]
     assert run_script("kafka-consumer-groups", [*script, str(file)]) == 0
     new = orders.run("groups", "reset-offsets", "no-such-group", "--shift-by", "1", "--topic", "group-orders", "--yes")
@@ -332,7 +333,7 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator, tmp
     deletion = ("groups", "delete-offsets", group)
     assert orders.json(*deletion, "group-orders:0", "--dry-run")[0]["status"] == "would be deleted"
     assert orders.json(*deletion, "group-orders:0", "--yes")[0]["name"] == "group-orders-0"
-    assert [each["name"] for each in orders.json(*deletion, "group-orders", "--yes")] == ["group-orders-1"]
+    assert [row["name"] for row in orders.json(*deletion, "group-orders", "--yes")] == ["group-orders-1"]
     nothing = orders.run(*deletion, "group-orders", "--yes")
     assert nothing.code == 2
     assert orders.json("groups", "reset-offsets", group, "--to", "4", "--topic", "group-orders:0", "--yes")

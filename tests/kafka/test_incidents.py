@@ -45,7 +45,9 @@ async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[KafkaClu
 
     def is_reported_by_survivors(event: type[object], since: int) -> Callable[[Poll[Any]], bool]:
         def check(_: Poll[Any]) -> bool:
-            reporting = {poll.broker_id for poll in polls[since:] for each in poll.events if isinstance(each, event)}
+            reporting = {
+                poll.broker_id for poll in polls[since:] for reported in poll.events if isinstance(reported, event)
+            }
             return reporting >= {1, 2}
 
         return check
@@ -78,13 +80,15 @@ async def test_killed_broker_fails_polls_leaves_and_returns(kafka: type[KafkaClu
     assert failed[0].polled_at < left[0].polled_at
     reported_by_1 = [event for poll in polls[killed:] if poll.broker_id == 1 for event in poll.events]
     # 3.9.1 may report partitions without a leader first, so the previous leader is not always known.
-    moved = {each.partition: each for each in reported_by_1 if isinstance(each, LeaderMoved) and each.after != VICTIM}
+    moved = {
+        event.partition: event for event in reported_by_1 if isinstance(event, LeaderMoved) and event.after != VICTIM
+    }
     assert len(moved) == PARTITIONS / 3
-    assert all(each.after_epoch > each.before_epoch for each in moved.values())
-    assert {each.partition for each in reported_by_1 if isinstance(each, IsrShrank) and VICTIM in each.gone} == set(
+    assert all(event.after_epoch > event.before_epoch for event in moved.values())
+    assert {event.partition for event in reported_by_1 if isinstance(event, IsrShrank) and VICTIM in event.gone} == set(
         range(PARTITIONS)
     )
-    assert [each.broker_id for each in reported_by_1 if isinstance(each, BrokerJoined)] == [VICTIM]
+    assert [event.broker_id for event in reported_by_1 if isinstance(event, BrokerJoined)] == [VICTIM]
     stored = [row for row in replay(tmp_path) if row.kind == "error"]
     assert {row.broker_id for row in stored} == {VICTIM}
     assert [row.error for row in stored[: len(failed)]] == [str(poll.error) for poll in failed]

@@ -42,9 +42,7 @@ def plaintext_operator(cluster: KafkaCluster) -> Iterator[Operator]:
 
 def test_configs_are_set_one_by_one(operator: Operator) -> None:
     operator.json("configs", "set", "topic/operated", "segment.ms=60000", "--append", "cleanup.policy=compact")
-    found = {
-        each["name"]: (each["value"], each["source"]) for each in operator.json("configs", "get", "topic/operated")
-    }
+    found = {row["name"]: (row["value"], row["source"]) for row in operator.json("configs", "get", "topic/operated")}
     assert found["retention.ms"] == ("-1", "topic"), "other configs stay as they are"
     assert found["segment.ms"] == ("60000", "topic")
     assert found["cleanup.policy"] == ("delete,compact", "topic")
@@ -59,7 +57,7 @@ def test_configs_are_set_one_by_one(operator: Operator) -> None:
 
 
 def test_configs_of_a_broker_come_from_the_broker(operator: Operator) -> None:
-    static = {each["name"]: each["source"] for each in operator.json("configs", "get", "broker/1", "--all")}
+    static = {row["name"]: row["source"] for row in operator.json("configs", "get", "broker/1", "--all")}
     assert static["log.dirs" if "log.dirs" in static else "log.dir"] == "static"
     operator.json("configs", "set", "broker/default", "log.retention.ms=77777")
 
@@ -85,7 +83,7 @@ def test_log_directories_brokers_and_health(operator: Operator) -> None:
     assert directory["broker"] == 1
     assert directory["replicas"] >= 1
     assert 0 < directory["usable"] <= directory["total"]
-    by_topic = {each["name"]: each for each in operator.json("logdirs", "list", "--by", "topic")}
+    by_topic = {row["name"]: row for row in operator.json("logdirs", "list", "--by", "topic")}
     assert by_topic["operated"]["replicas"] == 1
     [broker] = operator.json("brokers", "list")
     assert (broker["broker"], broker["controller"]) == (1, True)
@@ -98,7 +96,7 @@ def test_quorum_and_features_of_kraft(kafka44: Kafka44) -> None:
     operator = Operator(kafka44.bootstrap)
     [leader, *_] = operator.json("quorum", "describe")
     assert (leader["node"], leader["role"], leader["lag"]) == (1, "leader", 0)
-    features = {each["name"]: each for each in operator.json("features", "describe")}
+    features = {row["name"]: row for row in operator.json("features", "describe")}
     version = features["metadata.version"]
     assert version["supported_min"] <= version["finalized"] <= version["supported_max"]
 

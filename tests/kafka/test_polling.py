@@ -131,8 +131,8 @@ async def test_created_and_deleted_topics_are_events(cluster: KafkaCluster, admi
 
     added = [event for event in events_of(polls) if isinstance(event, TopicAdded)]
     removed = [event for event in events_of(polls) if isinstance(event, TopicRemoved)]
-    assert [(each.topic, each.partitions) for each in added] == [(name, 2)]
-    assert [(each.topic, each.topic_id) for each in removed] == [(name, added[0].topic_id)]
+    assert [(event.topic, event.partitions) for event in added] == [(name, 2)]
+    assert [(event.topic, event.topic_id) for event in removed] == [(name, added[0].topic_id)]
     assert all(poll.error is None for poll in polls)
 
 

@@ -30,13 +30,13 @@ def operator(dynamic: Kafka44) -> Operator:
 
 
 def roles(operator: Operator) -> dict[int, str]:
-    return {each["node"]: each["role"] for each in operator.json("quorum", "describe")}
+    return {row["node"]: row["role"] for row in operator.json("quorum", "describe")}
 
 
 def test_voter_is_added_and_removed(dynamic: Kafka44, operator: Operator) -> None:
     listener = f"CONTROLLER://{dynamic.controller_endpoint(2)}"
-    described = {each["node"]: each for each in operator.json("quorum", "describe")}
-    assert {node: each["role"] for node, each in described.items()} == {1: "leader", 2: "observer"}
+    described = {row["node"]: row for row in operator.json("quorum", "describe")}
+    assert {node: row["role"] for node, row in described.items()} == {1: "leader", 2: "observer"}
     assert len(described[2]["directory"]) == 22, "as Kafka prints it"
     assert described[1]["listeners"] == {"CONTROLLER": dynamic.controller_endpoint(1)}
     assert described[2]["listeners"] is None
@@ -75,9 +75,7 @@ def test_static_quorum_refuses_voters(kafka44: Kafka44) -> None:
 
 def test_feature_is_downgraded_and_upgraded(operator: Operator) -> None:
     def level(name: str) -> int | None:
-        found: dict[str, int | None] = {
-            each["name"]: each["finalized"] for each in operator.json("features", "describe")
-        }
+        found: dict[str, int | None] = {row["name"]: row["finalized"] for row in operator.json("features", "describe")}
         return found[name]
 
     highest = level("share.version")

@@ -23,7 +23,7 @@ def test_command_sets_gets_and_deletes_quotas(administrator: Operator) -> None:
     alice = ("--user", "alice", "--client-id", "<default>")
 
     dry = operator.json("quotas", "set", "producer_byte_rate=1000000", *alice, "--dry-run")
-    assert [each["status"] for each in dry] == ["would be set"]
+    assert [row["status"] for row in dry] == ["would be set"]
     assert operator.json("quotas", "get") == []
     changed = operator.json("quotas", "set", "producer_byte_rate=1000000", "request_percentage=12.5", *alice)
     assert changed[1] == {
@@ -87,7 +87,7 @@ async def test_client_filters_and_alters_several_entities(cluster: KafkaCluster)
             default_user: {"controller_mutation_rate": 3.5}
         }
         assert await admin.describe_client_quotas(address) == {address: {"connection_creation_rate": 10.0}}
-        removed = {entity: dict.fromkeys(each) for entity, each in values.items()}
+        removed = {entity: dict.fromkeys(quotas) for entity, quotas in values.items()}
         (await admin.alter_client_quotas(removed)).raise_first()
         await admin.wait_until_client_quotas(removed)
         assert await admin.describe_client_quotas() == {}

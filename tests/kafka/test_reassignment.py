@@ -180,8 +180,8 @@ async def test_cancelled_run_is_undone(three_brokers: KafkaCluster, operator: Re
     with operator.launch("execute", drain, *SLOW) as running:
         wait_for_audit(operator, "started batch 2")
         moving = operator.rows("reassign-partitions", "status")
-        assert all(each["total"] > 0 and each["progress"].endswith("%") for each in moving)
-        assert all(each["seconds_left"] is not None for each in moving), "at the throttle if nothing has just arrived"
+        assert all(row["total"] > 0 and row["progress"].endswith("%") for row in moving)
+        assert all(row["seconds_left"] is not None for row in moving), "at the throttle if nothing has just arrived"
         end(running, signal.SIGKILL)
     [cancelled] = operator.rows("reassign-partitions", "cancel", "--yes")
     assert (cancelled["phase"], cancelled["throttled"]) == ("cancelled", [])
@@ -214,7 +214,7 @@ async def test_plan_that_does_not_fit_the_cluster_is_refused(three_brokers: Kafk
     assert "partitions that do not exist any more: gone-0" in refused(entry(topic="gone"))
     before = {"kwire": {"cluster_id": None, "previous": [["orders", 0, [9]]]}}
     [now, *_] = await replicas_of(three_brokers, "orders")
-    other = [each for each in (1, 2, 3) if each != now[0]]
+    other = [broker_id for broker_id in (1, 2, 3) if broker_id != now[0]]
     assert "replicas have changed since the plan was made: orders-0" in refused(entry(replicas=other) | before)
     assert operator.audit() == ""
 

@@ -105,14 +105,14 @@ async def test_password_of_the_command_authenticates(
             ],
         }
     ]
-    assert [each["name"] for each in operator.json("users", "list")] == ["admin", "alice", "dora"]
+    assert [row["name"] for row in operator.json("users", "list")] == ["admin", "alice", "dora"]
 
     assert operator.run("users", "delete", "dora").code == 2
     dry = operator.json("users", "delete", "dora", "stranger", "--dry-run", code=1)
-    assert [each.get("status") for each in dry] == [None, "would be deleted", "would be deleted"]
+    assert [row.get("status") for row in dry] == [None, "would be deleted", "would be deleted"]
     assert dry[0]["error"]["name"] == "RESOURCE_NOT_FOUND"
     deleted = operator.json("users", "delete", "dora", "--yes")
-    assert [(each["mechanism"], each["status"]) for each in deleted] == [
+    assert [(row["mechanism"], row["status"]) for row in deleted] == [
         ("SCRAM-SHA-256", "deleted"),
         ("SCRAM-SHA-512", "deleted"),
     ]
@@ -122,7 +122,7 @@ async def test_password_of_the_command_authenticates(
 
     gone: bool = await eventually(rejected, "the deleted user is rejected")
     assert gone
-    assert [each["name"] for each in operator.json("users", "list")] == ["admin", "alice"]
+    assert [row["name"] for row in operator.json("users", "list")] == ["admin", "alice"]
 
 
 async def test_password_is_asked_for_and_not_echoed(

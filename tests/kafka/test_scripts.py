@@ -85,7 +85,7 @@ def is_same(case: str, expected: Outcome, found: Outcome) -> bool:
         return False
     if found.code and case in OTHER_ERRORS:
         return True
-    if any(case.startswith(each) for each in SAME_CHARACTERS):
+    if any(case.startswith(character) for character in SAME_CHARACTERS):
         return "".join(found.out.split()) == "".join(expected.out.split()) and found.sentence == expected.sentence
     return found.out.rstrip() == expected.out.rstrip() and found.sentence == expected.sentence
 

@@ -28,10 +28,10 @@ def test_traffic_of_a_real_client_and_a_real_broker_is_shown(cluster: KafkaClust
 
     assert listed.stdout == "dict\n"
     shown = [document for document in documents if document["outcome"] == "answered"]
-    assert {each["api"] for each in shown} == {"ApiVersions", "Metadata"}
-    assert {each["client_id"] for each in shown} == {"app"}
-    for each in shown:
-        assert "error" not in each["request"]
-        assert "error" not in each["response"]
-    served = next(each for each in shown if each["api"] == "ApiVersions")
-    assert {each["apiKey"] for each in served["response"]["body"]["apiKeys"]} >= {0, 1, 3, 18}
+    assert {row["api"] for row in shown} == {"ApiVersions", "Metadata"}
+    assert {row["client_id"] for row in shown} == {"app"}
+    for line in shown:
+        assert "error" not in line["request"]
+        assert "error" not in line["response"]
+    served = next(row for row in shown if row["api"] == "ApiVersions")
+    assert {row["apiKey"] for row in served["response"]["body"]["apiKeys"]} >= {0, 1, 3, 18}

@@ -204,7 +204,9 @@ async def test_killed_mirror_maker_loses_no_record(kafka39: Kafka39, kafka44: Ka
         while True:
             fetched = (await fetcher.fetch({partition: len(found)}))[partition]
             assert isinstance(fetched, FetchedRecords)
-            found += [each.value for each in records.decode(fetched.records).records() if each.offset >= len(found)]
+            found += [
+                record.value for record in records.decode(fetched.records).records() if record.offset >= len(found)
+            ]
             if len(found) >= fetched.high_watermark:
                 break
     assert list(dict.fromkeys(found)) == values, "every record is there, in the order of the source"

@@ -37,7 +37,7 @@ class Traffic:
             {"bootstrap.servers": cluster.bootstrap, "group.id": group, "enable.auto.commit": False}
         )
         self._consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-        self._threads = [threading.Thread(target=each) for each in (self._produce, self._consume)]
+        self._threads = [threading.Thread(target=work) for work in (self._produce, self._consume)]
 
     def __enter__(self) -> Self:
         for thread in self._threads:

@@ -140,9 +140,9 @@ class _State:
                     row["error_code"], row["leader"], row["leader_epoch"], row["replicas"], row["isr"], row["offline"]
                 )
             changes[name].append((index, before, after))
-        for name, each in changes.items():
+        for name, change in changes.items():
             if name not in replaced:
-                yield from partition_events(name, errors.get(name, 0), each)
+                yield from partition_events(name, errors.get(name, 0), change)
 
     def _configs(self, rows: list[dict[str, Any]]) -> Iterator[MetadataEvent]:
         changed: dict[tuple[str, str], dict[str, ConfigFields | None]] = defaultdict(dict)

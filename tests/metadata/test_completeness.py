@@ -240,8 +240,8 @@ def test_events_describe_every_change(steps: list[list[Any]], empty_after: int, 
         expected = Known(message)
         assert known.brokers == expected.brokers
         assert known.controller == expected.controller
-        assert {name: _without_epochs_of_leaderless(each) for name, each in known.topics.items()} == {
-            name: _without_epochs_of_leaderless(each) for name, each in expected.topics.items()
+        assert {name: _without_epochs_of_leaderless(partitions) for name, partitions in known.topics.items()} == {
+            name: _without_epochs_of_leaderless(partitions) for name, partitions in expected.topics.items()
         }
         if n == empty_after:
             assert apply(tracker, replace(state, topics={}).metadata(), n / 10).suspect
@@ -249,4 +249,6 @@ def test_events_describe_every_change(steps: list[list[Any]], empty_after: int, 
 
 def _without_epochs_of_leaderless(partitions: dict[int, Partition]) -> dict[int, Partition]:
     """Drop the epochs of partitions without a leader: a new epoch alone has no event."""
-    return {n: each._replace(epoch=-1) if each.leader == -1 else each for n, each in partitions.items()}
+    return {
+        n: partition._replace(epoch=-1) if partition.leader == -1 else partition for n, partition in partitions.items()
+    }

@@ -183,8 +183,10 @@ def test_order_has_no_meaning(
 ) -> None:
     reordered = metadata(
         *(
-            replace(each, partitions=tuple(replace(each.partitions[index], isr_nodes=tuple(isr)) for index in indexes))
-            for each in topics
+            replace(
+                topic, partitions=tuple(replace(topic.partitions[index], isr_nodes=tuple(isr)) for index in indexes)
+            )
+            for topic in topics
         ),
         brokers=tuple(brokers),
     )

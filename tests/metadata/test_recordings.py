@@ -108,7 +108,7 @@ def test_brokers_leave_and_join_as_they_are_stopped_and_started(recording: str, 
     order = {"zk39-public": [3, 2, 2, 1], "kraft44-public": [2, 3, 2]}[recording]
     expected = [(kind, stopped) for stopped in order if stopped != broker_id for kind in (BrokerLeft, BrokerJoined)]
     found = events_of(recording, broker_id, BrokerLeft, BrokerJoined)
-    assert [(type(each), each.broker_id) for each in found] == expected
+    assert [(type(event), event.broker_id) for event in found] == expected
 
 
 @EACH_BROKER

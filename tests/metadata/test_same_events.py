@@ -95,28 +95,26 @@ def poller_events(rows: Iterable[Row], *, first_configs: bool = True) -> list[Ti
     """
     trackers: dict[tuple[object, ...], ResponseTracker] = {}
     events = []
-    for each in rows:
-        if each.frame is None:
+    for row in rows:
+        if row.frame is None:
             for key, tracker in trackers.items():
-                if key[0] == each.broker_id:
-                    tracker.no_response(each.api_key)
+                if key[0] == row.broker_id:
+                    tracker.no_response(row.api_key)
             continue
-        version = each.api_version
-        decoded = frame.decode_request(each.request, each.dialect).message if each.request else None
-        response = find(each.dialect, api_key=each.api_key, version=version, kind="response")
-        tracker = trackers.setdefault(
-            (each.broker_id, each.api_key, each.request and each.request[8:]), ResponseTracker()
-        )
+        version = row.api_version
+        decoded = frame.decode_request(row.request, row.dialect).message if row.request else None
+        response = find(row.dialect, api_key=row.api_key, version=version, kind="response")
+        tracker = trackers.setdefault((row.broker_id, row.api_key, row.request and row.request[8:]), ResponseTracker())
         tracked = tracker.apply(
             response,
-            each.frame[4 if each.dialect == "kip4" else 5 :],
+            row.frame[4 if row.dialect == "kip4" else 5 :],
             version=version,
-            at=each.polled_at,
+            at=row.polled_at,
             kraft=True,
             all_topics=decoded is None or requests_all_topics(decoded, version),
         )
         events += [
-            TimedEvent(microseconds(each.polled_at), each.broker_id, event)
+            TimedEvent(microseconds(row.polled_at), row.broker_id, event)
             for event in tracked.events
             if first_configs or not _is_first_config(event, tracked)
         ]
@@ -135,8 +133,8 @@ def replay_events(folder: Path) -> list[TimedEvent]:
     stream = EventStream()
     return [
         TimedEvent(microseconds(event.at), event.broker_id, event.event)
-        for each in read_rows(Location.parse(folder))
-        for event in stream.events(each)
+        for row in read_rows(Location.parse(folder))
+        for event in stream.events(row)
         if event.event is not None
     ]
 
@@ -148,8 +146,8 @@ def spark_events(rows: Sequence[Row], cuts: Sequence[int] = ()) -> list[TimedEve
     for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True):
         builder = StateBuilder()
         builder.seed(state)
-        for each in rows[start:end]:
-            builder.apply(each)
+        for row in rows[start:end]:
+            builder.apply(row)
         state = builder.state()
         for table, built in builder.take().items():
             silver.setdefault(table, []).extend(built)
@@ -163,7 +161,7 @@ def by_time(events: Iterable[TimedEvent]) -> list[TimedEvent]:
 def captured(rows: Iterable[Row], folder: Path) -> list[Row]:
     """Write rows to a capture and return its rows of bronze: repeated responses have no frame there."""
     with Capture(folder) as capture:
-        capture.append_many(each._replace(kind=None) for each in rows)
+        capture.append_many(row._replace(kind=None) for row in rows)
     return [to_row for batch in read(folder) for to_row in to_rows(batch) if to_row.kind != "carried"]
 
 

@@ -89,9 +89,7 @@ def vectors() -> dict[str, list[Vector]]:
     """Return all vectors by message."""
     found: dict[str, list[Vector]] = {}
     for entry in (*_lines("vectors.jsonl"), *_lines("vectors-4.4.jsonl")):
-        tags = frozenset(
-            (each["path"], each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags", ())
-        )
+        tags = frozenset((tag["path"], tag["tag"], bytes.fromhex(tag["data"])) for tag in entry.get("unknown_tags", ()))
         vector = Vector(
             entry["message"], entry["version"], entry["case"], bytes.fromhex(entry["hex"]), entry["json"], tags
         )
@@ -112,7 +110,7 @@ def _mutant(entry: Any) -> Mutant:
             rewritten = body[: entry["consumed"]]
         case "differs":
             rewritten = bytes.fromhex(entry["rewrite_hex"])
-    tags = frozenset((each["tag"], bytes.fromhex(each["data"])) for each in entry.get("unknown_tags_top", ()))
+    tags = frozenset((tag["tag"], bytes.fromhex(tag["data"])) for tag in entry.get("unknown_tags_top", ()))
     return Mutant(
         entry["message"], entry["version"], body, entry.get("json"), entry.get("consumed", 0), rewritten, tags
     )

@@ -140,8 +140,8 @@ def test_one_row_has_an_unusual_value(name: str, version: int) -> None:
 def test_all_rows_have_an_unusual_value(name: str, version: int) -> None:
     for value in VALUES[name]:
         message = rows()
-        for each in message.rows:
-            put(each, name, value)
+        for row in message.rows:
+            put(row, name, value)
         assert_codecs_agree(message, version)
 
 
@@ -161,20 +161,20 @@ def test_one_element_is_not_a_plain_row(position: int, version: int) -> None:
 def test_lengths_change_from_row_to_row(version: int) -> None:
     for period in range(1, 6):
         message = rows(24)
-        for index, each in enumerate(message.rows):
-            put(each, "isr", tuple(range(index // period % 3)))
-            put(each, "replicas", tuple(range(index % 4)))
+        for index, row in enumerate(message.rows):
+            put(row, "isr", tuple(range(index // period % 3)))
+            put(row, "replicas", tuple(range(index % 4)))
         assert_codecs_agree(message, version)
 
 
 @for_rows("version", VERSIONS)
 def test_isr_equals_the_replicas_of_another_row(version: int) -> None:
     message = rows()
-    for each, other in zip(message.rows, reversed(message.rows), strict=True):
-        put(each, "isr", other.replicas)
+    for row, other in zip(message.rows, reversed(message.rows), strict=True):
+        put(row, "isr", other.replicas)
     assert_codecs_agree(message, version)
-    for each in message.rows:
-        put(each, "isr", (*each.replicas,))
+    for row in message.rows:
+        put(row, "isr", (*row.replicas,))
     assert_codecs_agree(message, version)
 
 

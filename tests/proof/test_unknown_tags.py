@@ -83,7 +83,7 @@ def partitions() -> st.SearchStrategy[Partition]:
 def repeated(elements: st.SearchStrategy[Partition]) -> st.SearchStrategy[tuple[Partition, ...]]:
     """Return arrays where neighbors are often equal."""
     runs = st.tuples(elements, st.integers(1, 4)).map(lambda run: [run[0]] * run[1])
-    return st.lists(runs, max_size=6).map(lambda found: tuple([each for run in found for each in run]))
+    return st.lists(runs, max_size=6).map(lambda found: tuple([struct for run in found for struct in run]))
 
 
 @given(repeated(partitions()), st.lists(st.builds(Key, key=st.integers(-5, 300), unknown_tags=tags), max_size=8))
@@ -95,7 +95,7 @@ def test_tagged_neighbors_decode_to_what_was_encoded(found: tuple[Partition, ...
     decoded = kwire.decode(Tagged, body, version=0)
     assert decoded == message == reference.decode(Tagged, body, version=0)
     assert [dict(partition.unknown_tags) for partition in decoded.partitions] == [
-        dict(each.unknown_tags) for each in found
+        dict(struct.unknown_tags) for struct in found
     ]
 
 

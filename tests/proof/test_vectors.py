@@ -81,7 +81,10 @@ def test_spans_cover_every_byte_once(message: str) -> None:
 @through_both
 def test_every_prefix_of_a_body_is_rejected(codec: Codec, message: str) -> None:
     cls = message_class(message)
-    vector = max((each for each in vectors()[message] if len(each.body) < 1_000), key=lambda each: len(each.body))
+    vector = max(
+        (candidate for candidate in vectors()[message] if len(candidate.body) < 1_000),
+        key=lambda candidate: len(candidate.body),
+    )
     for length in range(len(vector.body)):
         for call in (codec.decode, codec.validate):
             with pytest.raises(DecodeError):

@@ -55,7 +55,10 @@ def test_views_of_damaged_bodies_raise_the_errors_of_decode(open_view: Any) -> N
 @for_rows("message", sorted(vectors()))
 def test_views_of_every_prefix_raise_the_errors_of_decode(message: str) -> None:
     cls = message_class(message)
-    vector = max((each for each in vectors()[message] if len(each.body) < 1_000), key=lambda each: len(each.body))
+    vector = max(
+        (candidate for candidate in vectors()[message] if len(candidate.body) < 1_000),
+        key=lambda candidate: len(candidate.body),
+    )
     for length in range(len(vector.body)):
         body = vector.body[:length]
         expected = outcome(kwire.decode, cls, body, version=vector.version)

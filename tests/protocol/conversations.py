@@ -46,4 +46,4 @@ def conversation(**options: Any) -> Conversation:
 
 
 def ids(found: list[Exchange]) -> list[int | None]:
-    return [each.correlation_id for each in found]
+    return [exchange.correlation_id for exchange in found]

@@ -56,7 +56,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
         metadata_response(1) + response(ApiVersionsResponse(error_code=0, api_keys=()), 0, 2) + metadata_response(3)
     )
 
-    assert [(each.correlation_id, each.api_name) for each in found] == [
+    assert [(exchange.correlation_id, exchange.api_name) for exchange in found] == [
         (1, "Metadata"),
         (2, "ApiVersions"),
         (3, "Metadata"),
@@ -168,7 +168,7 @@ def test_requests_at_the_end_are_unanswered() -> None:
     traffic.receive_from_server(metadata_response(1) + metadata_response(2)[:9])
 
     assert traffic.partial_bytes == (10, 9)
-    assert [(each.outcome, each.correlation_id) for each in traffic.end()] == [("unanswered", 2)]
+    assert [(exchange.outcome, exchange.correlation_id) for exchange in traffic.end()] == [("unanswered", 2)]
     assert traffic.end() == []
 
 
@@ -179,7 +179,7 @@ def test_requests_before_an_answered_one_are_unanswered() -> None:
 
     found = traffic.receive_from_server(metadata_response(3))
 
-    assert [(each.outcome, each.correlation_id) for each in found] == [
+    assert [(exchange.outcome, exchange.correlation_id) for exchange in found] == [
         ("unanswered", 1),
         ("unanswered", 2),
         ("answered", 3),
@@ -191,7 +191,7 @@ def test_waiting_requests_are_bounded() -> None:
 
     found = traffic.receive_from_client(b"".join(map(metadata_request, range(5))))
 
-    assert [(each.outcome, each.correlation_id) for each in found] == [("dropped", 0), ("dropped", 1)]
+    assert [(exchange.outcome, exchange.correlation_id) for exchange in found] == [("dropped", 0), ("dropped", 1)]
     assert traffic.pending == 3
     assert ids(traffic.receive_from_server(metadata_response(2))) == [2]
 
@@ -267,8 +267,12 @@ def test_tokens_after_handshake_version_0_have_no_header(mechanism: str, tokens:
     first, *middle, last = traffic.receive_from_server(received)
 
     assert (first.api_name, first.version) == ("SaslHandshake", 0)
-    assert [(each.kind, each.request, each.response) for each in middle] == [("sasl_token", *token) for token in tokens]
-    assert {(each.outcome, each.api_key, each.correlation_id) for each in middle} == {("answered", None, None)}
+    assert [(exchange.kind, exchange.request, exchange.response) for exchange in middle] == [
+        ("sasl_token", *token) for token in tokens
+    ]
+    assert {(exchange.outcome, exchange.api_key, exchange.correlation_id) for exchange in middle} == {
+        ("answered", None, None)
+    }
     assert (last.kind, last.api_name) == ("message", "Metadata")
     for decode in (middle[0].decode_request, middle[0].decode_response):
         with pytest.raises(NoMessage, match="a SASL token after SaslHandshake version 0 has no header"):

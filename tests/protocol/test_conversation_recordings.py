@@ -33,20 +33,34 @@ def recorded() -> tuple[Any, ...]:
 def test_recorded_traffic_is_paired_and_decoded_as_it_was_recorded() -> None:
     traffic = conversation()
     found = []
-    for each in recorded():
-        found += traffic.receive_from_client(sized(each.request))
-        found += traffic.receive_from_server(sized(each.response))
+    for recorded_exchange in recorded():
+        found += traffic.receive_from_client(sized(recorded_exchange.request))
+        found += traffic.receive_from_server(sized(recorded_exchange.response))
 
-    assert [(each.api_key, each.version, each.client_id, each.request, each.response) for each in found] == [
-        (each.api_key, each.version, each.client, each.request, each.response) for each in recorded()
+    assert [
+        (exchange.api_key, exchange.version, exchange.client_id, exchange.request, exchange.response)
+        for exchange in found
+    ] == [
+        (
+            recorded_exchange.api_key,
+            recorded_exchange.version,
+            recorded_exchange.client,
+            recorded_exchange.request,
+            recorded_exchange.response,
+        )
+        for recorded_exchange in recorded()
     ]
-    assert {each.outcome for each in found} == {"answered"}
-    surplus = [each.decode_request().surplus for each in found if each.version != 99]
-    assert [len(surplu) for surplu in surplus if surplu] == [3, 3], "librdkafka sends three bytes after Metadata, twice"
-    versions = {(each.version, each.decode_response().version) for each in found if each.api_name == "ApiVersions"}
+    assert {exchange.outcome for exchange in found} == {"answered"}
+    surplus = [exchange.decode_request().surplus for exchange in found if exchange.version != 99]
+    assert [len(rest) for rest in surplus if rest] == [3, 3], "librdkafka sends three bytes after Metadata, twice"
+    versions = {
+        (exchange.version, exchange.decode_response().version)
+        for exchange in found
+        if exchange.api_name == "ApiVersions"
+    }
     assert (5, 0) in versions, "Kafka 3.9 answers version 5 in version 0"
-    for each in found:
-        assert each.decode_response().correlation_id == each.correlation_id
+    for recorded_exchange in found:
+        assert recorded_exchange.decode_response().correlation_id == recorded_exchange.correlation_id
 
 
 @st.composite
@@ -66,8 +80,8 @@ def pieces(stream: bytes, positions: Sequence[int]) -> Iterator[bytes]:
 @settings(max_examples=150)
 def test_exchanges_do_not_depend_on_chunks(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(recorded()[::7]), min_size=1, max_size=8))
-    sent = [sized(each.request) for each in chosen]
-    received = [sized(each.response) for each in chosen]
+    sent = [sized(exchange.request) for exchange in chosen]
+    received = [sized(exchange.response) for exchange in chosen]
     whole = conversation()
     expected = whole.receive_from_client(b"".join(sent)) + whole.receive_from_server(b"".join(received))
 
@@ -97,10 +111,10 @@ def test_damaged_traffic_raises_only_documented_errors(data: st.DataObject) -> N
     chosen = data.draw(st.lists(st.sampled_from(recorded()[::7]), min_size=1, max_size=5))
     traffic = conversation(max_size=1 << 20, max_pending=4, dialect=data.draw(st.sampled_from([None, "kafka", "kip4"])))
     found = []
-    for each in chosen:
+    for exchange in chosen:
         for receive, payload in (
-            (traffic.receive_from_client, each.request),
-            (traffic.receive_from_server, each.response),
+            (traffic.receive_from_client, exchange.request),
+            (traffic.receive_from_server, exchange.response),
         ):
             damaged = bytearray(sized(payload))
             for position in data.draw(st.lists(st.integers(0, min(len(damaged) - 1, 60)), max_size=3)):
@@ -109,11 +123,11 @@ def test_damaged_traffic_raises_only_documented_errors(data: st.DataObject) -> N
             assert traffic.pending <= 4
     found += traffic.end()
 
-    for each in found:
-        for decode in (each.decode_request, each.decode_response):
+    for exchange in found:
+        for decode in (exchange.decode_request, exchange.decode_response):
             with suppress(DecodeError, UnsupportedVersion, UnknownMessage, NoMessage):
                 decode()
-        assert each.api_name is None or each.request_class is not None
+        assert exchange.api_name is None or exchange.request_class is not None
 
 
 @given(st.lists(st.tuples(st.booleans(), st.binary(max_size=200)), max_size=20))

@@ -32,17 +32,20 @@ def random_snapshot(
     """
     drawn = random.Random(seed)
     used = range(brokers - empty)
-    by_rack = [[each for each in used if each % racks == rack] for rack in range(racks)] or [[each] for each in used]
+    by_rack = [[broker for broker in used if broker % racks == rack] for rack in range(racks)] or [
+        [broker] for broker in used
+    ]
     states = []
     for index in range(partitions):
-        shuffled = [drawn.sample(each, len(each)) for each in drawn.sample(by_rack, len(by_rack))]
-        in_turn = [each[level] for level in range(max(map(len, shuffled))) for each in shuffled if level < len(each)]
+        shuffled = [drawn.sample(rack, len(rack)) for rack in drawn.sample(by_rack, len(by_rack))]
+        in_turn = [rack[level] for level in range(max(map(len, shuffled))) for rack in shuffled if level < len(rack)]
         replicas = tuple(in_turn[:factor])
         size = int(drawn.lognormvariate(0, 1.5) * GIB)
         states.append(PartitionSnapshot(f"topic-{index // 100:04}", index % 100, replicas, size, replicas[0], replicas))
     return ClusterSnapshot(
         tuple(
-            BrokerSnapshot(each, f"rack-{each % racks}" if racks else None, each not in down) for each in range(brokers)
+            BrokerSnapshot(broker, f"rack-{broker % racks}" if racks else None, broker not in down)
+            for broker in range(brokers)
         ),
         tuple(states),
         "test-cluster",

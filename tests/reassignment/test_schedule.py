@@ -22,11 +22,11 @@ def test_batches_have_every_move_once_and_keep_the_limits() -> None:
     limits = BatchLimits(data=20 * GIB, moves_per_broker=3)
     found = batches(made.moves, limits)
 
-    assert sorted(each for batch in found for each in batch) == list(made.moves)
+    assert sorted(move for batch in found for move in batch) == list(made.moves)
     for batch in found:
-        assert sum(each.data for each in batch) <= limits.data or len(batch) == 1
-        busy = Counter(each.source for each in batch for _ in each.added)
-        busy.update(broker for each in batch for broker in each.added)
+        assert sum(move.data for move in batch) <= limits.data or len(batch) == 1
+        busy = Counter(move.source for move in batch for _ in move.added)
+        busy.update(broker for move in batch for broker in move.added)
         assert max(busy.values(), default=0) <= limits.moves_per_broker
 
 
@@ -80,7 +80,7 @@ def test_large_cluster_is_planned_and_simulated() -> None:
     by_broker = {broker.broker: broker for broker in course.brokers}
     assert sum(broker.received for broker in course.brokers) == made.data
     assert {load.broker: load.incoming for load in made.loads if load.incoming} == {
-        broker: each.received for broker, each in by_broker.items() if each.received
+        broker: load.received for broker, load in by_broker.items() if load.received
     }
     assert max(max(broker.peak_in, broker.peak_out) for broker in course.brokers) <= rate * 1.001
     assert course.seconds >= max(broker.received for broker in course.brokers) / rate

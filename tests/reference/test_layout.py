@@ -30,7 +30,7 @@ class Outer(Message, versions="0-3", flexible="2+"):
 
 
 def placed(layout: StructLayout) -> list[str]:
-    return [each.name for each in layout.present]
+    return [field.name for field in layout.present]
 
 
 def test_fields_are_present_from_since_to_until() -> None:
@@ -56,7 +56,7 @@ def test_nullable_struct_has_a_marker_since_nullable_since(version: int, smalles
 def test_lengths_are_compact_in_flexible_versions_unless_declared_otherwise() -> None:
     names = layout_of(Outer, 2).present[-2]
     assert (names.name, names.compact) == ("names", False)
-    assert not any(each.compact for each in layout_of(Outer, 1).present)
+    assert not any(field.compact for field in layout_of(Outer, 1).present)
 
 
 @given(message_classes(), versions)

@@ -81,7 +81,7 @@ PARTITIONS = 20_000
 def placement(first: int) -> bytes:
     """Return a message where every list of replicas occurs twice, and no other message has one of them."""
     lists = [(id, id + 1, id + 2, id + 3) for id in range(first, first + PARTITIONS // 2)]
-    partitions = tuple([Replicas(leader=each[0], replicas=each) for each in lists for _ in range(2)])
+    partitions = tuple([Replicas(leader=ids[0], replicas=ids) for ids in lists for _ in range(2)])
     return kwire.encode(Placement(partitions=partitions), version=0)
 
 

@@ -40,14 +40,14 @@ def objects_seen_in_callbacks(kind: str) -> str:
 
     def read_all(phase: str, _: dict[str, int]) -> None:
         nonlocal collections
-        for each in gc.get_objects():
+        for tracked in gc.get_objects():
             # Reading an element or a field that has not been set fails.
-            if type(each) is tuple:
-                list(each)
-            elif isinstance(each, Part):
-                assert len(each.numbers) + len(each.names) < 9
-            elif isinstance(each, Whole | OpenWhole):
-                assert each.parts is not None
+            if type(tracked) is tuple:
+                list(tracked)
+            elif isinstance(tracked, Part):
+                assert len(tracked.numbers) + len(tracked.names) < 9
+            elif isinstance(tracked, Whole | OpenWhole):
+                assert tracked.parts is not None
         collections += phase == "start"
 
     gc.collect()

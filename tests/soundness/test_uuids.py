@@ -55,4 +55,4 @@ def test_collections_between_decoded_uuids_find_them_whole() -> None:
         decoded = [kwire.decode(Identified, number.to_bytes(16), version=0).id for number in BOUNDARIES]
     finally:
         gc.set_threshold(*threshold)
-    assert [each.int for each in decoded] == BOUNDARIES
+    assert [uuid.int for uuid in decoded] == BOUNDARIES

@@ -135,8 +135,8 @@ def kafka_python(*bootstrap: str) -> Iterator[Any]:
 def content_of_kafka_python(topics: list[dict[str, Any]]) -> Content:
     return {
         topic["name"]: {
-            each["partition_index"]: (each["leader_id"], list(each["replica_nodes"]), list(each["isr_nodes"]))
-            for each in topic["partitions"]
+            row["partition_index"]: (row["leader_id"], list(row["replica_nodes"]), list(row["isr_nodes"]))
+            for row in topic["partitions"]
         }
         for topic in topics
     }
@@ -233,7 +233,7 @@ async def test_kip4_dialect() -> None:
         assert [topic.topic_name for topic in topics] == ["a", "b"]
         first = topics[0].partitions[0]
         assert (first.leader, first.isr) == (1, (1,))
-        assert [(each.replica_id, each.lag) for each in first.replicas_lag] == [(1, 0), (2, -1)]
+        assert [(lag.replica_id, lag.lag) for lag in first.replicas_lag] == [(1, 0), (2, -1)]
         assert [(config_entry.config_key, config_entry.config_value) for config_entry in topics[1].config_entries] == [
             ("retention.ms", "5")
         ]
@@ -250,7 +250,7 @@ async def test_kip4_lag_of_a_stopped_replica_is_unknown_although_it_stays_in_the
         [topic] = (await send(cluster, TopicMetadataRequest_V1(topic_names=()))).topics
         [partition] = topic.partitions
         assert (partition.leader, partition.isr) == (-1, (2,))
-        assert [(each.replica_id, each.lag) for each in partition.replicas_lag] == [(1, -1), (2, -1)]
+        assert [(lag.replica_id, lag.lag) for lag in partition.replicas_lag] == [(1, -1), (2, -1)]
 
 
 # Unsupported and malformed requests.
@@ -342,7 +342,7 @@ KIP4_REQUESTS = [(TopicMetadataRequest_V1(topic_names=()), 1), (ClusterMetadataR
 @pytest.mark.parametrize("topics", [0, 2])
 @pytest.mark.parametrize(
     ("dialect", "request_message", "version"),
-    [*(("kafka", *each) for each in KAFKA_REQUESTS), *(("kip4", *each) for each in KIP4_REQUESTS)],
+    [*(("kafka", *request) for request in KAFKA_REQUESTS), *(("kip4", *request) for request in KIP4_REQUESTS)],
 )
 async def test_wrong_version_never_decodes_to_the_right_response(
     dialect: Literal["kafka", "kip4"], request_message: Any, version: int, topics: int

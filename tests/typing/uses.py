@@ -187,8 +187,8 @@ async def poll_metadata() -> None:
     requests = [PolledRequest(topic_configs(), 60.0)]
     both: Poller[MetadataResponse | DescribeConfigsResponse] = Poller("broker-1:9092", requests=requests)
     async with both:
-        async for each in both:
-            assert_type(each.message, MetadataResponse | DescribeConfigsResponse | None)
+        async for reported in both:
+            assert_type(reported.message, MetadataResponse | DescribeConfigsResponse | None)
 
 
 def poll_without_asyncio() -> None:

@@ -76,7 +76,7 @@ def test_view_and_message_are_one_key_of_a_dict() -> None:
 def test_view_is_an_instance_of_its_message_class() -> None:
     view: Any = menu()
 
-    assert all(isinstance(view, each) for each in (Menu, kwire.View))
+    assert all(isinstance(view, type) for type in (Menu, kwire.View))
     match view:
         case Menu(version=7, brews=[first, *_]):
             assert first == BREWS[0]

@@ -54,7 +54,7 @@ def test_partitions_that_are_gone_are_forgotten() -> None:
     other = ORDERS._replace(partition=1)
     history.add(0, {ORDERS: Offsets(1, 2), other: Offsets(1, 2)})
     history.add(1, {other: Offsets(1, 2)})
-    assert [each.partition for each in history.trends()] == [1]
+    assert [trend.partition for trend in history.trends()] == [1]
 
 
 def test_a_trend_is_about_the_last_samples() -> None:
@@ -89,4 +89,10 @@ def test_the_picture_has_a_line_for_each_partition_and_their_sum() -> None:
 
 
 def test_times_are_readable() -> None:
-    assert [readable_time(each) for each in (0.4, 59, 90, 7200, 200_000)] == ["0 s", "59 s", "2 min", "2 h", "2 d"]
+    assert [readable_time(seconds) for seconds in (0.4, 59, 90, 7200, 200_000)] == [
+        "0 s",
+        "59 s",
+        "2 min",
+        "2 h",
+        "2 d",
+    ]

@@ -88,7 +88,9 @@ def test_a_source_that_arrives_in_pieces_has_the_same_statements(text: str, data
     if source[cut - 1 : cut] == "\\":  # a backslash at the end of a piece belongs to the next character
         return
     whole = parse(source)
-    assert [statement.texts for statement in whole.statements[: len(complete)]] == [each.texts for each in complete]
+    assert [statement.texts for statement in whole.statements[: len(complete)]] == [
+        complete_statement.texts for complete_statement in complete
+    ]
     assert _statements(first) + _statements(parse(first.rest + source[cut:])) == _statements(whole)
 
 

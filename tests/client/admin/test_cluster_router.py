@@ -69,7 +69,7 @@ class Script:
     def sent(self, request: type[Message]) -> int:
         """Return how often a request was received."""
         assert self.broker is not None
-        return sum(isinstance(each, request) for each in self.broker.received)
+        return sum(isinstance(received, request) for received in self.broker.received)
 
 
 async def run(
@@ -150,13 +150,13 @@ async def test_command_that_times_out_has_an_unknown_outcome() -> None:
 @pytest.mark.parametrize(("found", "error"), [(3, None), (2, "INVALID_PARTITIONS"), (4, "INVALID_PARTITIONS")])
 async def test_partitions_that_were_added_by_the_first_attempt_are_a_success(found: int, error: str | None) -> None:
     def of_topic(partitions: int) -> MetadataResponseTopic:
-        each = (
+        described = (
             MetadataResponsePartition(
                 error_code=0, partition_index=index, leader_id=1, replica_nodes=(1,), isr_nodes=(1,)
             )
             for index in range(partitions)
         )
-        return MetadataResponseTopic(error_code=0, name="t", partitions=tuple(each))
+        return MetadataResponseTopic(error_code=0, name="t", partitions=tuple(described))
 
     refused = CreatePartitionsTopicResult(name="t", error_code=ErrorCode.INVALID_PARTITIONS, error_message="it has 3")
     script = Script(
@@ -164,7 +164,7 @@ async def test_partitions_that_were_added_by_the_first_attempt_are_a_success(fou
     )
     script.topics = lambda: (of_topic(found if script.sent(CreatePartitionsRequest) else 2),)
     outcomes = await run("kafka", script, lambda admin: admin.alter_topics({"t": TopicChange(partitions=3)}))
-    assert {name: each and each.name for name, each in outcomes.items()} == {"t": error}
+    assert {name: error and error.name for name, error in outcomes.items()} == {"t": error}
     assert outcomes.attempts == 2
 
 

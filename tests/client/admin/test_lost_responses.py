@@ -119,7 +119,7 @@ async def test_other_command_is_sent_once(request_name: str, command: Callable[[
         await run("kafka", script, command)
 
     assert script.broker is not None
-    assert sum(type(each).__name__ == request_name for each in script.broker.received) == 1
+    assert sum(type(received).__name__ == request_name for received in script.broker.received) == 1
 
 
 TOPIC_T = ConfigResource(ConfigResourceType.TOPIC, "t")
@@ -161,7 +161,7 @@ async def test_password_is_salted_before_it_is_sent() -> None:
     await run("kafka", script, lambda admin: admin.alter_user_scram_credentials([UPSERTION]))
 
     assert script.broker is not None
-    [sent] = [each for each in script.broker.received if isinstance(each, AlterUserScramCredentialsRequest)]
+    [sent] = [received for received in script.broker.received if isinstance(received, AlterUserScramCredentialsRequest)]
     [credential] = sent.upsertions
     expected = salted_password("SCRAM-SHA-512", Secret("hidden-text"), credential.salt, 4096)
     assert (credential.mechanism, credential.iterations, credential.salted_password) == (2, 4096, expected)

@@ -92,8 +92,8 @@ class Brokers:
     def sent(self, request: type[Message], *, with_topics: bool = False) -> int:
         """Return how often a request was received."""
         assert self.server is not None
-        found = [each for each in self.server.received if isinstance(each, request)]
-        return sum(not with_topics or bool(getattr(each, "topics", ())) for each in found)
+        found = [received for received in self.server.received if isinstance(received, request)]
+        return sum(not with_topics or bool(getattr(received, "topics", ())) for received in found)
 
 
 async def run(brokers: Brokers, work: Callable[[AdminClient], Awaitable[Any]]) -> Any:

@@ -46,10 +46,10 @@ def test_preferred_leaders_stay_and_replicas_are_distinct(data: st.DataObject) -
     live = brokers(*data.draw(st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=6)))
     ids = [*(broker.id for broker in live), 98, 99]
     replicas = st.lists(st.sampled_from(ids), min_size=1, max_size=6, unique=True).map(tuple)
-    partitions = [partition(index, each) for index, each in enumerate(data.draw(st.lists(replicas, max_size=8)))]
+    partitions = [partition(index, ids) for index, ids in enumerate(data.draw(st.lists(replicas, max_size=8)))]
     factor = data.draw(st.integers(1, len(live)))
     changed = with_replication_factor(partitions, live, factor)
-    for each in partitions:
-        result = changed.get(each.partition, each.replicas)
+    for described in partitions:
+        result = changed.get(described.partition, described.replicas)
         assert len(result) == factor == len(set(result))
-        assert result[0] == each.replicas[0]
+        assert result[0] == described.replicas[0]

@@ -69,7 +69,9 @@ CREATIONS: list[tuple[str, TopicCreation, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "code"), [each[1:] for each in CREATIONS], ids=[each[0] for each in CREATIONS])
+@pytest.mark.parametrize(
+    ("one", "code"), [creation[1:] for creation in CREATIONS], ids=[creation[0] for creation in CREATIONS]
+)
 async def test_create_topics(one: TopicCreation, code: int) -> None:
     async with cluster_of(1, 2, 3) as cluster:
         assert await create(cluster, creation("there.is", (1,))) == {"there.is": 0}
@@ -143,7 +145,9 @@ ALTERATIONS: list[tuple[str, TopicAlteration, int, dict[int, int]]] = [
 
 
 @pytest.mark.parametrize(
-    ("one", "code", "factors"), [each[1:] for each in ALTERATIONS], ids=[each[0] for each in ALTERATIONS]
+    ("one", "code", "factors"),
+    [alteration[1:] for alteration in ALTERATIONS],
+    ids=[alteration[0] for alteration in ALTERATIONS],
 )
 async def test_alter_topics(one: TopicAlteration, code: int, factors: dict[int, int]) -> None:
     async with cluster_of(1, 2, 3) as cluster:

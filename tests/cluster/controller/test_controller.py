@@ -357,8 +357,8 @@ async def test_deletion_requested_after_a_reassignment_is_carried_out() -> None:
         controller = cluster.active
         await controller.create_topics([creation("a", (1,))])
         requests = [
-            asyncio.ensure_future(each)
-            for each in (
+            asyncio.ensure_future(request)
+            for request in (
                 controller.delete_topics(["nosuch"]),
                 controller.reassign_partitions([reassignment("a", p0=(2,))]),
                 controller.delete_topics(["a"]),

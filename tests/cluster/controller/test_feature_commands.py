@@ -39,7 +39,7 @@ def znode(cluster: Cluster) -> tuple[FeaturesZnode, int]:
 
 
 def levels(cluster: Cluster) -> dict[str, int]:
-    return {name: each.max_version_level for name, each in znode(cluster)[0].features.items()}
+    return {name: levels.max_version_level for name, levels in znode(cluster)[0].features.items()}
 
 
 async def test_new_cluster_has_finalized_features_before_requests_are_served() -> None:

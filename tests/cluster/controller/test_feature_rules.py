@@ -28,7 +28,7 @@ BROKERS = {
 
 
 def finalized(**levels: tuple[int, int]) -> FeaturesZnode:
-    return FeaturesZnode(True, {name: FinalizedVersionRange(*each) for name, each in levels.items()})
+    return FeaturesZnode(True, {name: FinalizedVersionRange(*bounds) for name, bounds in levels.items()})
 
 
 class TestBootstrap:
@@ -227,14 +227,14 @@ names = st.sampled_from(["a", "b", "c"])
 ranges = st.tuples(st.integers(1, 4), st.integers(1, 4)).map(lambda ends: (min(ends), max(ends)))
 supported_by_brokers = st.dictionaries(
     st.integers(1, 3),
-    st.dictionaries(names, ranges.map(lambda each: SupportedVersionRange(*each))),
+    st.dictionaries(names, ranges.map(lambda bounds: SupportedVersionRange(*bounds))),
     min_size=1,
 )
 
 
 @given(
     supported_by_brokers,
-    st.dictionaries(names, ranges.map(lambda each: FinalizedVersionRange(*each))),
+    st.dictionaries(names, ranges.map(lambda bounds: FinalizedVersionRange(*bounds))),
     st.lists(st.builds(FeatureChange, names, st.integers(-1, 5), st.booleans()), min_size=1),
 )
 def test_accepted_update_is_compatible_with_each_broker_and_changes_only_what_it_names(
@@ -245,7 +245,7 @@ def test_accepted_update_is_compatible_with_each_broker_and_changes_only_what_it
     current = FeaturesZnode(True, levels)
     compatible = [broker for broker in brokers.values() if not incompatibilities(current, broker)]
     supported = {
-        name: FeatureSupport(each.min_version, each.max_version) for name, each in brokers[min(brokers)].items()
+        name: FeatureSupport(levels.min_version, levels.max_version) for name, levels in brokers[min(brokers)].items()
     }
     plan = plan_update(current, changes, supported, brokers)
     if plan.errors:
@@ -258,15 +258,15 @@ def test_accepted_update_is_compatible_with_each_broker_and_changes_only_what_it
         if before is not None and change.max_version_level < before.max_version_level:
             assert change.allow_downgrade
     changed = {change.name for change in changes}
-    assert {name: each for name, each in plan.after.features.items() if name not in changed} == {
-        name: each for name, each in levels.items() if name not in changed
+    assert {name: finalized for name, finalized in plan.after.features.items() if name not in changed} == {
+        name: finalized for name, finalized in levels.items() if name not in changed
     }
-    assert not [each for each in compatible if _max_levels_outside(plan.after, each)]
+    assert not [features for features in compatible if _max_levels_outside(plan.after, features)]
 
 
 def _max_levels_outside(znode: FeaturesZnode, broker: Mapping[str, SupportedVersionRange]) -> list[str]:
     return [
         name
-        for name, each in znode.features.items()
-        if name not in broker or not broker[name].min_version <= each.max_version_level <= broker[name].max_version
+        for name, finalized in znode.features.items()
+        if name not in broker or not broker[name].min_version <= finalized.max_version_level <= broker[name].max_version
     ]

@@ -57,7 +57,7 @@ async def nodes(zookeeper: str, *ids: int, **others: Any) -> AsyncGenerator[list
             node = Node(settings(zookeeper, node_id, **others), on_node())
             await node.start()
             started.append(node)
-            await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))
+            await eventually(lambda: all(knows_cluster(node, len(started)) for node in started))
         yield started
     finally:
         for node in started:

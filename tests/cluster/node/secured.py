@@ -88,7 +88,7 @@ async def secured(zookeeper: str, properties: dict[str, str], *ids: int) -> Asyn
             node = Node(node_settings(zookeeper, node_id, properties), on_node())
             await node.start()
             started.append(node)
-            await eventually(lambda: all(knows_cluster(each, len(started)) for each in started))
+            await eventually(lambda: all(knows_cluster(node, len(started)) for node in started))
         yield started
     finally:
         for node in started:

@@ -61,6 +61,6 @@ def test_log_of_a_cluster_is_rotated() -> None:
             send(node, ListTopicsRequest(), version=0)
         send(node, ClusterMetadataRequest(), version=0)
         log = cluster.folder(1).log
-        sizes = {each.name: each.stat().st_size for each in log.parent.glob("log*")}
+        sizes = {file.name: file.stat().st_size for file in log.parent.glob("log*")}
         assert sizes.keys() == {"log", "log.1", "log.2"}
         assert all(size <= 4096 for size in sizes.values())

@@ -75,7 +75,7 @@ async def test_cluster_metadata_lists_brokers_and_controller(server: EmbeddedZoo
         for node in both:
             response = await send(node, ClusterMetadataRequest())
             assert [(broker.node_id, broker.host, broker.port) for broker in response.brokers] == [
-                (each.settings.id, each.host, each.port) for each in both
+                (node.settings.id, node.host, node.port) for node in both
             ]
             assert response.controller.node_id == 1
         ids = {(await send(node, ClusterMetadataRequest())).cluster_id for node in both}

@@ -116,7 +116,7 @@ async def answer(dispatcher: RequestDispatcher, request: Message, version: int) 
     received = parts if isinstance(parts, bytes) else b"".join(parts)
     decoded = frame.decode_response(received[4:], response_class(cast("Any", type(request))), version=version)
     message: Any = decoded.message
-    [code] = [each.error_code for each in (getattr(message, "topics", None) or [message])[:1]]
+    [code] = [answer.error_code for answer in (getattr(message, "topics", None) or [message])[:1]]
     return code
 
 

@@ -57,7 +57,7 @@ async def test_entries_are_added_and_removed_through_any_node(server: EmbeddedZo
         assert (await send(controller, creation, from_host="127.0.0.5")).topics[0].error_code == 0
         assert await result(other, "acls", "remove", *entry) == []
         await eventually(lambda: not authorizer.allows(subject, create, "a-1"))
-        changes = [each for each in await result(controller, "config", "audit") if "acls/" in each["entity"]]
+        changes = [row for row in await result(controller, "config", "audit") if "acls/" in row["entity"]]
         assert len(changes) == 2
         assert {change["node"] for change in changes} == {2}
 

@@ -103,9 +103,9 @@ async def test_waiting_tools_delay_neither_the_tools_of_the_node_nor_its_stop(
         assert sum(file.exists() for file in files) == MAX_PROCESSES
         async with asyncio.timeout(60):  # the tools never end
             await node.stop(grace=0.2)
-        for each in waiting:
+        for task in waiting:
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-                await each
+                await task
         ids = [int(file.read_text()) for file in files if file.exists()]
         await eventually(lambda: not any(map(is_running, ids)))
     finally:

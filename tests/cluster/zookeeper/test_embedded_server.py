@@ -199,7 +199,7 @@ async def test_log_of_a_running_server_is_bounded(tmp_path: Path, monkeypatch: p
             await store.create(f"/{number}", b"")
         await store.close()
     # While the server runs, it may be moving its log aside.
-    sizes = {each.name: each.stat().st_size for each in tmp_path.glob("zookeeper.log*")}
+    sizes = {file.name: file.stat().st_size for file in tmp_path.glob("zookeeper.log*")}
     assert sizes.keys() == {"zookeeper.log", "zookeeper.log.1"}
     assert max(sizes.values()) < 25_000
 

@@ -63,7 +63,7 @@ def normal(case: str, printed: Printed, varying: Mapping[str, str]) -> Printed:
     """
     texts = [printed.out, printed.err]
     for text, replacement in varying.items():
-        texts = [each.replace(text, replacement) for each in texts]
+        texts = [printed.replace(text, replacement) for printed in texts]
     out, err = (TRACE.sub("", text + "\n") for text in texts)
     lines = [_normal_line(line) for line in out.splitlines() if line.strip()]
     if any(part in case for part in UNORDERED):

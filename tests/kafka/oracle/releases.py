@@ -107,7 +107,9 @@ def script_options(tools: ReleaseTools, release: str) -> Iterator[tuple[str, Scr
     for name, main in CLASSES[release].items():
         # The old releases have no --help, and print the usage if there are no arguments.
         calls = (
-            [[]] if release in OLD_RELEASES else [["--help"], *([each, "--help"] for each in COMMANDS.get(name, ()))]
+            [[]]
+            if release in OLD_RELEASES
+            else [["--help"], *([subcommand, "--help"] for subcommand in COMMANDS.get(name, ()))]
         )
         texts = ["".join(tools.run(release, main, *words)[1:]) for words in calls]
         names = tuple(sorted({option for text in texts for option in OPTION.findall(text)}))

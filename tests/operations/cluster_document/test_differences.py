@@ -74,7 +74,7 @@ def test_every_applied_difference_is_in_exactly_one_step(current: DocumentState,
     except InvalidArgument:
         return  # a value for a secret
     assert len({difference.key for difference in differences}) == len(differences)
-    stepped = [each for step in steps(differences) for part in step.differences.values() for each in part]
+    stepped = [difference for step in steps(differences) for part in step.differences.values() for difference in part]
     assert sorted(map(repr, stepped)) == sorted(
         repr(difference) for difference in differences if difference.action.is_applied
     )
@@ -96,10 +96,13 @@ def test_new_cluster_gets_everything_but_secrets() -> None:
 
 def test_surplus_is_kept_and_deleted_with_prune_except_topics_and_users() -> None:
     kept = compare(STATE, EMPTY)
-    assert {each.action for each in kept} == {DocumentAction.KEEP}
-    assert all(each.reason.startswith("not in the document") for each in kept)
+    assert {difference.action for difference in kept} == {DocumentAction.KEEP}
+    assert all(difference.reason.startswith("not in the document") for difference in kept)
     pruned = compare(STATE, EMPTY, prune=True)
-    assert {each.resource for each in pruned if each.action is DocumentAction.KEEP} == {"topic/orders", "user/alice"}
+    assert {difference.resource for difference in pruned if difference.action is DocumentAction.KEEP} == {
+        "topic/orders",
+        "user/alice",
+    }
     assert described(pruned)[-2:] == [
         ("acl/topic:orders", "User:alice READ from *", "ALLOW", None, "deleted"),
         ("acl/topic:orders", "User:eve READ from *", "DENY", None, "deleted"),
@@ -117,7 +120,7 @@ def test_sizes_of_topics() -> None:
         (TopicSize(4, 2), [("partitions", "6", "4", "manual"), ("replication_factor", "3", "2", "manual")]),
     ):
         document = replace(STATE, topics={"orders": stated})
-        assert [each[1:] for each in described(compare(STATE, document))] == expected
+        assert [difference[1:] for difference in described(compare(STATE, document))] == expected
 
 
 def test_value_of_a_secret_of_the_cluster_is_refused_without_showing_it() -> None:
@@ -140,8 +143,12 @@ def test_permissions_never_exceed_both_states_nor_fall_below_both() -> None:
     now = replace(EMPTY, acls=current)
     seen = [current]
     for step in steps(compare(now, replace(EMPTY, acls=document), prune=True)):
-        changed = [each for part in step.differences.values() for each in part]
-        subjects = {each.subject: each.action for each in changed if isinstance(each.subject, AclBinding)}
+        changed = [difference for part in step.differences.values() for difference in part]
+        subjects = {
+            difference.subject: difference.action
+            for difference in changed
+            if isinstance(difference.subject, AclBinding)
+        }
         new = {acl for acl, action in subjects.items() if action is DocumentAction.CREATE}
         seen.append((seen[-1] | new) - (subjects.keys() - new))
     assert seen[-1] == document
@@ -159,6 +166,8 @@ def test_only_planned_settings_that_have_changed_are_conflicts() -> None:
     ):
         current = replace(STATE, configs={**STATE.configs, ORDERS: {"retention.ms": now}})
         planned = compare(current, document)
-        assert [each.name for each in changed_since(STATE, current, planned)] == conflicts
+        assert [difference.name for difference in changed_since(STATE, current, planned)] == conflicts
     elsewhere = replace(STATE, configs={**STATE.configs, BROKERS: {"log.retention.ms": "3"}})
-    assert [each.name for each in changed_since(STATE, elsewhere, compare(elsewhere, document))] == ["log.retention.ms"]
+    assert [difference.name for difference in changed_since(STATE, elsewhere, compare(elsewhere, document))] == [
+        "log.retention.ms"
+    ]

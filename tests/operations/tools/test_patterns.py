@@ -89,7 +89,7 @@ async def test_node_answers_while_tools_match(server: EmbeddedZooKeeper, tmp_pat
         async with await AdminClient.open(f"{node.host}:{node.port}") as admin:
             (await admin.create_topics({TOPIC: NewTopic(partitions=1, replication_factor=1)})).raise_first()
             await admin.wait_until_created([TOPIC])
-            runs: list[tuple[str, ...]] = [("topics", "--list", "--topic", each) for each in BACKTRACKING]
+            runs: list[tuple[str, ...]] = [("topics", "--list", "--topic", pattern) for pattern in BACKTRACKING]
             runs += [
                 ("topics", "--describe", "--topic", BACKTRACKING[0]),
                 ("replica-verification-tool", "--topic-white-list", BACKTRACKING[0]),

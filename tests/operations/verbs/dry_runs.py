@@ -234,7 +234,7 @@ def _arguments(verb: Operation, words: list[str]) -> dict[str, Any]:
         if parameter.type is Secret:
             value = Secret("correct horse")
         elif parameter.choices is not None and value is not None:
-            value = [parameter.type(each) for each in value] if parameter.many else parameter.type(value)
+            value = [parameter.type(item) for item in value] if parameter.many else parameter.type(value)
         arguments[parameter.name] = [*value] if parameter.many else value
     return arguments
 

@@ -48,7 +48,7 @@ def test_failed_item_has_its_error() -> None:
 
 
 def test_table_has_a_line_for_each_nested_row() -> None:
-    assert [(each.title, each.number, each.unit) for each in columns(Whole)] == [
+    assert [(column.title, column.number, column.unit) for column in columns(Whole)] == [
         ("NAME", False, None),
         ("SIZE", True, "bytes"),
         ("INDEX", True, None),

@@ -93,7 +93,9 @@ def test_throttles_name_senders_and_receivers() -> None:
         Move(PartitionKey("order-only", 0), (1, 2), (2, 1), 10, 1),
     ]
     found = throttled_replicas(moves)
-    assert {topic: tuple(each) for topic, each in found.items()} == {"orders": ("0:1,0:2,1:2", "0:3,1:3,1:4")}
+    assert {topic: tuple(partitions) for topic, partitions in found.items()} == {
+        "orders": ("0:1,0:2,1:2", "0:3,1:3,1:4")
+    }
     assert throttled_brokers(moves) == [1, 2, 3, 4]
     leaders, followers = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
     assert found["orders"].combined({leaders: "*", followers: "7:1"}) == {

@@ -26,10 +26,10 @@ THROTTLING = event(EventKind.THROTTLING, resource="broker 1", previous={"leader.
 
 def test_lines_are_read_again() -> None:
     events = [STARTED, THROTTLING, event(EventKind.PAUSED, reason="why")]
-    assert [each.to_line() for each in map(JournalEvent.from_line, [each.to_line() for each in events])] == [
-        each.to_line() for each in events
+    assert [event.to_line() for event in map(JournalEvent.from_line, [event.to_line() for event in events])] == [
+        event.to_line() for event in events
     ]
-    state = RunState.of(JournalEvent.from_line(each.to_line()) for each in events)
+    state = RunState.of(JournalEvent.from_line(event.to_line()) for event in events)
     assert state.batches == ((FIRST,), (SECOND,))
     assert (state.cluster_id, state.rate, state.phase, state.reason) == ("cluster-7", 1000, Phase.PAUSED, "why")
 

@@ -450,8 +450,8 @@ async def test_one_request_of_the_largest_size_may_be_in_progress() -> None:
         at.dispatcher.gate.set()
         assert len(await client.receive()) == 800_005
         at.dispatcher.gate.clear()
-        for each in (client, await at.client()):
-            each.send(b"later" + bytes(800_000))
+        for connection in (client, await at.client()):
+            connection.send(b"later" + bytes(800_000))
         await at.wait_closed(CloseReason.MEMORY, "of 1000000 for all connections")
 
 

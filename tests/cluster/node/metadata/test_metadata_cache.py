@@ -127,8 +127,8 @@ def test_unknown_topic_has_error_3() -> None:
 
     response = describe(metadata, "nosuch", "a", "nosuch")
 
-    assert [(each.topic_name, each.topic_error_code) for each in response.topics] == [("nosuch", 3), ("a", 0)]
-    assert [each.topic_name for each in describe(metadata).topics] == ["a"]
+    assert [(topic.topic_name, topic.topic_error_code) for topic in response.topics] == [("nosuch", 3), ("a", 0)]
+    assert [topic.topic_name for topic in describe(metadata).topics] == ["a"]
 
 
 def test_error_of_an_unknown_topic_can_be_given() -> None:
@@ -136,7 +136,7 @@ def test_error_of_an_unknown_topic_can_be_given() -> None:
 
     def codes() -> list[int]:
         response = metadata.response_body(0, ("created", "nosuch"), {"created": 5})
-        return [each.topic_error_code for each in kwire.decode(TopicMetadataResponse, response, version=0).topics]
+        return [topic.topic_error_code for topic in kwire.decode(TopicMetadataResponse, response, version=0).topics]
 
     assert codes() == [5, 3]
     metadata.update(update(topic("created", state(0, 1, (1,), (1,)))))
@@ -173,7 +173,7 @@ def test_topic_with_an_invalid_name_is_skipped(name: str) -> None:
         assert metadata.new_topics(listed) == ["b"]
         assert [metadata.update(listed), metadata.update(deleted)] == [ErrorCode.NO_ERROR] * 2
 
-    assert [each.topic_name for each in describe(metadata).topics] == ["b"]
+    assert [topic.topic_name for topic in describe(metadata).topics] == ["b"]
     assert [event["topic"] for event in events] == [name[:249]] * 2
 
 
@@ -212,7 +212,7 @@ def test_full_update_removes_topics_that_it_does_not_list() -> None:
 
     metadata.update(update(topic("b", state(0, 1, (1,), (1,))), everything=True))
 
-    assert [each.topic_name for each in describe(metadata).topics] == ["b"]
+    assert [topic.topic_name for topic in describe(metadata).topics] == ["b"]
 
 
 def test_recreated_topic_has_no_partitions_of_the_deleted_one() -> None:

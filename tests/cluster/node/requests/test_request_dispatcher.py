@@ -78,8 +78,8 @@ class Served:
     async def dispatch_each(self, frames: list[bytes]) -> list[bytes]:
         """Return the responses without using the cache."""
         responses = []
-        for each in frames:
-            response = self.dispatcher.dispatch(each[4:], ConnectedClient("?"))
+        for sent in frames:
+            response = self.dispatcher.dispatch(sent[4:], ConnectedClient("?"))
             responses.append(response if isinstance(response, bytes | tuple) else await response)
         return [b"".join(response) if isinstance(response, tuple) else response for response in responses]
 
@@ -130,7 +130,7 @@ sent_requests = st.lists(
     ),
     min_size=1,
     max_size=30,
-).map(lambda runs: [each for run in runs for each in run])
+).map(lambda runs: [request for run in runs for request in run])
 
 
 @settings(deadline=None)
@@ -151,7 +151,7 @@ async def test_cache_does_not_change_responses(sent: list[bytes], cuts: list[int
 
 
 async def test_cached_responses_wait_behind_a_pending_one() -> None:
-    cached = [request_frame(ClusterMetadataRequest(), 0, each) for each in range(5)]
+    cached = [request_frame(ClusterMetadataRequest(), 0, number) for number in range(5)]
     slow = request_frame(MESSAGES[-1][0], 1, 99)
     async with served() as (at, client):
         client.writer.write(cached[0] + slow + b"".join(cached[1:]))

@@ -220,14 +220,16 @@ async def test_rolling_upgrade_of_the_protocol_then_finalizing_and_downgrading(s
 
     async def roll(features: dict[str, FeatureSupport], protocol: str) -> Node:
         """Restart every node, the controller last, and return the new controller."""
-        for node_id in sorted((1, 2, 3), key=lambda each: each in running and is_controller(running[each])):
+        for node_id in sorted(
+            (1, 2, 3), key=lambda candidate: candidate in running and is_controller(running[candidate])
+        ):
             if node_id in running:
                 await running.pop(node_id).stop(grace=0.5)
             version = ProtocolVersion.parse(protocol)
             node = Node(settings(root, node_id, supported_features=features, protocol_version=version), on_node())
             await node.start()
             running[node_id] = node
-            await eventually(lambda: all(len(each.metadata.brokers) == len(running) for each in running.values()))
+            await eventually(lambda: all(len(node.metadata.brokers) == len(running) for node in running.values()))
         await eventually(lambda: any(map(is_controller, running.values())))
         return next(filter(is_controller, running.values()))
 

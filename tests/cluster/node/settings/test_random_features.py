@@ -90,7 +90,7 @@ damages = st.builds(Damage, st.booleans())
 
 
 def max_levels(znode: FeaturesZnode) -> dict[str, int]:
-    return {name: each.max_version_level for name, each in znode.features.items()}
+    return {name: levels.max_version_level for name, levels in znode.features.items()}
 
 
 class History:
@@ -123,7 +123,7 @@ class History:
             await store.close()
             return
         supported = step.supported.items()
-        features = {name: SupportedVersionRange(each.min_version, each.max_version) for name, each in supported}
+        features = {name: SupportedVersionRange(levels.min_version, levels.max_version) for name, levels in supported}
         version = ProtocolVersion.parse("3.9" if step.enabled else "2.6")
         controller = replace(SETTINGS, supported_features=step.supported, protocol_version=version)
         await self.cluster.start(step.broker, features=features, settings=controller)
