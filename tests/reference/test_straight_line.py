@@ -9,8 +9,9 @@ from kwire.errors import DecodeError
 from kwire.messages.kafka import MetadataResponse
 from kwire.reference.decoder import Input, Readers
 from kwire.reference.encoder import EncoderOutput, Writers
+from kwire.reference.generated_code import UNUSUAL
 from kwire.reference.layout import layout_of
-from kwire.reference.straight_line import UNUSUAL, Decoding, Encoding
+from kwire.reference.straight_line import Decoding, Encoding
 from tests.for_rows import for_rows
 from tests.proof.material import message_class, vectors
 

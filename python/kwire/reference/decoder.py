@@ -28,8 +28,9 @@ from kwire.declare.wire_types import (
 )
 from kwire.errors import DecodeError
 from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, uvarint
+from kwire.reference.generated_code import UNUSUAL, NotGenerated
 from kwire.reference.layout import StructLayout, layout_of
-from kwire.reference.straight_line import UNUSUAL, Decoding, NotGenerated
+from kwire.reference.straight_line import Decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

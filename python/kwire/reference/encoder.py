@@ -19,7 +19,7 @@ from struct import pack
 from uuid import UUID
 
 from kwire.declare import Struct
-from kwire.declare.introspect import check_version, fields
+from kwire.declare.introspect import check_version
 from kwire.declare.lazy import message_of
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags
 from kwire.declare.wire_types import (
@@ -37,8 +37,21 @@ from kwire.declare.wire_types import (
 from kwire.errors import DecodeError, EncodeError
 from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
 from kwire.reference.formats import FORMATS, LARGEST_COUNT, MAX_STRING_LENGTH, uvarint
+from kwire.reference.generated_code import UNUSUAL, NotGenerated
 from kwire.reference.layout import StructLayout, layout_of
-from kwire.reference.straight_line import UNUSUAL, Encoding, NotGenerated
+from kwire.reference.slot_values import (
+    UNSET,
+    exact_bytes,
+    exact_tuple,
+    get_uuid_number,
+    getter,
+    is_a,
+    is_default,
+    is_written_default,
+    pack_float,
+    type_name,
+)
+from kwire.reference.straight_line import Encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +70,7 @@ def encode(message: Message, *, version: int) -> bytes:
     cls: Any = type(message)
     if type(version) is not int or is_a(message, type):
         if is_a(message, type):
-            raise TypeError(f"message: expected an instance, found the class {_type_name(message)}")
+            raise TypeError(f"message: expected an instance, found the class {type_name(message)}")
         check_version(cls, version)
     # From the dictionary of the class itself: a subclass has other fields than the base that it would inherit from.
     writers = cls.__dict__.get("__kwire_writers__")
@@ -112,25 +125,8 @@ class EncoderOutput:
         """Return the error for a value of a wrong type."""
         if value is None:
             return self.fault("null_not_allowed", f"expected {wanted}, found None")
-        actual = "nothing" if value is UNSET else _type_name(type(value))
+        actual = "nothing" if value is UNSET else type_name(type(value))
         return self.fault("wrong_type", f"expected {wanted}, found {actual}")
-
-
-UNSET = object()
-"""The value of a slot that is not set."""
-
-
-_type_name = type.__dict__["__name__"].__get__
-"""Return the name of a type. `type(value).__name__` would run a property of a metaclass."""
-
-
-def is_a(value: object, cls: type) -> bool:
-    """Return whether the type of a value is `cls` or derived from it.
-
-    `isinstance` would read the `__class__` of the value, which can be a property that runs code and returns any class,
-    and accept classes that are registered with an ABC.
-    """
-    return type.__subclasscheck__(cls, type(value))
 
 
 class Writers:
@@ -252,19 +248,6 @@ class Writers:
         raise TypeError(f"{type!r} cannot be written")
 
 
-def getter(member: Any) -> Callable[[Any], Any]:
-    """Return a function that gets the value of a slot, or `UNSET`."""
-    get = member.__get__
-
-    def get_value(instance: Any) -> Any:
-        try:
-            return get(instance)
-        except AttributeError:
-            return UNSET
-
-    return get_value
-
-
 _struct: Any = Struct
 _unknown_tags: Any = UnknownTags
 _get_unknown_tags = getter(_struct.unknown_tags)
@@ -282,20 +265,6 @@ def raw_tags(output: EncoderOutput, value: Any) -> bytes:
     if not is_a(raw, bytes):
         raise output.wrong_type("bytes", raw)
     return exact_bytes(raw)
-
-
-def exact_bytes(value: bytes) -> bytes:
-    """Return the content of an instance of bytes or of a subclass."""
-    return value if type(value) is bytes else bytes.__getitem__(value, slice(None))
-
-
-def exact_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the elements of an instance of tuple or of a subclass."""
-    return value if type(value) is tuple else tuple.__getitem__(value, slice(None))
-
-
-_uuid: Any = UUID
-_get_uuid_number = getter(_uuid.int)
 
 
 def entries_of(output: EncoderOutput, raw: bytes) -> list[tuple[int, bytes]]:
@@ -336,47 +305,6 @@ def encoded(output: EncoderOutput, write: Write, value: Any) -> bytearray:
     write(output, value)
     alone, output.data = output.data, before
     return alone
-
-
-def is_default(value: Any, default: Any) -> bool:
-    """Return whether a value equals the default. False is not 0, and doubles compare by their bits.
-
-    Methods of `value` are not called, because a forged slot can hold any object.
-    """
-    if value is default:
-        return True
-    if value is True or value is False:  # an int to `is_a`
-        return False
-    match default:
-        case bool():
-            return False
-        case int():
-            return is_a(value, int) and int.__eq__(value, default)
-        case float():
-            return is_a(value, float) and _pack_float(value) == _pack_float(default)
-        case str():
-            return is_a(value, str) and str.__eq__(value, default)
-        case bytes():
-            return is_a(value, bytes) and bytes.__eq__(value, default)
-        case tuple():
-            return is_a(value, tuple) and not tuple.__len__(value)
-        case UUID():
-            if type(value) is not UUID:
-                return False
-            number = _get_uuid_number(value)
-            return type(number) is int and number == default.int
-        case Struct():
-            names = [*(f.name for f in fields(type(default))), "unknown_tags"]
-            members = [getter(getattr(type(default), name)) for name in names]
-            return type(value) is type(default) and all(is_default(get(value), get(default)) for get in members)
-    return False
-
-
-def is_written_default(value: Any, default: Any) -> bool:
-    """Return whether a value that has been written equals the default. Uuids of any class compare by their number."""
-    if isinstance(default, UUID):
-        return int.__eq__(_get_uuid_number(value), default.int)
-    return is_default(value, default)
 
 
 def integer(type: Primitive) -> Write:
@@ -430,19 +358,16 @@ def write_bool(output: EncoderOutput, value: Any) -> None:
     output.data += b"\x01" if value else b"\x00"
 
 
-_pack_float = Format(">d").pack
-
-
 def write_float(output: EncoderOutput, value: Any) -> None:
     if not is_a(value, float):
         raise output.wrong_type("a float", value)
-    output.data += _pack_float(value)
+    output.data += pack_float(value)
 
 
 def write_uuid(output: EncoderOutput, value: Any) -> None:
     if not is_a(value, UUID):
         raise output.wrong_type("a uuid.UUID", value)
-    number = _get_uuid_number(value)
+    number = get_uuid_number(value)
     if not is_a(number, int):
         raise output.wrong_type("a uuid.UUID with a number", number)
     try:

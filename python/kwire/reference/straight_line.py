@@ -17,7 +17,6 @@ because it changes nothing that others see.
 from __future__ import annotations
 
 from struct import Struct as Format
-from struct import error as struct_error
 from struct import pack, unpack
 from uuid import UUID, SafeUUID
 
@@ -31,8 +30,8 @@ from kwire.declare.wire_types import (
     StringType,
     StructType,
 )
-from kwire.errors import DecodeError, EncodeError
 from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, ONE_BYTE, uvarint
+from kwire.reference.generated_code import Code, NotGenerated, Unusual
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,32 +41,8 @@ if TYPE_CHECKING:
     from kwire.declare.wire_types import WireType
     from kwire.reference.layout import StructLayout
 
-MAX_DEPTH = 8
-"""Maximum depth of arrays and nullable values; CPython compiles 20 nested blocks. Deeper messages are not generated."""
-
 FEW = 8
 """Number of lengths for which the format of an array of integers is compiled; most replica lists have three."""
-
-
-class Unusual(Exception):
-    """The generated function does not handle this value."""
-
-
-UNUSUAL = (
-    Unusual,
-    AttributeError,  # a slot is not set
-    DecodeError,
-    EncodeError,
-    IndexError,  # the end of the input
-    OverflowError,
-    UnicodeError,
-    struct_error,
-)
-"""Errors that end a generated function."""
-
-
-class NotGenerated(Exception):
-    """A message is nested too deeply, contains itself, or has attributes of its own making."""
 
 
 def length(data: bytes, position: int) -> tuple[int, int]:
@@ -81,41 +56,6 @@ def length(data: bytes, position: int) -> tuple[int, int]:
             return value, position
         shift += 7
     raise Unusual
-
-
-class Code:
-    """Source of a function: its lines, and the objects that it names."""
-
-    def __init__(self, name: str, parameters: str) -> None:
-        self.lines = [f"def {name}({parameters}):"]
-        self.depth = 1
-        self.objects: dict[str, Any] = {}
-        self.names = 0
-
-    def add(self, line: str) -> None:
-        self.lines.append(f"{'    ' * self.depth}{line}")
-
-    def variable(self) -> str:
-        self.names += 1
-        return f"v{self.names}"
-
-    def object(self, value: Any) -> str:
-        self.names += 1
-        name = f"o{self.names}"
-        self.objects[name] = value
-        return name
-
-    def indent(self) -> None:
-        self.depth += 1
-        if self.depth > 2 * MAX_DEPTH:
-            raise NotGenerated
-
-    def dedent(self) -> None:
-        self.depth -= 1
-
-    def function(self, name: str) -> Any:
-        exec(compile("\n".join(self.lines), f"<kwire {name}>", "exec"), self.objects)  # noqa: S102  # our own source
-        return self.objects[name]
 
 
 class Decoding:
