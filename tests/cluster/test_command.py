@@ -95,7 +95,7 @@ def start_node(node_id: int, data: Path | str, folder: Path | None = None) -> Ru
 
 
 def restart_node(node_id: int, data: Path) -> None:
-    """Kill a node and start it again, so that it is no child process of its cluster."""
+    """Kill a node and start it again, so that its parent is not its cluster any more."""
     pid = NodeFolder(data, node_id).pid()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
