@@ -1,5 +1,5 @@
 """Reference pages of the documentation site: messages and settings from their declarations, commands from their
-options.
+options, and the operations of `AdminClient` from the modules that define them.
 
 MkDocs calls `on_files` when it builds the site (`hooks` in mkdocs.yml). The pages exist only in the built site, so
 that nothing has to be edited when a message or a command is added.
@@ -7,6 +7,7 @@ that nothing has to be edited when a message or a command is added.
 
 from __future__ import annotations
 
+import html
 import re
 from importlib import import_module
 from inspect import cleandoc
@@ -18,6 +19,8 @@ from mkdocs.structure.files import File, InclusionLevel
 
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
+from kwire.client.admin import AdminClient
+from kwire.client.admin.blocking_admin_client import OPERATIONS
 from kwire.cluster.config.node_settings import node_settings
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire.cluster.node.requests.apis import served_requests
@@ -28,6 +31,7 @@ from kwire.operations import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -67,6 +71,9 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/commands.md", "\n".join(_command_page())
     yield "reference/settings.md", "\n".join(_settings_page())
     yield "reference/permissions.md", "\n".join(_permissions_page())
+    yield "reference/admin.md", "\n".join(_admin_index())
+    for noun, (module, operations) in admin_nouns().items():
+        yield f"reference/admin/{noun}.md", "\n".join(_admin_page(module, operations))
     for document, page in PROJECT.items():
         yield page, _project_page((ROOT / document).read_text(encoding="utf-8"))
 
@@ -129,6 +136,49 @@ def _permissions_page() -> Iterator[str]:
         yield f"| {cls.api_key} | {cls.__name__} | {', '.join(map(str, permissions)) or 'none'} |"
 
 
+# Operations of AdminClient
+
+
+def admin_nouns() -> dict[str, tuple[ModuleType, list[str]]]:
+    """Return the modules of operations by the name of their pages, with the operations in the order of `AdminClient`.
+
+    The methods of the class itself, such as `describe_cluster`, are on the page of the API.
+    """
+    nouns: dict[str, tuple[ModuleType, list[str]]] = {}
+    for name in OPERATIONS:
+        operation = getattr(AdminClient, name)
+        if operation.__qualname__ == name:
+            module = import_module(operation.__module__)
+            noun = module.__name__.rpartition(".")[2].replace("_", "-")
+            nouns.setdefault(noun, (module, []))[1].append(name)
+    return nouns
+
+
+def _admin_index() -> Iterator[str]:
+    yield "# AdminClient by noun\n"
+    yield "[`AdminClient`](api.md#kwire.client.admin.AdminClient) has these operations as coroutines,"
+    yield "`BlockingAdminClient` has them as ordinary methods. [Administer clusters from a program](../admin.md)"
+    yield "explains results, errors, and waiting. The examples run on a cluster of Kafka 4.4 with one broker:\n"
+    yield "```py\nfrom kwire.client import BlockingAdminClient\n"
+    yield 'admin = BlockingAdminClient("localhost:9092")\n```\n'
+    yield "| noun | operations |\n|---|---|"
+    for noun, (module, operations) in admin_nouns().items():
+        links = ", ".join(f"[`{name}`](admin/{noun}.md#{module.__name__}.{name})" for name in operations)
+        yield f"| [{_noun_title(module)}](admin/{noun}.md) | {links} |"
+
+
+def _admin_page(module: ModuleType, operations: list[str]) -> Iterator[str]:
+    yield f"# {_noun_title(module)}\n"
+    yield f"::: {module.__name__}\n    options:\n      show_root_heading: false\n      show_root_toc_entry: false"
+    yield f"      members: [{', '.join(operations)}]"
+
+
+def _noun_title(module: ModuleType) -> str:
+    """Return the words of a docstring before its first colon, comma, period, or parenthesis."""
+    title = re.split(r"[:,.]| \(", (module.__doc__ or "").removeprefix("The "))[0]
+    return title[0].upper() + title[1:]
+
+
 # Messages
 
 
@@ -177,6 +227,8 @@ def _field_rows(entries: list[DocumentedField], depth: int) -> Iterator[str]:
 
 # Commands
 
+OPTION_TITLES = ("| option | meaning |", "|---|---|")
+
 
 def _command_page() -> Iterator[str]:
     yield "# Commands\n"
@@ -207,18 +259,21 @@ def _command(command: click.Command, path: str, parent: click.Context) -> Iterat
     yield f"## `{path}`\n"
     yield _text(command.help) + "\n"
     yield f"```console\n$ {path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
-    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
-    if options:
-        yield "| option | |\n|---|---|"
-        for option in options:
-            names, text = option.get_help_record(context) or ("", "")
-            yield f"| `{names}` | {_cell(text)} |"
-        yield ""
+    if rows := list(option_rows(command, context)):
+        yield "\n".join((*OPTION_TITLES, *rows, ""))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
             yield from _command(inner, f"{path} {name}", context)
+
+
+def option_rows(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Return a row of Markdown for each option that `--help` lists."""
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden and not option.is_eager:
+            names, text = option.get_help_record(context) or ("", "")
+            yield f"| {_code(names)} | {_cell(text)} |"
 
 
 def _text(help_text: str | None) -> str:
@@ -227,6 +282,11 @@ def _text(help_text: str | None) -> str:
     return "\n\n".join(
         f"```\n{cleandoc(paragraph[1:])}\n```" if paragraph.startswith("\b") else paragraph for paragraph in paragraphs
     )
+
+
+def _code(text: str) -> str:
+    """Return text as code in a cell. Python-Markdown and GitHub disagree on pipes between backquotes."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
 def _cell(text: str) -> str:

@@ -43,8 +43,12 @@ def programs(document: Path) -> list[str]:
 
 def run_interactive(document: Path) -> None:
     """Run all interactive blocks of a page as one session and compare the output."""
-    source = "\n".join(interactive(document))
-    session = doctest.DocTestParser().get_doctest(source, {"__name__": "page"}, document.name, None, None)
+    run_examples("\n".join(interactive(document)), document.name, {})
+
+
+def run_examples(source: str, name: str, variables: dict[str, object]) -> None:
+    """Run the examples in a text as one session that has some variables, and compare the output."""
+    session = doctest.DocTestParser().get_doctest(source, {"__name__": "page"} | variables, name, None, None)
     report: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(session, out=report.append)
     assert result.attempted > 0

@@ -1,4 +1,18 @@
-"""ACLs: describe, create, and delete them (KIP-140)."""
+"""ACLs: describe, create, and delete them (KIP-140).
+
+Examples:
+    >>> from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, ResourceType
+    >>> topic = {"resource_type": ResourceType.TOPIC, "resource_name": "orders"}
+    >>> acl = AclBinding(**topic, principal="User:carol", operation=AclOperation.READ)
+    >>> admin.create_acls([acl]).raise_first()
+    >>> admin.wait_until_acls(created=[acl])
+    >>> of_carol = AclBindingFilter(principal="User:carol")
+    >>> [str(acl) for acl in admin.describe_acls(of_carol)]
+    ['ALLOW READ on LITERAL TOPIC orders for User:carol from *']
+    >>> [str(acl) for acl in admin.delete_acls([of_carol])[of_carol]]
+    ['ALLOW READ on LITERAL TOPIC orders for User:carol from *']
+    >>> admin.wait_until_acls(deleted=[acl])
+"""
 
 from __future__ import annotations
 

@@ -57,6 +57,14 @@ class AdminClient(AdminSession):
         backend: the requests of the cluster's dialect.
         open_another: opens another client of the same cluster, with connections of its own. It may be called in another
             thread, for an event loop of that thread.
+
+    Examples:
+        >>> import asyncio
+        >>> async def broker_ids() -> list[int]:
+        ...     async with await AdminClient.open("localhost:9092") as admin:
+        ...         return [broker.id for broker in (await admin.describe_cluster()).brokers]
+        >>> asyncio.run(broker_ids())
+        [1]
     """
 
     def __init__(self, router: ClusterRouter, dialect: Dialect, open_another: Callable[[], Awaitable[Self]]) -> None:

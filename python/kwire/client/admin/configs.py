@@ -1,4 +1,18 @@
-"""Configs of topics, brokers, and other resources: describe them, and change them one by one (KIP-339)."""
+"""Configs: describe them, and change them one by one (KIP-339). Topics, brokers, and other resources have configs.
+
+Examples:
+    >>> from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType, NewTopic
+    >>> admin.create_topics({"events": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"events": 1})
+    >>> topic = ConfigResource(ConfigResourceType.TOPIC, "events")
+    >>> admin.alter_configs({topic: ConfigChange(set={"retention.ms": "86400000"})}).raise_first()
+    >>> admin.wait_until_configured({"events": {"retention.ms": "86400000"}})
+    >>> retention = admin.describe_configs([topic])[topic]["retention.ms"]
+    >>> retention.value, retention.source
+    ('86400000', <ConfigSource.TOPIC: 1>)
+    >>> admin.alter_configs({topic: ConfigChange(delete=["retention.ms"])}).raise_first()
+    >>> admin.delete_topics(["events"]).raise_first()
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Features of a cluster, supported and finalized (KIP-584), and the versions of APIs that brokers serve (KIP-35)."""
+"""Features of a cluster, supported and finalized (KIP-584), and the versions of APIs that brokers serve (KIP-35).
+
+Examples:
+    >>> features = admin.describe_features()
+    >>> features.supported_features["transaction.version"]
+    SupportedFeature(name='transaction.version', min_version=0, max_version=2)
+    >>> admin.describe_api_versions([1])[1][3]  # Metadata
+    (0, 13)
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,23 @@
 
 Every broker lists the groups that it coordinates. Requests for a group go to its coordinator; groups with the same
 coordinator share a request where the protocol allows it.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic, TopicPartition
+    >>> admin.create_topics({"payments": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"payments": 1})
+    >>> partition = TopicPartition("payments", 0)
+    >>> admin.alter_group_offsets("billing", {partition: 0}).raise_first()
+    >>> [(group.group_id, group.state) for group in admin.list_groups() if group.group_id == "billing"]
+    [('billing', 'Empty')]
+    >>> admin.list_group_offsets(["billing"])["billing"][partition].offset
+    0
+    >>> admin.group_lags(["billing"])["billing"].total
+    0
+    >>> admin.describe_groups(["biling"])["biling"].name
+    'GROUP_ID_NOT_FOUND'
+    >>> admin.delete_groups(["billing"]).raise_first()
+    >>> admin.delete_topics(["payments"]).raise_first()
 """
 
 from __future__ import annotations

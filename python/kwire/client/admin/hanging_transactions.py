@@ -2,6 +2,14 @@
 
 They keep consumers with `read_committed` from reading further, and compaction from cleaning the log. They are found
 from the producers of partitions, as Kafka's own tool does, and ended with a marker that the client writes itself.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic, TopicPartition
+    >>> admin.create_topics({"ledger": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"ledger": 1})
+    >>> for transaction in admin.find_hanging_transactions([TopicPartition("ledger", 0)]):
+    ...     admin.abort_transaction(transaction.partition, transaction.producer)
+    >>> admin.delete_topics(["ledger"]).raise_first()
 """
 
 from __future__ import annotations

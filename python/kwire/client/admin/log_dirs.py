@@ -1,4 +1,11 @@
-"""The log directories of brokers: how much space partitions take, and how much is left."""
+"""The log directories of brokers: how much space partitions take, and how much is left.
+
+Examples:
+    >>> [log_dir] = admin.describe_log_dirs([1])
+    >>> log_dir.broker, log_dir.error
+    (1, None)
+    >>> total_size = sum(replica.size for replica in log_dir.replicas)
+"""
 
 from __future__ import annotations
 

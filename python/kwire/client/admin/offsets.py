@@ -1,4 +1,16 @@
-"""Offsets of partitions: look them up, and delete the records before them. Leaders answer for their partitions."""
+"""Offsets of partitions: look them up, and delete the records before them. Leaders answer for their partitions.
+
+Examples:
+    >>> from kwire.client.admin import EARLIEST, LATEST, NewTopic, TopicPartition
+    >>> admin.create_topics({"clicks": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"clicks": 1})
+    >>> partition = TopicPartition("clicks", 0)
+    >>> admin.list_offsets({partition: LATEST})[partition].offset
+    0
+    >>> admin.delete_records({partition: 0})
+    {TopicPartition(topic='clicks', partition=0): 0}
+    >>> admin.delete_topics(["clicks"]).raise_first()
+"""
 
 from __future__ import annotations
 

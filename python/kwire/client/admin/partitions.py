@@ -1,4 +1,19 @@
-"""Replicas and leaders of partitions: reassignments, elections, and eligible leaders."""
+"""Replicas and leaders of partitions: reassignments, elections, and eligible leaders.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic
+    >>> admin.create_topics({"moving": NewTopic(partitions=2)}).raise_first()
+    >>> admin.wait_until_created({"moving": 2})
+    >>> admin.reassign_partitions({"moving": {0: [1]}}).raise_first()
+    >>> admin.wait_until_reassigned({"moving": {0: [1]}})
+    >>> admin.list_reassignments()
+    []
+    >>> admin.elect_leaders({"moving": [0, 1]}).raise_first()
+    >>> admin.wait_until_preferred({"moving": [0, 1]})
+    >>> admin.reassign_partitions({"moving": {1: [7]}})["moving-1"].name
+    'INVALID_REPLICA_ASSIGNMENT'
+    >>> admin.delete_topics(["moving"]).raise_first()
+"""
 
 from __future__ import annotations
 

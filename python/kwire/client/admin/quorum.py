@@ -1,4 +1,12 @@
-"""The KRaft quorum and the registration of brokers (KIP-595, KIP-853, KIP-631)."""
+"""The KRaft quorum and the registration of brokers (KIP-595, KIP-853, KIP-631).
+
+Examples:
+    >>> quorum = admin.describe_quorum()
+    >>> len(quorum.voters), quorum.voters[0].id == quorum.leader
+    (1, True)
+    >>> admin.registered_brokers()
+    frozenset({1})
+"""
 
 from __future__ import annotations
 

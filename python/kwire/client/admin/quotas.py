@@ -1,4 +1,14 @@
-"""Client quotas: describe and alter them (KIP-546)."""
+"""Client quotas: describe and alter them (KIP-546).
+
+Examples:
+    >>> from kwire.client.admin import ClientQuotaEntity
+    >>> alice = ClientQuotaEntity(user="alice")
+    >>> admin.alter_client_quotas({alice: {"producer_byte_rate": 1_000_000}}).raise_first()
+    >>> admin.wait_until_client_quotas({alice: {"producer_byte_rate": 1_000_000}})
+    >>> admin.describe_client_quotas(alice)[alice]
+    {'producer_byte_rate': 1000000.0}
+    >>> admin.alter_client_quotas({alice: {"producer_byte_rate": None}}).raise_first()
+"""
 
 from __future__ import annotations
 
@@ -112,7 +122,7 @@ async def alter_client_quotas(
                     for kind, name in entity.parts()
                 ),
                 ops=tuple(
-                    OpData(key=key, value=0.0 if value is None else value, remove=value is None)
+                    OpData(key=key, value=0.0 if value is None else float(value), remove=value is None)
                     for key, value in values.items()
                 ),
             )

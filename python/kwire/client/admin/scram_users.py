@@ -1,4 +1,19 @@
-"""Users with SCRAM credentials: describe and alter them (KIP-554)."""
+"""Users with SCRAM credentials: describe and alter them (KIP-554).
+
+Examples:
+    >>> from kwire.client.admin import ScramMechanismName, UserScramCredentialDeletion, UserScramCredentialUpsertion
+    >>> from kwire.client.security import Secret
+    >>> admin.alter_user_scram_credentials(
+    ...     upsertions=[UserScramCredentialUpsertion(user="dora", password=Secret("a long password"))]
+    ... ).raise_first()
+    >>> admin.wait_until_user_scram_credentials({"dora": {ScramMechanismName.SCRAM_SHA_512: 4096}})
+    >>> [credential] = admin.describe_user_scram_credentials(["dora"])["dora"]
+    >>> credential.mechanism.value, credential.iterations
+    ('SCRAM-SHA-512', 4096)
+    >>> admin.alter_user_scram_credentials(
+    ...     deletions=[UserScramCredentialDeletion("dora", ScramMechanismName.SCRAM_SHA_512)]
+    ... ).raise_first()
+"""
 
 from __future__ import annotations
 

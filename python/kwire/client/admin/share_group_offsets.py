@@ -1,4 +1,16 @@
-"""The start offsets of share groups (KIP-932): list, alter, and delete them."""
+"""The start offsets of share groups (KIP-932): list, alter, and delete them.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic, TopicPartition
+    >>> admin.create_topics({"jobs": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"jobs": 1})
+    >>> admin.alter_share_group_offsets("workers", {TopicPartition("jobs", 0): 0}).raise_first()
+    >>> admin.list_share_group_offsets(["workers"])["workers"][TopicPartition("jobs", 0)].offset
+    0
+    >>> admin.delete_share_group_offsets("workers", ["jobs"]).raise_first()
+    >>> admin.delete_groups(["workers"]).raise_first()
+    >>> admin.delete_topics(["jobs"]).raise_first()
+"""
 
 from __future__ import annotations
 

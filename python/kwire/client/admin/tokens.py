@@ -1,6 +1,16 @@
 """Delegation tokens: create, describe, renew, and expire them (KIP-48).
 
 The connection must be authenticated, and not by a token.
+
+Examples:
+    >>> import time
+    >>> token = admin.create_delegation_token(renewers=["User:alice"], max_lifetime_ms=3_600_000)
+    >>> token.hmac  # `token.hmac.reveal()` is the password of the token
+    Secret([hidden])
+    >>> while token not in admin.describe_delegation_tokens(["User:admin"]):  # until the broker knows it
+    ...     time.sleep(0.1)
+    >>> expires_ms = admin.renew_delegation_token(token.hmac, period_ms=60_000)
+    >>> expired_ms = admin.expire_delegation_token(token.hmac)
 """
 
 from __future__ import annotations

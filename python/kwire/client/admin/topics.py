@@ -1,4 +1,21 @@
-"""Topics: create, alter, delete, list, and describe them."""
+"""Topics: create, alter, delete, list, and describe them.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic, TopicChange
+    >>> admin.create_topics({"orders": NewTopic(partitions=2, configs={"retention.ms": "86400000"})}).raise_first()
+    >>> admin.wait_until_created({"orders": 2})
+    >>> admin.create_topics({"orders": NewTopic(partitions=2)})["orders"].name
+    'TOPIC_ALREADY_EXISTS'
+    >>> admin.alter_topics({"orders": TopicChange(partitions=3)}).raise_first()
+    >>> admin.wait_until_created({"orders": 3})
+    >>> topic = admin.describe_topics(["orders"], configs=True)["orders"]
+    >>> topic.configs
+    {'retention.ms': '86400000'}
+    >>> [partition.leader for partition in topic.partitions]
+    [1, 1, 1]
+    >>> admin.delete_topics(["orders"]).raise_first()
+    >>> admin.wait_until_deleted(["orders"])
+"""
 
 from __future__ import annotations
 

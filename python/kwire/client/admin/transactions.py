@@ -1,4 +1,17 @@
-"""Transactions and producers (KIP-664): list and describe them, and find producers of a partition."""
+"""Transactions and producers (KIP-664): list and describe them, and find producers of a partition.
+
+Examples:
+    >>> from kwire.client.admin import NewTopic, TopicPartition
+    >>> admin.create_topics({"transfers": NewTopic(partitions=1)}).raise_first()
+    >>> admin.wait_until_created({"transfers": 1})
+    >>> admin.list_transactions(states=["Ongoing"])
+    []
+    >>> admin.describe_transactions(["bank"])["bank"].name
+    'TRANSACTIONAL_ID_NOT_FOUND'
+    >>> admin.describe_producers([TopicPartition("transfers", 0)])
+    {TopicPartition(topic='transfers', partition=0): ()}
+    >>> admin.delete_topics(["transfers"]).raise_first()
+"""
 
 from __future__ import annotations
 
