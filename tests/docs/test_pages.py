@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scripts import option_tables
 from tests.docs.pages import DOCS, ROOT, interactive, run_interactive
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ def test_interactive_examples_print_what_the_page_shows(
     (tmp_path / "tests").symlink_to(ROOT / "tests")  # some pages read recordings
     monkeypatch.chdir(tmp_path)
     run_interactive(page)
+
+
+def test_tables_of_options_are_current() -> None:
+    """Run `python -m scripts.option_tables` if this fails."""
+    tables = [page for page in PAGES if option_tables.TABLE.search(page.read_text(encoding="utf-8"))]
+    assert {page.name for page in tables} >= {"cli.md", "pipeline.md"}
+    assert [page for page in tables if (text := page.read_text(encoding="utf-8")) != option_tables.current(text)] == []
 
 
 def test_no_page_needs_another_host() -> None:

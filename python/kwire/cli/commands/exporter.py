@@ -65,6 +65,7 @@ LEVELS = ("cluster", "topic", "partition")
 @click.option(
     "--max-series",
     type=click.IntRange(min=100),
+    metavar="N",
     default=1_000_000,
     show_default=True,
     help="Maximum number of series of a cluster; kwire_exporter_omitted_series counts the others.",
