@@ -49,6 +49,20 @@ def test_files_that_a_verb_writes_are_in_the_response() -> None:
     assert returned["files"]["properties"].keys() == {"hmac_file"}
 
 
+def test_null_is_the_default_of_a_parameter_in_a_body(server: ServerProcess) -> None:
+    body = openapi_document()["paths"]["/api/v1/elections/run"]["post"]["requestBody"]
+    schema = body["content"]["application/json"]["schema"]["properties"]["type"]
+    assert schema["anyOf"] == [{"enum": ["preferred", "unclean"]}, {"type": "null"}]
+    assert schema["default"] == "preferred"
+    nothing = {"names": ["made-up"], "partitions": None, "dry_run": True}
+    assert "null" not in server.post("/api/v1/topics/create", nothing).body["detail"]
+
+
+def test_errors_of_documents_name_the_parameter(server: ServerProcess) -> None:
+    answer = server.post("/api/v1/configs/diff", {"file": "no document"})
+    assert (answer.status, answer.body["detail"].split(":")[0]) == (400, "file")
+
+
 def test_verbs_that_read_are_get_and_others_post() -> None:
     paths = openapi_document()["paths"]
     assert paths["/api/v1/topics/list"].keys() == {"get"}

@@ -146,16 +146,22 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
             hint = f"did you mean {' or '.join(suggested)}?" if suggested else f"it has {', '.join(names) or 'none'}"
             raise InvalidArgument(f"{verb.noun} {verb.name} has no parameter {name!r}: {hint}")
     with tempfile.TemporaryDirectory(prefix="kwire-http-") as folder:
-        yield {
-            parameter.name: _argument(parameter, values[parameter.name], Path(folder))
-            if parameter.name in values
-            else _default(parameter)
-            for parameter in parameters
-        } | {
-            parameter.name: Path(parameter.name) if parameter.required else parameter.default
-            for parameter in verb.parameters
-            if _is_path(parameter)
-        }
+        try:
+            yield {
+                parameter.name: _argument(parameter, values[parameter.name], Path(folder))
+                if parameter.name in values
+                else _default(parameter)
+                for parameter in parameters
+            } | {
+                parameter.name: Path(parameter.name) if parameter.required else parameter.default
+                for parameter in verb.parameters
+                if _is_path(parameter)
+            }
+        except InvalidArgument as error:
+            if folder not in str(error):
+                raise
+            # Verbs name the file of a document. The client knows it as a parameter, which has the name of the file.
+            raise InvalidArgument(str(error).replace(f"{folder}/", "")) from error
 
 
 def _default(parameter: Parameter) -> Any:

@@ -9,7 +9,7 @@ from kwire import __version__
 from kwire.http.arguments import PAGING, is_get, offered, options_of, written
 from kwire.http.incidents import PastIncident
 from kwire.http.responses import PROBLEM
-from kwire.http.schemas import Components, parameter_schema
+from kwire.http.schemas import Components, body_schema, parameter_schema
 from kwire.operations.parameters import Danger
 from kwire.operations.registry import find_verb, noun_help, nouns, verb_names
 
@@ -148,8 +148,7 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
         ] + _paging()
         return {"get": operation}
     properties = {
-        parameter.name: parameter_schema(parameter) | {"description": parameter.declared.help}
-        for parameter in offered(verb)
+        parameter.name: body_schema(parameter) | {"description": parameter.declared.help} for parameter in offered(verb)
     }
     required = [parameter.name for parameter in offered(verb) if parameter.required and not parameter.many]
     schema = {

@@ -17,7 +17,7 @@ from kwire._util.secret import Secret
 if TYPE_CHECKING:
     from kwire.operations.parameters import Parameter
 
-__all__ = ["Components", "parameter_schema"]
+__all__ = ["Components", "body_schema", "parameter_schema"]
 
 PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -91,3 +91,13 @@ def parameter_schema(parameter: Parameter) -> dict[str, Any]:
     if default is None or default is Signature.empty:
         return schema
     return schema | {"default": default.value if isinstance(default, Enum) else default}
+
+
+def body_schema(parameter: Parameter) -> dict[str, Any]:
+    """Return the schema of a parameter in a JSON object, where null stands for the default."""
+    schema = parameter_schema(parameter)
+    if parameter.required or parameter.many:
+        return schema
+    # An annotation such as `default` belongs to both alternatives.
+    default = {"default": schema.pop("default")} if "default" in schema else {}
+    return {"anyOf": [schema, {"type": "null"}]} | default

@@ -61,7 +61,7 @@ async def describe(
     run: Run,
     names: Annotated[list[str], Argument("Names of the topics [default: all].", "NAME", "topics")],
     only: Annotated[list[PartitionTrouble], Option("Only these partitions, and topics that have some.")] = [],
-    lag: Annotated[bool, Option("Show how many messages each replica is behind; asks every broker.")] = False,
+    lag: Annotated[bool, Option("Show the lag of each replica, with a request to each broker.")] = False,
 ) -> Rows[TopicDetails]:
     """Describe topics with their partitions and configs."""
     rows: Rows[TopicDetails] = []
