@@ -82,7 +82,7 @@ class FakeOffsets:
         """Return the response to a request; None if it belongs to another API."""
         match message.api_key:
             case 2:
-                return self._offsets(state, broker, message)
+                return self._offsets(state, broker, message, version)
             case 9:
                 return self._committed(state, broker, message, version)
             case 10:
@@ -97,7 +97,7 @@ class FakeOffsets:
             case _:
                 return None
 
-    def _offsets(self, state: ClusterState, broker: int, message: Any) -> ListOffsetsResponse:
+    def _offsets(self, state: ClusterState, broker: int, message: Any, version: int) -> ListOffsetsResponse:
         topics = []
         for topic in message.topics:
             metadata = state.topics.get(topic.name)
@@ -119,7 +119,7 @@ class FakeOffsets:
                         error_code=0 if led else NOT_LEADER if index in leaders else UNKNOWN_TOPIC,
                         timestamp=-1,
                         offset=offset if led else -1,
-                        leader_epoch=0 if led else -1,
+                        leader_epoch=0 if led and version >= 4 else -1,  # earlier versions lack the field
                     )
                 )
             topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(partitions)))
