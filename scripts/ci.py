@@ -38,6 +38,7 @@ PACKAGES: dict[tuple[str, ...], str] = {
     ("chromium-headless-shell", "chromium", "google-chrome"): "chromium-headless-shell",  # the page of `kafka http`
     ("krb5kdc",): "krb5-kdc krb5-admin-server",
     ("krb5-config",): "libkrb5-dev",  # gssapi is built against its headers
+    ("prometheus",): "prometheus",
     ("prometheus-alertmanager",): "prometheus-alertmanager",
     ("systemd-analyze",): "systemd",
     ("tmux",): "tmux",

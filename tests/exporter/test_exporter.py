@@ -79,7 +79,7 @@ def test_values_in_the_names_of_each_exporter(cluster: FakeCluster) -> None:
         ("kafka_group_partition_lag", ("shop", "orders", 2), None),
         ("kafka_partition_newest_offset", ("orders", 2), 30),
         ("kafka_partition_oldest_offset", ("orders", 2), 3),
-        ("kafka_topic_newest_offset_sum", ("orders",), 60),
+        ("kafka_topic_newest_offsets", ("orders",), 60),
         ("kafka_topic_size_bytes", ("orders",), 180),
         ("kafka_partition_offline", ("orders", 0), None),
     ):

@@ -1,4 +1,4 @@
-"""`kafka http` as a process, and a client of it."""
+"""`kafka http` or `kafka exporter` as a process, and a client of it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class ServerProcess:
     Args:
         bootstrap: the cluster.
         options: further options.
+        command: `http`, or `exporter`.
         token: the token of requests.
         trusted: the certificate of the server's authority.
 
@@ -40,7 +41,12 @@ class ServerProcess:
     """
 
     def __init__(
-        self, bootstrap: str, *options: str | Path, token: str | None = None, trusted: Path | None = None
+        self,
+        bootstrap: str,
+        *options: str | Path,
+        command: str = "http",
+        token: str | None = None,
+        trusted: Path | None = None,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._ready = Path(self._folder.name) / "ready.json"
@@ -48,7 +54,7 @@ class ServerProcess:
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "-b", bootstrap, "http", *listen, *map(str, options), "--ready-file", str(self._ready)],
+                [*COMMAND, "-b", bootstrap, command, *listen, *map(str, options), "--ready-file", str(self._ready)],
                 stderr=log,
                 env=environment(),
             )
