@@ -280,7 +280,12 @@ def run(programs: Mapping[str, Path], rounds: int, active: float, scale: float) 
         brokers = cluster.bootstrap.split(",")
         if "kminion" in programs:
             [port] = free_ports(1)
-            environment = {"KAFKA_BROKERS": cluster.bootstrap, "EXPORTER_PORT": str(port), "LOGGER_LEVEL": "error"}
+            environment = {
+                "KAFKA_BROKERS": cluster.bootstrap,
+                "EXPORTER_HOST": "127.0.0.1",
+                "EXPORTER_PORT": str(port),
+                "LOGGER_LEVEL": "error",
+            }
             with running([programs["kminion"]], port, environment) as exporter:
                 costs["kminion"] = measure_peer(cluster, exporter, rounds, least)
                 print(f"KMinion: {costs['kminion']}", flush=True)

@@ -10,12 +10,18 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from kwire.client.polled_requests import as_sequence
 from kwire.exporter.application import MonitoredCluster, monitor, page
+from kwire.exporter.cluster_requests import cluster_requests
 from kwire.exporter.cluster_view import ClusterView, Selection
 from kwire.exporter.metric_table import metric_table
+from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.testing.fake_offsets import SERVED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from kwire.testing import FakeCluster
 
 
 class Series(dict[tuple[str, tuple[str, ...]], float]):
@@ -50,6 +56,27 @@ def view(names: str = "kwire", name: str = "test", **options: Any) -> ClusterVie
     """Return a view without responses; the options are those of Selection, and `clock`."""
     clock = {"clock": options.pop("clock")} if "clock" in options else {}
     return ClusterView(name, metric_table().names[names], Selection(**options), **clock)
+
+
+def feed(of: ClusterView, cluster: FakeCluster) -> None:
+    """Give a view the responses of all brokers to one round of all requests, and render it."""
+    state, offsets = cluster.state, cluster._offsets
+    metadata = MetadataResponse(
+        brokers=state.brokers, cluster_id="x", controller_id=1, topics=tuple(state.topics.values())
+    )
+    of.set_metadata(metadata)
+    for broker in state.brokers:
+        for polled in cluster_requests(of, 15, 60):
+            assert callable(polled.request)
+            sequence = as_sequence(polled.request(metadata, broker.node_id))
+            request: Any = next(sequence, None)
+            while request is not None and request.api_key in SERVED:
+                response = offsets.respond(state, broker.node_id, request, SERVED[request.api_key][1])
+                try:
+                    request = sequence.send(response)
+                except StopIteration:
+                    break
+    of.render()
 
 
 @asynccontextmanager

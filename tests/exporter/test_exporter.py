@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import gzip
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from kwire.client.polled_requests import as_sequence
 from kwire.exporter.application import page
-from kwire.exporter.cluster_requests import cluster_requests
 from kwire.exporter.metric_table import metric_table
 from kwire.exporter.offset_history import UNKNOWN, OffsetHistory
 from kwire.http.incidents import PastIncidents
-from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.testing import FakeCluster
-from kwire.testing.fake_offsets import SERVED
 from scripts import exporter_files
 from tests.eventually import eventually
-from tests.exporter.scraping import monitored, scrape, view
+from tests.exporter.scraping import feed, monitored, scrape, view
 from tests.http.test_conventions import write_gold
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from kwire.exporter.cluster_view import ClusterView
@@ -36,27 +32,6 @@ def cluster() -> Iterator[FakeCluster]:
         cluster.set_ends("orders", {0: 10, 1: 20, 2: 30}, {0: 1, 1: 2, 2: 3})
         cluster.set_group("shop", {"orders": {0: 4, 1: 20}}, members=2)
         yield cluster
-
-
-def feed(of: ClusterView, cluster: FakeCluster) -> None:
-    """Give a view the responses of all brokers to one round of all requests, and render it."""
-    state, offsets = cluster.state, cluster._offsets
-    metadata = MetadataResponse(
-        brokers=state.brokers, cluster_id="x", controller_id=1, topics=tuple(state.topics.values())
-    )
-    of.set_metadata(metadata)
-    for broker in state.brokers:
-        for polled in cluster_requests(of, 15, 60):
-            assert callable(polled.request)
-            sequence = as_sequence(polled.request(metadata, broker.node_id))
-            request: Any = next(sequence, None)
-            while request is not None and request.api_key in SERVED:
-                response = offsets.respond(state, broker.node_id, request, SERVED[request.api_key][1])
-                try:
-                    request = sequence.send(response)
-                except StopIteration:
-                    break
-    of.render()
 
 
 def test_values_in_the_names_of_each_exporter(cluster: FakeCluster) -> None:
@@ -219,34 +194,6 @@ def test_lag_in_seconds_follows_from_the_history() -> None:
     assert history.written_at(0, 19_850) == 1000.0 + 15 * 198.5
     assert history.written_at(0, 50) == pytest.approx(1007.5)
     assert history.written_at(0, -100) == pytest.approx(985.0)  # before the first sample: its rate, continued
-
-
-def test_a_day_of_churn_does_not_grow() -> None:
-    """24 simulated hours: topics and groups come and go, and a view holds as many entries as at the beginning."""
-    now = [0.0]
-    with FakeCluster(1, topics=["base"], partitions=2) as cluster:
-        ours = view(clock=lambda: now[0])
-        sizes = []
-        for minute in range(24 * 60):
-            now[0] += 60
-            name = f"topic-{minute}"
-            cluster.create_topics([name], 2)
-            cluster.set_ends(name, {0: minute, 1: 5})
-            cluster.set_groups({f"group-{minute}": {name: {0: 0}, "base": {0: 0}}})
-            feed(ours, cluster)
-            cluster.delete_topics(name)
-            held: tuple[Collection[Any], ...] = (
-                ours.records,
-                ours.groups,
-                ours._seen,
-                ours._readers,
-                ours._behind,
-                ours.answered,
-                ours.failed,
-            )
-            sizes.append(sum(len(each) for each in held) + sum(family.series for family in ours.families))
-        assert set(ours.records) == {"base", f"topic-{24 * 60 - 1}"}
-        assert max(sizes[-100:]) <= max(sizes[50:150])
 
 
 def test_compressed_pages_are_one_member(cluster: FakeCluster) -> None:

@@ -418,10 +418,12 @@ class ClusterView:
         self._changed_groups.clear()
         for changed in self._changed.values():
             changed.clear()
-        self._include()
-        values = cluster_values(self)
-        for family in self._of_scope[Scope.CLUSTER]:
-            family.set("", family.lines(values.get(family.metric.value)))
+        # The number of series is a series itself, so a second pass counts the lines that the first one added.
+        for _ in range(2):
+            self._include()
+            values = cluster_values(self)
+            for family in self._of_scope[Scope.CLUSTER]:
+                family.set("", family.lines(values.get(family.metric.value)))
         self._include()
         self.render_seconds += time.thread_time() - started
 
