@@ -82,15 +82,24 @@ def test_help_and_version(name: str, capsys: pytest.CaptureFixture[str]) -> None
     assert run_script(name, ["--version"]) == 0
     assert re.fullmatch(r"\S+ \(kwire\)\n", capsys.readouterr().out)
     assert run_script(name, []) == 1
-    assert capsys.readouterr().err == shown
+    program = find_script(name).program
+    assert capsys.readouterr().err == (f"{program}: error: too few arguments\n{shown}" if program else shown)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_unreachable_cluster_and_wrong_file_are_one_sentence(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("kwire.client.admin.AdminClient.open", _open_briefly(compat))
+    offsets, properties = tmp_path / "offsets.json", tmp_path / "empty.properties"
+    offsets.write_text('{"partitions": [{"topic": "orders", "partition": 0, "offset": 1}]}')
+    properties.touch()
     command = {
+        "kafka-broker-api-versions": [],
+        "kafka-cluster": ["cluster-id"],
+        "kafka-delegation-tokens": ["--describe", "--command-config", str(properties)],
+        "kafka-delete-records": ["--offset-json-file", str(offsets)],
+        "kafka-transactions": ["list"],
         "kafka-features": ["describe"],
         "kafka-leader-election": ["--election-type", "preferred", "--all-topic-partitions"],
         "kafka-log-dirs": ["--describe"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["OptionValues", "ScriptOption", "ScriptUsageError", "format_help", "parse"]
+__all__ = ["OptionValues", "ScriptOption", "ScriptUsageError", "UnknownOption", "format_help", "parse"]
 
 LEFT, RIGHT = 39, 39
 """Widths of the columns of a help."""
@@ -20,6 +20,18 @@ LEFT, RIGHT = 39, 39
 
 class ScriptUsageError(Exception):
     """The arguments of a script are invalid. The text is the sentence that Kafka's script prints."""
+
+
+class UnknownOption(ScriptUsageError):
+    """An option is not among those of a script.
+
+    Attributes:
+        argument: the option as it was given.
+    """
+
+    def __init__(self, text: str, argument: str) -> None:
+        super().__init__(text)
+        self.argument = argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,8 @@ class ScriptOption:
         kind: the type of the value in Kafka's help: `String`, `Integer`, or `Long`.
         optional: true if the value may be missing.
         short: its name after one dash; empty without one.
+        same_as: the name of the option that takes its value as well, for a deprecated name of an option; empty for
+            others.
     """
 
     name: str
@@ -41,6 +55,7 @@ class ScriptOption:
     kind: str = "String"
     optional: bool = False
     short: str = ""
+    same_as: str = ""
 
 
 class OptionValues:
@@ -60,6 +75,11 @@ class OptionValues:
     def add(self, name: str, value: str | None) -> None:
         """Add an option, and its value if it has one."""
         self._values.setdefault(name, []).extend([] if value is None else [value])
+
+    def add_option(self, option: ScriptOption, value: str | None) -> None:
+        """Add an option, and the option for which its name stands."""
+        for name in filter(None, (option.name, option.same_as)):
+            self.add(name, value)
 
     def get(self, name: str) -> str | None:
         """Return the last value of an option; None if it is not given."""
@@ -118,28 +138,28 @@ def parse(options: Sequence[ScriptOption], arguments: Sequence[str]) -> OptionVa
             values.words.append(argument)
             continue
         name, equals, text = argument.lstrip("-").partition("=")
-        option = _find(options, name)
+        option = _find(options, name, argument)
         if option.value is None:
             if equals:
                 raise ScriptUsageError(f"Option {option.name} has no value, got {text!r}")
-            values.add(option.name, None)
+            values.add_option(option, None)
         elif equals:
-            values.add(option.name, text)
+            values.add_option(option, text)
         elif rest and not (rest[0].startswith("--") and len(rest[0]) > 2):
-            values.add(option.name, rest.pop(0))
+            values.add_option(option, rest.pop(0))
         elif option.optional:
-            values.add(option.name, None)
+            values.add_option(option, None)
         else:
             raise ScriptUsageError(f"Option {option.name} requires an argument")
     return values
 
 
-def _find(options: Sequence[ScriptOption], name: str) -> ScriptOption:
+def _find(options: Sequence[ScriptOption], name: str, argument: str) -> ScriptOption:
     exact = [option for option in options if name and name in (option.name, option.short)]
     matches = exact or [option for option in options if name and option.name.startswith(name)]
     if len(matches) != 1:
         hint = f" ({', '.join(option.name for option in matches)})" if matches else ""
-        raise ScriptUsageError(f"{name} is not a recognized option{hint}")
+        raise UnknownOption(f"{name} is not a recognized option{hint}", argument)
     return matches[0]
 
 

@@ -14,16 +14,23 @@ __all__ = ["SCRIPTS", "find_script", "run_class", "run_script"]
 
 MODULES = {
     "kafka-acls": "acls",
+    "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-client-metrics": "client_metrics",
+    "kafka-cluster": "cluster",
     "kafka-configs": "configs",
     "kafka-consumer-groups": "consumer_groups",
+    "kafka-delegation-tokens": "delegation_tokens",
+    "kafka-delete-records": "delete_records",
     "kafka-features": "features",
     "kafka-get-offsets": "get_offsets",
+    "kafka-groups": "groups",
     "kafka-leader-election": "leader_election",
     "kafka-log-dirs": "log_dirs",
     "kafka-metadata-quorum": "metadata_quorum",
     "kafka-preferred-replica-election": "leader_election",
     "kafka-reassign-partitions": "reassign_partitions",
     "kafka-topics": "topics",
+    "kafka-transactions": "transactions",
 }
 """Module of each script. A run imports only its own."""
 WITH_ZOOKEEPER = {

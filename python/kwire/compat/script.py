@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kwire._util.readable import printable_lines
-from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, format_help, parse
+from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, UnknownOption, format_help, parse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kwire.client.admin import AdminClient
+    from kwire.client.admin import AdminClient, AdminError
     from kwire.operations.run import ToolRun
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Script",
     "ScriptFailed",
     "ScriptRun",
+    "java_error",
     "read_json",
     "run_tool",
 ]
@@ -41,6 +42,21 @@ LAST_WITH_ZOOKEEPER = "0.10.2.2"
 """The release that scripts with `--zookeeper` follow by default: the last one in which all of them had the option."""
 HELP = ScriptOption("help", "Print usage information.")
 VERSION = ScriptOption("version", "Display Kafka version.")
+
+
+JAVA_EXCEPTIONS = {
+    "DELEGATION_TOKEN_AUTH_DISABLED": "DelegationTokenDisabled",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "UnsupportedByAuthentication",
+    "INVALID_TOPIC_EXCEPTION": "InvalidTopic",
+    "NON_EMPTY_GROUP": "GroupNotEmpty",
+}
+"""Exceptions of Kafka whose names do not follow from the names of error codes."""
+
+
+def java_error(error: AdminError) -> str:
+    """Return an error as Kafka's exception prints it."""
+    name = JAVA_EXCEPTIONS.get(error.name) or "".join(word.title() for word in error.name.split("_"))
+    return f"org.apache.kafka.common.errors.{name}Exception: {error.text}"
 
 
 class ScriptFailed(Exception):
@@ -84,6 +100,12 @@ class ScriptRun:
     def print(self, line: str = "") -> None:
         """Print a line of output: exactly as Kafka's script to a pipe, and escaped on a terminal."""
         print(_shown(line, sys.stdout))
+
+    def print_columns(self, rows: Sequence[Sequence[object]]) -> None:
+        """Print rows of equal length in columns that end with tabs, as `ToolsUtils.prettyPrintTable` of Kafka does."""
+        widths = [max(len(str(row[index])) for row in rows) for index in range(len(rows[0]))]
+        for row in rows:
+            self.print("\t".join(f"{value!s:<{width}}" for value, width in zip(row, widths, strict=True)) + "\t")
 
     def warn(self, line: str) -> None:
         """Print a line to stderr."""
@@ -132,6 +154,8 @@ class Script:
         function: runs the script; raises ScriptUsageError and ScriptFailed.
         failure: text before an error of the cluster; `{arguments}` stands for the arguments.
         fails_on_stdout: true if such an error goes to stdout.
+        names_exceptions: true if the text of an error of the cluster names the exception of Java.
+        program: its name in errors of its parser of options, for scripts with commands; empty for others.
         banner: the line before the options if there are no arguments.
         codes: the exit codes after errors of the cluster by release, for releases whose code is not 1.
     """
@@ -142,6 +166,8 @@ class Script:
     function: Callable[[ScriptRun], Awaitable[None]]
     failure: str = "Error: "
     fails_on_stdout: bool = True
+    names_exceptions: bool = False
+    program: str = ""
     banner: str = ""
     codes: Mapping[str, int] = field(default_factory=dict)
 
@@ -153,20 +179,27 @@ class Script:
             release: a release of Kafka that had `--zookeeper`; its script defines the output and the exit codes.
         """
         from kwire import __version__
+        from kwire.client.admin.errors import AdminError
         from kwire.errors import KwireError
 
         options = (*self.options, HELP, VERSION)
         try:
             values = parse(options, arguments)
             if not arguments or "help" in values:
-                print("\n".join([*filter(None, [self.banner]), format_help(options)]), file=sys.stderr)
+                banner = self.banner
+                if self.program and not arguments:
+                    banner = f"{self.program}: error: too few arguments"
+                print("\n".join([*filter(None, [banner]), format_help(options)]), file=sys.stderr)
                 return 0 if "help" in values else 1
             if "version" in values:
                 print(f"{__version__} (kwire)")
                 return 0
             return asyncio.run(self._run(values, release or LAST_WITH_ZOOKEEPER))
         except ScriptUsageError as error:
-            print(f"{_shown(str(error), sys.stderr)}\n{format_help(options)}", file=sys.stderr)
+            text = str(error)
+            if self.program and isinstance(error, UnknownOption):
+                text = f"{self.program}: error: unrecognized arguments: '{error.argument}'"
+            print(f"{_shown(text, sys.stderr)}\n{format_help(options)}", file=sys.stderr)
         except ScriptFailed as error:
             stream = sys.stdout if error.on_stdout else sys.stderr
             if str(error):
@@ -174,6 +207,8 @@ class Script:
             return self.codes.get(release or "", 1)
         except (KwireError, OSError) as error:
             text = getattr(error, "text", None) or str(error)
+            if self.names_exceptions and isinstance(error, AdminError):
+                text = java_error(error)
             failure = self.failure.replace("{arguments}", " ".join(arguments))
             stream = sys.stdout if self.fails_on_stdout else sys.stderr
             print(_shown(f"{failure}{text}", stream), file=stream)

@@ -20,6 +20,10 @@ UNORDERED = ("kafka-acls", "kafka-run-class kafka.tools.GetOffsetShell", "--desc
 TRACE = re.compile(r"(?m)^(\s+at |Caused by: |\t\.\.\. ).*\n|^[a-z]+(\.\w+)+(Exception|Error|Exit)\b.*\n")
 """A trace of Java, which follows the sentence of an error."""
 UNCAUGHT = re.compile(r'^Exception in thread "main" \S+: ')
+USAGE = re.compile(r"\Ausage: .*?(?=^[\w.-]+:\s+error:)", re.DOTALL | re.MULTILINE)
+"""The usage that argparse4j prints before an error."""
+TIMES = ((re.compile(r"\b\d{13}\b"), "MILLISECONDS"), (re.compile(r"(?<=MILLISECONDS)(\s+)\d+(?=\s+orders)"), r"\1AGE"))
+"""Times in milliseconds since 1970, and the age of a transaction in a row with its partitions."""
 DOCUMENT = re.compile(r'\{"version".*\}')
 
 
@@ -63,7 +67,10 @@ def normal(case: str, printed: Printed, varying: Mapping[str, str]) -> Printed:
     """
     texts = [printed.out, printed.err]
     for text, replacement in varying.items():
-        texts = [printed.replace(text, replacement) for printed in texts]
+        texts = [stream.replace(text, replacement) for stream in texts]
+    for pattern, replacement in TIMES:
+        texts = [pattern.sub(replacement, stream) for stream in texts]
+    texts[1] = _sentence_of_argparse(texts[1])
     out, err = (TRACE.sub("", text + "\n") for text in texts)
     lines = [_normal_line(line) for line in out.splitlines() if line.strip()]
     if any(part in case for part in UNORDERED):
@@ -72,6 +79,12 @@ def normal(case: str, printed: Printed, varying: Mapping[str, str]) -> Printed:
     # jopt-simple puts names into quotation marks in some releases.
     sentence = UNCAUGHT.sub("", sentences[0]).replace("'", "") if sentences else ""
     return Printed(printed.code % 256, "\n".join(lines), sentence)
+
+
+def _sentence_of_argparse(text: str) -> str:
+    """Return stderr, or only the sentence if the parser of options prints its usage; it breaks and fills lines."""
+    sentence = USAGE.sub("", text)
+    return text if sentence == text else " ".join(sentence.split()).replace(" -- ", " --")
 
 
 def _normal_line(line: str) -> str:

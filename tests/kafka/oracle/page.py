@@ -1,28 +1,33 @@
-"""Write docs/reference/scripts.md from a run of the old tools: `python -m tests.kafka.oracle.page`."""
+"""Write docs/reference/scripts.md from a run of Kafka's tools, and print the counts: `-m tests.kafka.oracle.page`."""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kwire.testing.kafka import Kafka39
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.oracle.release_tools import ARTIFACTS, ReleaseTools
 from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options
-from tests.kafka.oracle.runs import compare_old
+from tests.kafka.oracle.runs import compare_new, compare_old
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tests.kafka.oracle.comparison import Comparison
 
+C = TypeVar("C", bound=KafkaCluster)
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "scripts.md"
 KNOWN = {
     "kafka-preferred-replica-election --zookeeper {zookeeper} --path-to-json-file {files}/nosuch.json": (
         "kwire also prints the reason, on stderr"
+    ),
+    "kafka-transactions --bootstrap-server {bootstrap} list --transactional-id-pattern (": (
+        "kwire says that the regular expression is invalid"
     ),
     "kafka-configs": "0.9.0.1 has another first line of the usage",
 }
@@ -39,9 +44,10 @@ row has changed.
 
 - **Options** are named by the usage of the tool. *Without effect* are options that kwire accepts because old
   scripts pass them, and that have nothing to change here, such as a buffer size of Kafka's consumer.
-- **Invocations** ran against two equal clusters, one for Kafka's tool and one for kwire's script. They are *equal* if
-  all lines of stdout, the sentence of an error on stderr, and the exit code are equal. Traces of Java are left out, and
-  lists that come from a set of Java are compared without their order.
+- **Invocations** ran against two equal clusters, one for Kafka's tool and one for kwire's script: of Kafka 3.9.1 for
+  releases with ZooKeeper, and of 4.4.0 for 4.4.0. They are *equal* if all lines of stdout, the sentence of an error on
+  stderr, and the exit code are equal. Traces of Java are left out, times are not compared, and lists that come from a
+  set of Java are compared without their order.
 """
 
 
@@ -61,11 +67,22 @@ def run_oracle() -> OracleRun:
     """Start clusters and the tools of all releases, and compare them."""
     with ExitStack() as stack:
         tools = stack.enter_context(ReleaseTools(ARTIFACTS))
-        with ThreadPoolExecutor(2) as threads:
-            theirs, ours = [*threads.map(lambda _: stack.enter_context(Kafka39()), range(2))]
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         options = {(release, name): found for release in CLASSES for name, found in script_options(tools, release)}
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        return OracleRun(options, [*compare_old(tools, theirs, ours, Path(folder))])
+        with _two(Kafka39) as (theirs, ours):
+            comparisons = [*compare_old(tools, theirs, ours, folder)]
+        with _two(Kafka44) as (theirs, ours):
+            comparisons += compare_new(tools, theirs, ours, folder)
+        return OracleRun(options, comparisons)
+
+
+@contextmanager
+def _two(kind: type[C]) -> Iterator[tuple[C, C]]:
+    """Run two equal clusters, one for Kafka's tools and one for kwire's scripts."""
+    with ExitStack() as stack:
+        with ThreadPoolExecutor(2) as threads:
+            theirs, ours = threads.map(lambda _: stack.enter_context(kind()), range(2))
+        yield theirs, ours
 
 
 def different(run: OracleRun) -> list[Comparison]:
@@ -83,16 +100,9 @@ def page(run: OracleRun) -> str:
         if comparison.is_same
     )
     total = Counter((comparison.case.release, comparison.case.line.split()[0]) for comparison in run.comparisons)
-    names = sum(len(option.names) for option in run.options.values())
-    refused = sum(len(option.refused) for option in run.options.values())
-    idle = sum(len(option.without_effect) for option in run.options.values())
-    summary = (
-        f"Of {names} options, {names - refused} are accepted ({(names - refused) / names:.1%}), and {idle} of these "
-        f"have no effect. Of {total.total()} invocations, {equal.total()} are equal.\n"
-    )
     lines = [
         HEAD,
-        summary,
+        f"{summary(run)}\n",
         "| release | script or class | options | refused | without effect | invocations | equal |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -113,6 +123,19 @@ def page(run: OracleRun) -> str:
     return "\n".join(lines)
 
 
+def summary(run: OracleRun) -> str:
+    """Return the counts of options and invocations."""
+    names = sum(len(option.names) for option in run.options.values())
+    refused = sum(len(option.refused) for option in run.options.values())
+    idle = sum(len(option.without_effect) for option in run.options.values())
+    equal = sum(comparison.is_same for comparison in run.comparisons)
+    return (
+        f"Of {names} options, {names - refused} are accepted ({(names - refused) / names:.1%}), and {idle} of these "
+        f"have no effect. Of {len(run.comparisons)} invocations, {equal} are equal "
+        f"({equal / len(run.comparisons):.1%})."
+    )
+
+
 def _listed(options: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in options)
 
@@ -127,4 +150,6 @@ def _differences(comparisons: Iterable[Comparison]) -> Iterable[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(run_oracle()), encoding="utf-8")
+    finished = run_oracle()
+    PAGE.write_text(page(finished), encoding="utf-8")
+    sys.stdout.write(f"{summary(finished)}\n")

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.client.admin import AdminError, BlockingAdminClient
+import confluent_kafka
+
+from kwire.client.admin import AdminError, BlockingAdminClient, NewTopic, TopicPartition
 from kwire.cluster.zookeeper import connect
 from kwire.cluster.zookeeper.consumers import ConsumerOffset
 from kwire.cluster.zookeeper.store import make_path
@@ -19,7 +21,7 @@ from tests.kafka.oracle.releases import CLASSES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.testing.kafka import Kafka39
+    from kwire.testing.kafka import Kafka39, KafkaCluster
     from tests.kafka.oracle.release_tools import ReleaseTools
 
 HERE = Path(__file__).parent
@@ -48,6 +50,59 @@ def compare_old(tools: ReleaseTools, theirs: Kafka39, ours: Kafka39, folder: Pat
                 _create_internal_topics(cluster)
                 asyncio.run(_add_group(cluster.zookeeper, f"g-{topic}", topic))
         yield _compare(tools, case, theirs, ours, folder, topic)
+
+
+def compare_new(tools: ReleaseTools, theirs: KafkaCluster, ours: KafkaCluster, folder: Path) -> Iterator[Comparison]:
+    """Run each case of Kafka 4.4.0 on two clusters that have the same topics, groups, and transactions."""
+    write_broker_files(folder)
+    for cluster in (theirs, ours):
+        prepare_brokers(cluster.bootstrap)
+    for line in (HERE / "broker_cases.txt").read_text(encoding="utf-8").splitlines():
+        yield compare_broker_case(tools, Case("4.4.0", line), theirs.bootstrap, ours.bootstrap, folder)
+
+
+def compare_broker_case(tools: ReleaseTools, case: Case, theirs: str, ours: str, folder: Path) -> Comparison:
+    """Run a case with Kafka's tool and with kwire's script."""
+    both = []
+    for bootstrap in (theirs, ours):
+        script, *arguments = (word.format(bootstrap=bootstrap, files=folder) for word in case.line.split())
+        if bootstrap == theirs:
+            printed = tools.run(case.release, CLASSES[case.release][script], *arguments)
+        else:
+            printed = run_own([script, *arguments], None)
+        port = bootstrap.rpartition(":")[2]
+        both.append(normal(case.line, printed, {bootstrap: "BOOTSTRAP", port: "PORT"}))
+    return Comparison(case, *both)
+
+
+def write_broker_files(folder: Path) -> None:
+    """Write the files that cases of new releases name."""
+    record = {"topic": "orders", "partition": 0, "offset": 1}
+    documents: dict[str, object] = {
+        "records": {"version": 1, "partitions": [record]},
+        "duplicates": {"version": 1, "partitions": [record, record]},
+        "version2": {"version": 2, "partitions": [record]},
+        "nopartitions": {"version": 1},
+        "nopartition": {"version": 1, "partitions": [{"topic": "orders"}]},
+    }
+    for name, document in documents.items():
+        (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "empty.properties").write_text("", encoding="utf-8")
+
+
+def prepare_brokers(bootstrap: str) -> None:
+    """Create a topic with an open transaction, and a group with an offset."""
+    with BlockingAdminClient(bootstrap) as admin:
+        admin.create_topics({"orders": NewTopic(partitions=2, replication_factor=1)}).raise_first()
+        admin.wait_until_created(["orders"])
+        partition = TopicPartition("orders", 0)
+        producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": "open"})
+        producer.init_transactions()
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.produce(partition.topic, b"record", partition=partition.partition)
+        producer.flush()
+        eventually_sync(lambda: not admin.alter_group_offsets("billing", {partition: 1}).errors, "an offset of a group")
 
 
 def _compare(tools: ReleaseTools, case: Case, theirs: Kafka39, ours: Kafka39, folder: Path, topic: str) -> Comparison:

@@ -43,6 +43,7 @@ from kwire.client.admin.log_dirs import LogDir as LogDir
 from kwire.client.admin.log_dirs import ReplicaSize as ReplicaSize
 from kwire.client.admin.quorum import QuorumDescription as QuorumDescription
 from kwire.client.admin.quorum import QuorumReplica as QuorumReplica
+from kwire.client.admin.quorum import RegisteredBroker as RegisteredBroker
 from kwire.client.admin.quotas import ClientQuotaEntity as ClientQuotaEntity
 from kwire.client.admin.quotas import EntityName as EntityName
 from kwire.client.admin.quotas import SpecialName as SpecialName

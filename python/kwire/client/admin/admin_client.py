@@ -167,6 +167,7 @@ class AdminClient(AdminSession):
     list_transactions = transactions.list_transactions
     describe_transactions = transactions.describe_transactions
     describe_producers = transactions.describe_producers
+    terminate_transactions = transactions.terminate_transactions
     find_hanging_transactions = hanging_transactions.find_hanging_transactions
     abort_transaction = hanging_transactions.abort_transaction
 
@@ -211,6 +212,7 @@ class AdminClient(AdminSession):
     remove_raft_voter = quorum.remove_raft_voter
     registered_brokers = quorum.registered_brokers
     unregister_broker = quorum.unregister_broker
+    unregister_controller = quorum.unregister_controller
 
     async def describe_cluster(self) -> ClusterDescription:
         """Return the live brokers and the controller, as one broker reports them."""

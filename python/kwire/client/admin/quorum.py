@@ -67,6 +67,22 @@ class QuorumDescription(NamedTuple):
     observers: tuple[QuorumReplica, ...]
 
 
+class RegisteredBroker(NamedTuple):
+    """A broker that is registered with the controller.
+
+    Attributes:
+        host: its host; empty if it is down and has no address at this listener.
+        port: its port; -1 without an address.
+        rack: its rack; None without one.
+        is_fenced: true if it is registered, but stopped or catching up.
+    """
+
+    host: str
+    port: int
+    rack: str | None
+    is_fenced: bool
+
+
 async def describe_quorum(admin: AdminSession) -> QuorumDescription:
     """Return the state of the KRaft quorum.
 
@@ -154,8 +170,8 @@ async def remove_raft_voter(
     (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"voter {voter_id}")
 
 
-async def registered_brokers(admin: AdminSession) -> frozenset[int] | None:
-    """Return the ids of registered brokers, also of brokers that are not running.
+async def registered_brokers(admin: AdminSession) -> dict[int, RegisteredBroker] | None:
+    """Return registered brokers by id, also brokers that are not running.
 
     None if the cluster does not report the latter, before Kafka 4.0 (KIP-1073).
 
@@ -170,7 +186,10 @@ async def registered_brokers(admin: AdminSession) -> frozenset[int] | None:
         return None
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     response = (await admin.router.read(request, ANY, error_code)).accepted("cluster")
-    return frozenset(broker.broker_id for broker in response.brokers)
+    return {
+        broker.broker_id: RegisteredBroker(broker.host, broker.port, broker.rack, broker.is_fenced)
+        for broker in response.brokers
+    }
 
 
 async def unregister_broker(admin: AdminSession, broker_id: int) -> None:
@@ -188,6 +207,22 @@ async def unregister_broker(admin: AdminSession, broker_id: int) -> None:
 
     request = UnregisterBrokerRequest(broker_id=broker_id)
     (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"broker {broker_id}")
+
+
+async def unregister_controller(admin: AdminSession, controller_id: int) -> None:
+    """Remove the registration of a controller that is gone for good (Kafka 4.4).
+
+    The command is never repeated after a lost response.
+
+    Raises:
+        AdminError: 31 not authorized; the controller is not registered.
+        NoCommonVersion: the cluster does not have the request.
+        OutcomeUnknown: the response was lost.
+    """
+    from kwire.messages.kafka.unregister_controller import UnregisterControllerRequest
+
+    request = UnregisterControllerRequest(controller_id=controller_id)
+    (await admin.router.command(request, CONTROLLER, error_code)).accepted(f"controller {controller_id}")
 
 
 def _replica(replica: ReplicaState, listeners: Mapping[str, Endpoint]) -> QuorumReplica:

@@ -17,19 +17,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.coordinators import KeyType, at_coordinators
 from kwire.client.admin.every_broker import at_every_broker
 from kwire.client.admin.leaders import at_leaders, by_partition, by_topic
+from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.client.admin.cluster_router import BrokerTarget
     from kwire.client.admin.coordinators import Result
     from kwire.client.admin.errors import AdminError
     from kwire.client.admin.group_values import TopicPartition
+
+TERMINATION_TIMEOUT_MS = 30_000
+"""Transaction timeout of an id whose transaction is terminated, as in Kafka's Admin. Its next producer sets its
+own."""
 
 
 class TransactionListing(NamedTuple):
@@ -84,20 +91,33 @@ class ProducerDescription(NamedTuple):
 
 
 async def list_transactions(
-    admin: AdminSession, *, states: Iterable[str] = (), producer_ids: Iterable[int] = ()
+    admin: AdminSession,
+    *,
+    states: Iterable[str] = (),
+    producer_ids: Iterable[int] = (),
+    running_longer_ms: int | None = None,
+    id_pattern: str | None = None,
 ) -> list[TransactionListing]:
     """Return all transactional ids, sorted.
 
     Args:
         states: only transactions in these states, such as `Ongoing`.
         producer_ids: only transactions of these producers.
+        running_longer_ms: only transactions that run longer than this, in milliseconds (KIP-994, Kafka 3.8).
+        id_pattern: only ids that match this RE2 regular expression (KIP-1152, Kafka 4.1).
 
     Raises:
         AdminError: a broker refused the request.
+        EncodeError: a broker is too old for a filter.
     """
     from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 
-    request = ListTransactionsRequest(state_filters=strings_tuple(states), producer_id_filters=tuple(producer_ids))
+    request = ListTransactionsRequest(
+        state_filters=strings_tuple(states),
+        producer_id_filters=tuple(producer_ids),
+        duration_filter=-1 if running_longer_ms is None else running_longer_ms,
+        transactional_id_pattern=id_pattern,
+    )
     found: list[TransactionListing] = []
     for broker, answer in (await at_every_broker(admin.router, request)).items():
         found += (
@@ -144,10 +164,55 @@ async def describe_transactions(
     return await at_coordinators(admin.router, strings_tuple(transactional_ids), send, KeyType.TRANSACTION)
 
 
+async def terminate_transactions(admin: AdminSession, transactional_ids: Iterable[str]) -> Outcomes:
+    """Abort the open transactions of transactional ids, and fence their producers.
+
+    An id gets a new producer epoch, so that its producer fails at its next request. An unknown id is registered. The
+    command is repeated: it has the same effect again.
+
+    Errors: 51 the transaction is being ended, so that it is still open; 53 not authorized.
+    """
+    from kwire.messages.kafka.init_producer_id import InitProducerIdRequest
+
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[None]]:
+        results: dict[str, Result[None]] = {}
+        for id in ids:
+            request = InitProducerIdRequest(transactional_id=id, transaction_timeout_ms=TERMINATION_TIMEOUT_MS)
+            answer = await admin.router.command(request, coordinator, repeatable=True)
+            results[id] = answer.error(answer.response, id)
+        return results
+
+    unfinished = strings_tuple(transactional_ids)
+    outcomes: dict[str, Result[None]] = {}
+    deadline = admin.router.metadata.clock() + admin.router.timeout
+    pause = FIRST_PAUSE
+    while unfinished:
+        outcomes |= await at_coordinators(admin.router, unfinished, send, KeyType.TRANSACTION)
+        # The first request aborts an open transaction and asks the client to try again until its markers are written.
+        unfinished = tuple(id for id in unfinished if _is_being_ended(outcomes[id]))
+        if admin.router.metadata.clock() >= deadline:
+            break
+        if unfinished:
+            pause = await back_off(pause)
+    return Outcomes(outcomes)
+
+
+def _is_being_ended(error: AdminError | None) -> bool:
+    return error is not None and error.code == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
 async def describe_producers(
-    admin: AdminSession, partitions: Iterable[TopicPartition]
+    admin: AdminSession, partitions: Iterable[TopicPartition], *, broker_id: int | None = None
 ) -> dict[TopicPartition, tuple[ProducerDescription, ...] | AdminError]:
-    """Return the active producers of partitions, as their leaders report them. Errors: 3 unknown partition."""
+    """Return the active producers of partitions. Errors: 3 unknown partition; 6 the broker has no replica.
+
+    Args:
+        partitions: the partitions.
+        broker_id: the replica that reports them; None for the leaders.
+
+    Raises:
+        BrokerNotFound: no live broker has the id.
+    """
     from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
 
     async def send(leader: BrokerTarget, of_leader: Iterable[TopicPartition]) -> Mapping[TopicPartition, Any]:
@@ -172,4 +237,8 @@ async def describe_producers(
             for producer in found.active_producers
         )
 
-    return await at_leaders(admin.router, tuple(partitions), send, result)
+    requested = tuple(partitions)
+    if broker_id is None:
+        return await at_leaders(admin.router, requested, send, result)
+    reported = await send(BrokerTarget(broker_id), requested)
+    return {each: result_error(reported[each], str(each)) or result(reported[each]) for each in requested}

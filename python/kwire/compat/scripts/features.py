@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import FeaturesRefused, FeatureUpdate
-from kwire.compat.options import ScriptOption, ScriptUsageError
+from kwire.compat.commands import choose_command
+from kwire.compat.options import ScriptOption
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
@@ -31,18 +32,7 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the arguments do not fit together.
         ScriptFailed: a feature was refused.
     """
-    if len(run.values.words) != 1:
-        raise ScriptUsageError("kafka-features: error: too few arguments")
-    [command] = run.values.words
-    if command == "describe":
-        await _describe(run)
-    elif command in ("upgrade", "downgrade", "disable"):
-        await _update(run, command)
-    else:
-        raise ScriptUsageError(
-            f"kafka-features: error: invalid choice: '{command}' (choose from 'describe', 'upgrade', 'downgrade', "
-            "'disable')"
-        )
+    await choose_command("kafka-features", run.values, COMMANDS)(run)
 
 
 async def _describe(run: ScriptRun) -> None:
@@ -64,8 +54,9 @@ def _level(feature: str, level: int) -> str:
     return METADATA_VERSIONS[level - 1] if 1 <= level <= len(METADATA_VERSIONS) else f"UNKNOWN {level}"
 
 
-async def _update(run: ScriptRun, command: str) -> None:
+async def _update(run: ScriptRun) -> None:
     values = run.values
+    [command] = values.words
     levels: dict[str, int] = {}
     for text in values.all("feature"):
         name, _, level = text.partition("=")
@@ -103,6 +94,9 @@ async def _update(run: ScriptRun, command: str) -> None:
             run.print(f"{'Can not' if dry_run else 'Could not'} {command} {name}{target}. {errors[name].text}")
     if errors:
         raise ScriptFailed(f"{len(errors)} out of {len(levels)} operation(s) failed.")
+
+
+COMMANDS = {"describe": _describe, "upgrade": _update, "downgrade": _update, "disable": _update}
 
 
 def _metadata_level(text: str) -> int:

@@ -27,8 +27,6 @@ async def run(run: ScriptRun) -> None:
     from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
 
     values = run.values
-    if "broker-list" in values and "bootstrap-server" not in values:
-        values.add("bootstrap-server", values.get("broker-list"))
     if values.number("offsets") not in (None, 1):
         raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
     spec = OffsetSpec(_time(values.get("time") or "latest"))
@@ -100,7 +98,12 @@ get_offsets = Script(
     (
         BOOTSTRAP,
         COMMAND_CONFIG,
-        ScriptOption("broker-list", "DEPRECATED, use --bootstrap-server instead.", "HOST1:PORT1,...,HOST3:PORT3"),
+        ScriptOption(
+            "broker-list",
+            "DEPRECATED, use --bootstrap-server instead.",
+            "HOST1:PORT1,...,HOST3:PORT3",
+            same_as=BOOTSTRAP.name,
+        ),
         ScriptOption("offsets", "Accepted for the sake of old scripts: only 1.", "count", "Integer"),
         ScriptOption("max-wait-ms", "Accepted for the sake of old scripts, without effect.", "ms", "Integer"),
         ScriptOption(

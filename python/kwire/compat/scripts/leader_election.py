@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kwire.compat.options import ScriptOption
-from kwire.compat.script import BOOTSTRAP, ZOOKEEPER, Script, ScriptFailed, read_json
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -124,6 +124,12 @@ def _exception(error: Any) -> str:
     return f"org.apache.kafka.common.errors.{name}Exception: {error.text}"
 
 
+ADMIN_CONFIG = ScriptOption(
+    "admin.config",
+    "Configuration properties files to pass to the admin client.",
+    "config file",
+    same_as=COMMAND_CONFIG.name,
+)
 PATH = ScriptOption(
     "path-to-json-file",
     'The JSON file with the list of partitions: {"partitions": [{"topic": "foo", "partition": 1}]}.',
@@ -135,7 +141,8 @@ leader_election = Script(
     ("org.apache.kafka.tools.LeaderElectionCommand", "kafka.admin.LeaderElectionCommand"),
     (
         BOOTSTRAP,
-        ScriptOption("admin.config", "Configuration properties files to pass to the admin client.", "config file"),
+        COMMAND_CONFIG,
+        ADMIN_CONFIG,
         PATH,
         ScriptOption("topic", "Name of topic for which to perform an election.", "topic name"),
         ScriptOption("partition", "Partition id for which to perform an election.", "partition id", "Integer"),
@@ -151,7 +158,8 @@ preferred_replica_election = Script(
     (
         BOOTSTRAP,
         ZOOKEEPER,
-        ScriptOption("admin.config", "Configuration properties files to pass to the admin client.", "config file"),
+        COMMAND_CONFIG,
+        ADMIN_CONFIG,
         PATH,
     ),
     run_preferred,

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire.compat.commands import choose_command, need_arguments, read_number
 from kwire.compat.controller_file import read_controller
-from kwire.compat.options import ScriptOption, ScriptUsageError
+from kwire.compat.options import ScriptOption
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 from kwire.uuids import uuid_from_text, uuid_to_text
 
@@ -27,13 +28,7 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the command is unknown or missing.
         ScriptFailed: the arguments do not fit together, or the file of a controller is incomplete.
     """
-    if len(run.values.words) != 1:
-        raise ScriptUsageError("kafka-metadata-quorum: error: too few arguments")
-    [command] = run.values.words
-    if command not in COMMANDS:
-        choices = ", ".join(map(repr, COMMANDS))
-        raise ScriptUsageError(f"kafka-metadata-quorum: error: invalid choice: '{command}' (choose from {choices})")
-    await COMMANDS[command](run)
+    await choose_command("kafka-metadata-quorum", run.values, COMMANDS)(run)
 
 
 async def _describe(run: ScriptRun) -> None:
@@ -74,10 +69,9 @@ async def _add(run: ScriptRun) -> None:
 
 async def _remove(run: ScriptRun) -> None:
     """Remove a controller from the voters."""
-    id, directory = run.values.number("controller-id"), run.values.get("controller-directory-id")
-    for name, value in (("--controller-id/-i", id), ("--controller-directory-id/-d", directory)):
-        if value is None:
-            raise ScriptUsageError(f"kafka-metadata-quorum: error: argument {name} is required")
+    script = "kafka-metadata-quorum"
+    need_arguments(script, run.values, "--controller-id/-i", "--controller-directory-id/-d")
+    id, directory = read_number(script, run.values, "--controller-id/-i"), run.values.get("controller-directory-id")
     assert id is not None
     assert directory is not None
     if id < 0:
@@ -145,9 +139,7 @@ def _print_replication(run: ScriptRun, quorum: QuorumDescription, *, human: bool
             for replica in replicas
         )
     rows.sort(key=lambda row: ("Status", "Leader", "Follower", "Observer").index(str(row[-1])))
-    widths = [max(len(str(row[index])) for row in rows) for index in range(len(HEADER))]
-    for row in rows:
-        run.print("\t".join(f"{value!s:<{width}}" for value, width in zip(row, widths, strict=True)) + "\t")
+    run.print_columns(rows)
 
 
 def _directory(replica: QuorumReplica) -> str | None:

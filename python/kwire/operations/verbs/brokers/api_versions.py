@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Option
 from kwire.operations.run import Run
+
+if TYPE_CHECKING:
+    from kwire.protocol.negotiated_versions import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +44,8 @@ async def api_versions(
     different: Annotated[bool, Option("Only APIs that these brokers do not serve in the same versions.")] = False,
 ) -> Rows[ServedApi]:
     """Show the versions of each API that brokers serve, and the version that kwire uses."""
-    from kwire.messages import every  # imports the classes of all messages
-
     served = await run.admin.describe_api_versions(brokers)
-    names: dict[int, str] = {}
-    supported: dict[int, set[int]] = {}
-    for message in every(run.admin.dialect):
-        if message.api_key >= 0 and message.__kwire_response__ is not None:
-            names.setdefault(message.api_key, message.__name__.partition("_")[0].removesuffix("Request"))
-            versions = range(message.versions.lowest, message.versions.highest + 1)
-            supported.setdefault(message.api_key, set()).update(versions)
+    names, supported = known_apis(run.admin.dialect)
     rows: Rows[ServedApi] = []
     for key in sorted({key for ranges in served.values() for key in ranges}):
         if different and len({ranges.get(key) for ranges in served.values()}) == 1:
@@ -61,3 +56,18 @@ async def api_versions(
                 common = supported.get(key, set()).intersection(range(lowest, highest + 1))
                 rows.append(ServedApi(broker, key, names.get(key), lowest, highest, max(common, default=None)))
     return rows
+
+
+def known_apis(dialect: Dialect) -> tuple[dict[int, str], dict[int, set[int]]]:
+    """Return the names and the versions of the APIs that kwire knows, by API key."""
+    from kwire.messages import every  # imports the classes of all messages
+
+    names: dict[int, str] = {}
+    supported: dict[int, set[int]] = {}
+    for message in every(dialect):
+        if message.api_key >= 0 and message.__kwire_response__ is not None:
+            name = message.__name__.partition("_")[0].removesuffix("Request")
+            names.setdefault(message.api_key, name)  # the newest name comes first
+            versions = range(message.versions.lowest, message.versions.highest + 1)
+            supported.setdefault(message.api_key, set()).update(versions)
+    return names, supported
