@@ -102,6 +102,24 @@ def test_constructor_takes_keywords_only() -> None:
         made(node_id=1, host="h", shelf=1)
 
 
+def test_misspelled_keyword_of_a_first_instance_is_suggested() -> None:
+    class Shelf(Struct):
+        """A class without instances."""
+
+        books: int32
+        height: int32 = 0
+
+    made: Any = Shelf
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"Shelf.__init__\(\) got an .* argument 'book'. Did you mean 'books'\?$"):
+            made(book=1)
+    with pytest.raises(TypeError, match=r"keyword argument 'unknown_tag'. Did you mean 'unknown_tags'\?$"):
+        made(books=1, unknown_tag={})
+    with pytest.raises(TypeError, match=r"keyword argument 'color'$"):
+        made(color=1)
+    assert made(books=1).height == 0
+
+
 def test_defaults() -> None:
     cluster = Cluster(brokers=())
     assert (cluster.controller, cluster.grid, cluster.load, cluster.seal, cluster.alive) == (None, (), 0.5, b"", True)

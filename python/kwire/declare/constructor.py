@@ -25,13 +25,24 @@ from kwire.errors import EncodeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeAlias
 
     from kwire.declare._typing import Struct
     from kwire.errors import EncodeKind, PathElement
 
     Check: TypeAlias = Callable[[Any], Any]
+
+
+def check_names(cls: type[Struct], names: Iterable[str]) -> None:
+    """Raise the TypeError of CPython 3.13 for a name that the constructor of a class does not have."""
+    parameters = [*(f.name for f in fields(cls)), "unknown_tags"]
+    for name in names:
+        if name not in parameters:
+            from difflib import get_close_matches
+
+            hint = "".join(f". Did you mean {match!r}?" for match in get_close_matches(name, parameters, 1))
+            raise TypeError(f"{cls.__qualname__}.__init__() got an unexpected keyword argument {name!r}{hint}")
 
 
 def make_constructor(cls: type[Struct]) -> None:

@@ -252,9 +252,11 @@ _native_adopt: Any = None
 
 def _first_construction(self: Any, /, **values: Any) -> None:
     """Create an instance from keyword arguments."""
-    # Replaces itself with the real constructor of the class, for which this is the first instance.
-    from kwire.declare.constructor import make_constructor
+    # Replaces itself with the real constructor of the class, for which this is the first instance. Misspelled names are
+    # found before, and once there is an instance by CPython, which suggests names since 3.13.
+    from kwire.declare.constructor import check_names, make_constructor
 
+    check_names(type(self), values)
     make_constructor(type(self))
     self.__init__(**values)
 
