@@ -4,8 +4,8 @@ Examples:
     >>> quorum = admin.describe_quorum()
     >>> len(quorum.voters), quorum.voters[0].id == quorum.leader
     (1, True)
-    >>> admin.registered_brokers()
-    frozenset({1})
+    >>> sorted(admin.registered_brokers())
+    [1]
 """
 
 from __future__ import annotations
