@@ -128,10 +128,10 @@ def merge(before: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
 
 def with_environment(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the values of these options, completed by variables of the environment."""
-    found: dict[str, Any] = dict(variables_for(chosen))
-    if "command_config" in found:
-        found["command_config"] = Path(found["command_config"])
-    return {**chosen, **found}
+    values: dict[str, Any] = dict(variables_for(chosen))
+    if "command_config" in values:
+        values["command_config"] = Path(values["command_config"])
+    return {**chosen, **values}
 
 
 DEFAULT_TIMEOUT = 30.0

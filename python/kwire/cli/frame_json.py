@@ -32,7 +32,7 @@ _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 def json_text(document: Any, *, indent: int | None = None) -> str:
     """Format a document as JSON; characters that could disturb a terminal are escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=indent)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def frame_document(frame: Frame, *, hide_secrets: bool = False) -> dict[str, Any]:

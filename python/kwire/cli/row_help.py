@@ -64,15 +64,15 @@ def described_keys(row_class: Any, prefix: str = "") -> Iterator[DescribedKey]:
 
 def _meanings(row_class: Any) -> dict[str, str]:
     """Return what `Attributes` says in the docstrings of a class, its bases, and a class that it refers to."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for cls in reversed(row_class.__mro__):
         docstring = cleandoc(cls.__dict__.get("__doc__") or "")
         if referred := re.search(r"See `(kwire[\w.]*)\.(\w+)`", docstring):
-            found |= _meanings(getattr(import_module(referred[1]), referred[2]))
+            meanings |= _meanings(getattr(import_module(referred[1]), referred[2]))
         _, _, attributes = docstring.partition("Attributes:\n")
         for name, text in re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", attributes, re.MULTILINE):
-            found[name] = " ".join(text.split())
-    return found
+            meanings[name] = " ".join(text.split())
+    return meanings
 
 
 def _element(hint: Any) -> Any:

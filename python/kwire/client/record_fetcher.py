@@ -103,15 +103,15 @@ class RecordFetcher:
         """
         request = self._request(offsets, offsets, DEBUGGING_REPLICA)
         response = (await self._router.read(request, BrokerTarget(broker_id), highest=HIGHEST_VERSION)).response
-        found: dict[TopicPartition, FetchedRecords | AdminError] = {}
+        fetched: dict[TopicPartition, FetchedRecords | AdminError] = {}
         for topic in response.responses:
             for result in topic.partitions:
                 partition = TopicPartition(topic.topic, result.partition_index)
                 failed = result.error_code != 0
-                found[partition] = (
+                fetched[partition] = (
                     AdminError.of_kafka(result.error_code, str(partition)) if failed else _fetched(result)
                 )
-        return found
+        return fetched
 
     def _request(
         self, partitions: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int], replica: int = -1

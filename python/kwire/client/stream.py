@@ -107,5 +107,5 @@ class StreamProtocol(asyncio.BufferedProtocol):
 
 def _describe(error: OSError) -> str:
     """Return the text of the operating system, which asyncio replaces with its own."""
-    known = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
-    return f"[Errno {error.errno}] {os.strerror(error.errno)}" if known and error.errno else str(error)
+    has_text = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
+    return f"[Errno {error.errno}] {os.strerror(error.errno)}" if has_text and error.errno else str(error)

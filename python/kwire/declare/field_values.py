@@ -35,14 +35,14 @@ def checked(cls: Any, values: dict[str, Any]) -> list[FieldValue]:
     """
     if not values:
         raise TypeError("find: expected the value of at least one field, for example name=...")
-    known = cls.__dict__.get("__kwire_search_fields__")
-    if known is None:
-        known = cls.__kwire_search_fields__ = {
+    search_fields = cls.__dict__.get("__kwire_search_fields__")
+    if search_fields is None:
+        search_fields = cls.__kwire_search_fields__ = {
             f.name: SearchField(f.name, field_check(f), _content(f.type)) for f in fields(cls)
         }
     searched = []
     for name, value in values.items():
-        f = known.get(name)
+        f = search_fields.get(name)
         if f is None:
             raise TypeError(f"find: {cls.__name__} has no field {name!r}")
         try:
@@ -63,15 +63,15 @@ def contents(wanted: list[FieldValue]) -> list[bytes | None] | Literal[False] | 
     Returns None if a value has no encoding, so that no element has it. Returns False if a field is not an integer,
     uuid, or string: equal values can then have different bytes.
     """
-    found: list[bytes | None] = []
+    parts: list[bytes | None] = []
     for f, value in wanted:
         if f.content is None:
             return False
         try:
-            found.append(None if value is None else f.content(value))
+            parts.append(None if value is None else f.content(value))
         except (OverflowError, UnicodeEncodeError):
             return None
-    return found
+    return parts
 
 
 def _content(type: WireType) -> Callable[[Any], bytes] | None:
@@ -89,5 +89,5 @@ def _content(type: WireType) -> Callable[[Any], bytes] | None:
 
 
 def _uuid_bytes(value: Any) -> bytes:
-    found: bytes = value.bytes
-    return found
+    content: bytes = value.bytes
+    return content

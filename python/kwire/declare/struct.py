@@ -464,12 +464,12 @@ def _unpickle(
 def _check_pickled_names(cls: Any, names: tuple[str, ...]) -> None:
     from kwire.declare.introspect import fields
 
-    known = {f.name: f for f in fields(cls)}
+    fields_by_name = {f.name: f for f in fields(cls)}
     for name in names:
-        if name not in known:
+        if name not in fields_by_name:
             reason = f"{cls.__name__} has no such field, but the pickle has: it was written with another declaration"
             raise EncodeError("not_in_version", (name,), reason)
-    for name, f in known.items():
+    for name, f in fields_by_name.items():
         if name not in names and f.default is MISSING:
             reason = f"{cls.__name__} requires this field, and the pickle does not have it"
             raise EncodeError("wrong_type", (name,), reason)

@@ -28,8 +28,8 @@ REQUEST_ID = re.compile("[A-Za-z0-9._-]{1,64}")
 
 def request_id(scope: Scope) -> str:
     """Return the id of a request."""
-    found: str = scope["state"]["request_id"]
-    return found
+    identifier: str = scope["state"]["request_id"]
+    return identifier
 
 
 class RequestObserver:

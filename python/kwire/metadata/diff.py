@@ -122,15 +122,15 @@ def partition_changes(
         return
     old, old_fields = partitions_by_index(before), partition_fields_of(before)
     for index, partition in new.items():
-        known = old.get(index)
-        if known is None or recreated:
+        previous = old.get(index)
+        if previous is None or recreated:
             yield index, None, fields(partition)
-        elif known is not partition and known != partition:
-            yield index, old_fields(known), fields(partition)
+        elif previous is not partition and previous != partition:
+            yield index, old_fields(previous), fields(partition)
     if old.keys() - new.keys():
-        for index, known in old.items():
+        for index, previous in old.items():
             if index not in new:
-                yield index, old_fields(known), None
+                yield index, old_fields(previous), None
 
 
 def is_same(changes: Changes) -> bool:

@@ -77,15 +77,15 @@ def metadata_events(
     """
     if changes.first or before is None:
         return ()
-    found: list[MetadataEvent] = []
+    events: list[MetadataEvent] = []
     name = type(after).__name__
     if name in _METADATA:
-        found += _broker_events(array_changes(changes, "brokers"))
-        found += _controller_events(changes, before, after, kraft=kraft)
-        found += topic_events(array_changes(changes, "topics") if topics is None else topics)
+        events += _broker_events(array_changes(changes, "brokers"))
+        events += _controller_events(changes, before, after, kraft=kraft)
+        events += topic_events(array_changes(changes, "topics") if topics is None else topics)
     elif name == "DescribeConfigsResponse":
-        found += _resource_events(array_changes(changes, "results"))
-    return tuple(found)
+        events += _resource_events(array_changes(changes, "results"))
+    return tuple(events)
 
 
 def is_recreated(before: UUID | None, after: UUID | None) -> bool:
@@ -151,19 +151,19 @@ def partition_events(
     """Yield the events of changed partitions of a topic with an error code."""
     added: list[int] = []
     missing: list[int] = []
-    found: list[MetadataEvent] = []
+    events: list[MetadataEvent] = []
     for index, before, after in changes:
         if before is None:
             added.append(index)
         elif after is None:
             missing.append(index)
         else:
-            found += _one_partition(topic, index, before, after)
+            events += _one_partition(topic, index, before, after)
     if added:
         yield PartitionsAdded(topic, tuple(sorted(added)))
     if missing:
         yield PartitionsMissing(topic, tuple(sorted(missing)), error_code)
-    yield from found
+    yield from events
 
 
 def _one_partition(topic: str, index: int, before: PartitionFields, after: PartitionFields) -> Iterator[MetadataEvent]:

@@ -231,8 +231,8 @@ def _find(folder: str, name: str) -> Operation | None:
     module = _modules(folder).get(name)
     if module is None:
         return None
-    found: Operation = getattr(import_module(f"{PACKAGE}.{folder}.{module}"), module)
-    return found
+    operation: Operation = getattr(import_module(f"{PACKAGE}.{folder}.{module}"), module)
+    return operation
 
 
 def _spelled(module: str) -> str:

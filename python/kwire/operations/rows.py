@@ -71,9 +71,9 @@ def column(
     return {"title": title, "unit": unit, "rows": rows, "table": table, "if_known": if_known}
 
 
-def rows_of(found: Mapping[str, T | AdminError], row: Callable[[str, T], R]) -> Rows[R]:
+def rows_of(results: Mapping[str, T | AdminError], row: Callable[[str, T], R]) -> Rows[R]:
     """Return the row of each item that was found, and a failure for each item that a broker refused."""
-    return [Failure(name, item) if isinstance(item, AdminError) else row(name, item) for name, item in found.items()]
+    return [Failure(name, item) if isinstance(item, AdminError) else row(name, item) for name, item in results.items()]
 
 
 def columns(row_class: Any) -> tuple[RowColumn, ...]:

@@ -332,10 +332,10 @@ class Encoding:
         self.active.discard(layout.struct)
 
     def check_default(self, value: str, default: Any) -> None:
-        is_default = f"{value} is {(known := self.code.object(default))}"
+        is_default = f"{value} is {(named_default := self.code.object(default))}"
         if type(default) in (int, str, bytes):
             # Only types whose `==` is exact, after `is`, which an equal constant usually fulfills.
-            is_default += f" or (type({value}) is {self.code.object(type(default))} and {value} == {known})"
+            is_default += f" or (type({value}) is {self.code.object(type(default))} and {value} == {named_default})"
         self.check(is_default)
 
     def value(self, type: WireType, layout: StructLayout, compact: bool, value: str, *, nullable: bool = False) -> None:

@@ -99,7 +99,7 @@ class UnknownRelease(KwireError, LookupError):
         self.listener = listener
 
     def __str__(self) -> str:
-        names = [known.name for known in releases(self.listener or "broker")]
+        names = [release.name for release in releases(self.listener or "broker")]
         if self.listener is None:
             names = list(dict.fromkeys(name for name, _ in _table()))
         return f"expected a release from {names[0]} to {names[-1]}, found {self.name!r}"
@@ -107,7 +107,7 @@ class UnknownRelease(KwireError, LookupError):
 
 def releases(listener: Listener) -> tuple[Release, ...]:
     """Return the releases that have a listener, oldest first."""
-    return tuple(known for known in _table().values() if known.listener == listener)
+    return tuple(release for release in _table().values() if release.listener == listener)
 
 
 def release(name: str, listener: Listener | None = None) -> Release:
@@ -120,9 +120,9 @@ def release(name: str, listener: Listener | None = None) -> Release:
     Raises:
         UnknownRelease: the release is not in the table, or has no such listener.
     """
-    for known in _table().values():
-        if f"{name}.".startswith(f"{known.name}.") and known.listener == (listener or known.listener):
-            return known
+    for release in _table().values():
+        if f"{name}.".startswith(f"{release.name}.") and release.listener == (listener or release.listener):
+            return release
     raise UnknownRelease(name, listener)
 
 
@@ -162,7 +162,7 @@ def _table() -> dict[tuple[str, Listener], Release]:
     for line in (files(__package__) / "table.txt").read_text(encoding="ascii").splitlines()[1:]:
         if not line.startswith(" "):
             name, _, text = line.partition(" ")
-            listener = next(known for known in LISTENERS if known == text)
+            listener = next(candidate for candidate in LISTENERS if candidate == text)
             names.append(name)
             last[listener] = dict(last[listener])
             table[name, listener] = Release(name, listener, MappingProxyType(last[listener]))

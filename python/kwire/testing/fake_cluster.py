@@ -498,8 +498,8 @@ class FakeCluster:
         """Raise ValueError for an id that is not in the cluster. Stopped brokers are."""
         for broker_id in broker_ids:
             if broker_id not in self._brokers:
-                known = ", ".join(map(str, self._brokers))
-                raise ValueError(f"broker {broker_id} does not exist: the cluster has {known}")
+                ids = ", ".join(map(str, self._brokers))
+                raise ValueError(f"broker {broker_id} does not exist: the cluster has {ids}")
 
     def _state_of(self, broker_id: int) -> ClusterState:
         return self._frozen_states.get(broker_id, self._state)

@@ -136,10 +136,10 @@ def _broker(text: str, option: str) -> Endpoint:
 def _api_keys(texts: tuple[str, ...], dialect: Dialect | None) -> frozenset[tuple[str, int]]:
     """Return the dialects and API keys that `--api` names."""
     dialects = DIALECTS if dialect is None else (dialect,)
-    found: set[tuple[str, int]] = set()
+    api_keys: set[tuple[str, int]] = set()
     for name in (name.strip() for text in texts for name in text.split(",")):
         if name.isascii() and name.isdigit():
-            found |= {(dialect, int(name)) for dialect in dialects}
+            api_keys |= {(dialect, int(name)) for dialect in dialects}
             continue
         unknown = None
         matches: set[tuple[str, int]] = set()
@@ -150,8 +150,8 @@ def _api_keys(texts: tuple[str, ...], dialect: Dialect | None) -> frozenset[tupl
                 unknown = unknown or error
         if not matches:
             raise click.BadParameter(str(unknown or f"{name} is not an API"), param_hint="--api")
-        found |= matches
-    return frozenset(found)
+        api_keys |= matches
+    return frozenset(api_keys)
 
 
 async def _sniff(

@@ -43,10 +43,10 @@ def read_statements() -> Grammar:
     return _with_aliases(_group(STATEMENTS, click.Context(STATEMENTS)))
 
 
-def _with_aliases(found: Grammar) -> Grammar:
+def _with_aliases(grammar: Grammar) -> Grammar:
     """Return a grammar with the other names of nouns."""
-    found["aliases"] = {alias: noun for noun in registry.nouns() for alias in registry.noun_aliases(noun)}
-    return found
+    grammar["aliases"] = {alias: noun for noun in registry.nouns() for alias in registry.noun_aliases(noun)}
+    return grammar
 
 
 def _group(group: click.Group, context: click.Context) -> Grammar:
@@ -83,25 +83,25 @@ def _options(command: click.Command, context: click.Context) -> Grammar:
 
 
 def _specification(parameter: click.Parameter) -> Grammar:
-    found: Grammar = {}
+    specification: Grammar = {}
     if isinstance(parameter, click.Option):
-        found["help"] = (parameter.help or "").partition("\n")[0]
+        specification["help"] = (parameter.help or "").partition("\n")[0]
         if parameter.is_flag:
-            found["flag"] = True
+            specification["flag"] = True
     if parameter.nargs == -1 or parameter.multiple:
-        found["many"] = True
+        specification["many"] = True
     if isinstance(parameter.type, click.Choice):
-        found["choices"] = tuple(str(choice) for choice in parameter.type.choices)
+        specification["choices"] = tuple(str(choice) for choice in parameter.type.choices)
     elif isinstance(parameter.type, click.Path):
-        found["kind"] = "files" if parameter.type.file_okay else "directories"
+        specification["kind"] = "files" if parameter.type.file_okay else "directories"
     kind = parameter.type.completes if isinstance(parameter.type, Named) else None
     if kind is not None and kind in TYPED:
         separator, by_type = TYPED[kind]
-        found["typed"] = (separator, dict(by_type))
+        specification["typed"] = (separator, dict(by_type))
     elif kind == "configs":
-        found["configs"] = dict(CONFIGS)
+        specification["configs"] = dict(CONFIGS)
     elif kind is not None:
-        found["kind"] = kind
+        specification["kind"] = kind
     if kind is not None and parameter.metavar is not None and "KEY=VALUE" in parameter.metavar:
-        found["suffix"] = "="
-    return found
+        specification["suffix"] = "="
+    return specification

@@ -176,8 +176,8 @@ class CommandLine:
     def _typed(self, declared: tuple[str, dict[str, str | None]], prefix: str) -> Completion:
         """Return the candidates for a value such as `topic/orders`: first types, and then names."""
         separator, kinds = declared
-        kind, found, name = prefix.partition(separator)
-        if not found:
+        kind, separated_by, name = prefix.partition(separator)
+        if not separated_by:
             types = [(f"{kind}{separator}", "") for kind in kinds if kind.startswith(prefix)]
             return Completion(types, "nospace")
         names = kinds.get(kind)

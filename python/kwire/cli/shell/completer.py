@@ -53,10 +53,10 @@ class StatementCompleter(Completer):
         if self._grammar is None:
             return
         script = parse(document.text_before_cursor)
-        found, start = candidates(self._grammar, self._session, script)
+        completions, start = candidates(self._grammar, self._session, script)
         length = len(document.text_before_cursor) - start
-        ending = "" if found.how == "nospace" else " "
-        for name, text in found.names:
+        ending = "" if completions.how == "nospace" else " "
+        for name, text in completions.names:
             yield Candidate(quote(name) + ending, -length, display=name, display_meta=text)
 
 

@@ -114,16 +114,16 @@ def _is_reset(before: Offsets, after: Offsets) -> bool:
 
 def _trend(key: CommittedPartition, samples: list[tuple[float, Offsets]]) -> LagTrend:
     lags = [(time, offsets.lag) for time, offsets in samples]
-    known = [(time, lag) for time, lag in lags if lag is not None]
+    points = [(time, lag) for time, lag in lags if lag is not None]
     committed = [(time, offsets.committed) for time, offsets in samples if offsets.committed is not None]
     newest = samples[-1][1]
-    change = _slope(known)
+    change = _slope(points)
     catch_up = None
     if newest.lag == 0:
         catch_up = 0.0
     elif newest.lag is not None and change is not None and change < -STEADY:
         catch_up = round(newest.lag / -change, 3)
-    return LagTrend(*key, *newest, newest.lag, _slope(committed), change, catch_up, tuple(lag for _, lag in known))
+    return LagTrend(*key, *newest, newest.lag, _slope(committed), change, catch_up, tuple(lag for _, lag in points))
 
 
 def _slope(points: list[tuple[float, int]]) -> float | None:

@@ -137,17 +137,17 @@ class LagMonitor:
         self._answered = time.time()
 
     async def _committed(self, admin: AdminClient, stack: AsyncExitStack) -> dict[CommittedPartition, Offsets]:
-        found: dict[CommittedPartition, Offsets] = {}
+        offsets: dict[CommittedPartition, Offsets] = {}
         if admin.dialect == "kafka":
-            found |= await committed_in_brokers(admin, self._topics, self._groups)
+            offsets |= await committed_in_brokers(admin, self._topics, self._groups)
         elif self._zookeeper is None:
             self._zookeeper = await zookeeper_of(admin)
         if self._zookeeper is not None:
             if self._store is None:
                 self._store = await _open_store(self._zookeeper)
                 stack.push_async_callback(self._store.close)
-            found |= await with_log_ends(admin, await committed_in_zookeeper(self._store, self._topics, self._groups))
-        return found
+            offsets |= await with_log_ends(admin, await committed_in_zookeeper(self._store, self._topics, self._groups))
+        return offsets
 
 
 async def _open_store(hosts: str) -> Store:

@@ -60,9 +60,9 @@ def lag_lines(trends: Sequence[LagTrend], bars: str) -> list[str]:
     ]
     shown = len(COLUMNS) if any(trend.store != "brokers" for trend in trends) else len(COLUMNS) - 1
     lines = list(plain_lines(COLUMNS[:shown], [row[:shown] for row in rows]))
-    known = [trend.lag for trend in trends if trend.lag is not None]
-    if len(known) > 1:
-        lines += ["", f"{sum(known):,} messages behind in {len(known)} partitions"]
+    lags = [trend.lag for trend in trends if trend.lag is not None]
+    if len(lags) > 1:
+        lines += ["", f"{sum(lags):,} messages behind in {len(lags)} partitions"]
     return lines
 
 

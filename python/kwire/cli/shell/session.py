@@ -158,10 +158,10 @@ class ShellSession(VerbSession):
             if admin.dialect == "kip4":
                 return {}
             try:
-                known = {group.group_id for group in await admin.list_groups()}
+                group_ids = {group.group_id for group in await admin.list_groups()}
             except NoCommonVersion:
                 return {}
-            return {} if name in known else {name: AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, name)}
+            return {} if name in group_ids else {name: AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, name)}
 
         return self._none_missing(find)
 

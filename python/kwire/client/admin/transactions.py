@@ -118,9 +118,9 @@ async def list_transactions(
         duration_filter=-1 if running_longer_ms is None else running_longer_ms,
         transactional_id_pattern=id_pattern,
     )
-    found: list[TransactionListing] = []
+    listings: list[TransactionListing] = []
     for broker, answer in (await at_every_broker(admin.router, request)).items():
-        found += (
+        listings += (
             TransactionListing(
                 transaction_state.transactional_id,
                 transaction_state.producer_id,
@@ -129,7 +129,7 @@ async def list_transactions(
             )
             for transaction_state in answer.accepted(f"broker {broker}").transaction_states
         )
-    return sorted(found)
+    return sorted(listings)
 
 
 async def describe_transactions(
@@ -224,7 +224,7 @@ async def describe_producers(
         )
         return by_partition((await admin.router.read(request, leader)).response.topics)
 
-    def result(found: Any) -> tuple[ProducerDescription, ...]:
+    def result(described: Any) -> tuple[ProducerDescription, ...]:
         return tuple(
             ProducerDescription(
                 producer.producer_id,
@@ -234,11 +234,14 @@ async def describe_producers(
                 None if producer.current_txn_start_offset < 0 else producer.current_txn_start_offset,
                 None if producer.coordinator_epoch < 0 else producer.coordinator_epoch,
             )
-            for producer in found.active_producers
+            for producer in described.active_producers
         )
 
     requested = tuple(partitions)
     if broker_id is None:
         return await at_leaders(admin.router, requested, send, result)
     reported = await send(BrokerTarget(broker_id), requested)
-    return {each: result_error(reported[each], str(each)) or result(reported[each]) for each in requested}
+    return {
+        partition: result_error(reported[partition], str(partition)) or result(reported[partition])
+        for partition in requested
+    }

@@ -146,12 +146,12 @@ def find_setting(name: str) -> tuple[Setting, str]:
         raise SettingError(name[:100], "", str(error)) from None
     if key is not None and key.setting in MAP_SETTINGS:
         return MAP_SETTINGS[key.setting], str(key)
-    known = node_settings()
-    if name in known:
-        return known[name], name
+    settings = node_settings()
+    if name in settings:
+        return settings[name], name
     if name in MAP_SETTINGS:
         raise SettingError(name, "", f"this setting is a map: name an entry, {name}['one','two']")
-    similar = get_close_matches(name, [*known, *MAP_SETTINGS], n=2)
+    similar = get_close_matches(name, [*settings, *MAP_SETTINGS], n=2)
     hint = f": did you mean {' or '.join(similar)}?" if similar else ""
     raise SettingError(name[:100], "", f"unknown setting{hint}")
 

@@ -48,14 +48,14 @@ def assign_replicas(
     if not 1 <= replication_factor <= len(racks):
         reason = f"invalid replication factor {replication_factor}: there are {len(racks)} live brokers"
         raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
-    known = {broker: rack for broker, rack in racks.items() if rack is not None}
-    rack_aware = len(known) == len(racks)
-    brokers = alternate_racks(known) if rack_aware else sorted(racks)
+    known_racks = {broker: rack for broker, rack in racks.items() if rack is not None}
+    rack_aware = len(known_racks) == len(racks)
+    brokers = alternate_racks(known_racks) if rack_aware else sorted(racks)
     first = start_index if start_index >= 0 else rng.randrange(len(brokers))
     shift = start_index if start_index >= 0 else rng.randrange(len(brokers))
     numbers = range(first_partition, first_partition + partitions)
     if rack_aware:
-        return _assign_rack_aware(brokers, known, numbers, replication_factor, first, shift)
+        return _assign_rack_aware(brokers, known_racks, numbers, replication_factor, first, shift)
     return _assign_rack_unaware(brokers, numbers, replication_factor, first, shift)
 
 

@@ -140,12 +140,12 @@ async def process_controller_change(context: ControllerContext) -> None:
 
 async def process_broker_change(context: ControllerContext) -> None:
     """Process brokers that started, failed, or restarted."""
-    known = context.cluster.brokers
+    brokers = context.cluster.brokers
     live = await context.read_brokers(context.cluster.topics)
-    if live == known:
+    if live == brokers:
         return
-    unchanged = {broker for broker in live if broker in known and live[broker].epoch == known[broker].epoch}
-    log.info("new brokers: %s, failed brokers: %s", sorted(live.keys() - unchanged), sorted(known.keys() - unchanged))
+    unchanged = {broker for broker in live if broker in brokers and live[broker].epoch == brokers[broker].epoch}
+    log.info("new brokers: %s, failed brokers: %s", sorted(live.keys() - unchanged), sorted(brokers.keys() - unchanged))
     context.update_cluster(brokers=live, shutting_down=context.cluster.shutting_down & unchanged)
     await context.elect_leaders()
     context.broadcaster.broadcast(context.cluster, ())
@@ -168,19 +168,19 @@ async def process_topic_change(context: ControllerContext) -> None:
 
 async def process_topic_data_change(context: ControllerContext, names: Sequence[str]) -> None:
     """Read topics that were written. Writes of this controller are recognized by their version."""
-    known = context.cluster.topics
-    recheck = [name for name in names if name not in context.topics_to_reread and name in known]
+    topics = context.cluster.topics
+    recheck = [name for name in names if name not in context.topics_to_reread and name in topics]
     changed = [name for name in names if name not in recheck]
     znodes = await context.store.get_many([TopicRegistration.path(name) for name in recheck], context.watch)
     for name, znode in zip(recheck, znodes, strict=True):
-        topic = known.get(name)
+        topic = topics.get(name)
         if topic is None or not isinstance(znode, Znode) or znode.stat.version != topic.version:
             changed.append(name)
     if not changed:
         return
     loaded = await context.loader.topics(sorted(changed))
     context.topics_to_reread.difference_update(changed)
-    ids = {name: topic.topic_id for name in changed if (topic := known.get(name)) is not None and topic.topic_id}
+    ids = {name: topic.topic_id for name in changed if (topic := topics.get(name)) is not None and topic.topic_id}
     await context.restore_topic_ids(loaded.topics, ids)
     restored = {topic.name for topic in loaded.topics if topic.topic_id is None and topic.name in ids}
     context.update_topics(
@@ -277,9 +277,9 @@ async def process_config_change_notifications(context: ControllerContext) -> Non
     """Read the configs of topics that other clients changed, and delete old notifications."""
     changed = await _read_config_changes(context)
     context.topics_to_reread |= changed
-    known = [name for name in changed if name in context.cluster.topics]
-    if known:
-        await process_topic_data_change(context, sorted(known))
+    existing = [name for name in changed if name in context.cluster.topics]
+    if existing:
+        await process_topic_data_change(context, sorted(existing))
     oldest = time.time() * 1000 - context.settings.config_change_retention_ms
     expired = [path for path, created in context.config_changes.items() if created < oldest]
     await _delete_notifications(context, expired)

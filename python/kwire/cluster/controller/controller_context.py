@@ -138,8 +138,8 @@ class ControllerContext:
         except NotAuthorized as error:
             self.retry(error.path, error)
         replicas = {replica for topic in topics for partition in topic.partitions for replica in partition.replicas}
-        known = {self.broker_id, *replicas, *self.cluster.known_brokers}
-        return await self.loader.brokers_named(map(str, sorted(known)))
+        broker_ids = {self.broker_id, *replicas, *self.cluster.known_brokers}
+        return await self.loader.brokers_named(map(str, sorted(broker_ids)))
 
     async def list_children(self, path: str) -> list[str] | None:
         """Return the names of the children, or None, and try again later, if this session must not read them."""
@@ -151,15 +151,15 @@ class ControllerContext:
 
     def update_topics(self, topics: Iterable[Topic] = (), removed: Iterable[str] = ()) -> None:
         """Add, replace, and remove topics in the cluster state, and broadcast the changes to the brokers."""
-        known = self.cluster.topics
-        topics, removed = [topic for topic in topics if topic != known.get(topic.name)], list(removed)
+        topics_before = self.cluster.topics
+        topics, removed = [topic for topic in topics if topic != topics_before.get(topic.name)], list(removed)
         if not topics and not removed:
             return
-        updates = [TopicUpdate(topic.name, known.get(topic.name)) for topic in topics]
-        updates += [TopicUpdate(name, known.get(name)) for name in removed if name in known]
+        updates = [TopicUpdate(topic.name, topics_before.get(topic.name)) for topic in topics]
+        updates += [TopicUpdate(name, topics_before.get(name)) for name in removed if name in topics_before]
         self.cluster = replace(
             self.cluster,
-            topics=known.updated(topics, removed),
+            topics=topics_before.updated(topics, removed),
             topics_to_delete=self.cluster.topics_to_delete.difference(removed),
             malformed_topics=self.cluster.malformed_topics.difference(removed, (topic.name for topic in topics)),
         )

@@ -72,15 +72,15 @@ async def process_features_change(context: ControllerContext) -> None:
         for warning in stored.znode.warnings if stored.znode is not None else ():
             context.report(warning)
         last = await _read_last(context)
-        known = max(
+        newest = max(
             last, context.known_features(), context.features or NO_FEATURES, key=lambda features: features.epoch
         )
-        if known.epoch > stored.epoch + MAX_SKIPPED_EPOCHS:
-            log.error("ignoring the epoch %d of the features: %d is stored", known.epoch, stored.epoch)
-            known = NO_FEATURES
-        current = stored.znode if stored.znode is not None else known.znode
+        if newest.epoch > stored.epoch + MAX_SKIPPED_EPOCHS:
+            log.error("ignoring the epoch %d of the features: %d is stored", newest.epoch, stored.epoch)
+            newest = NO_FEATURES
+        current = stored.znode if stored.znode is not None else newest.znode
         znode = bootstrap(current, settings.supported_features, enabled=settings.features_enabled)
-        is_unchanged = znode is stored.znode and stored.epoch >= known.epoch
+        is_unchanged = znode is stored.znode and stored.epoch >= newest.epoch
         if is_unchanged and stored.epoch == last.epoch:
             context.features = stored
             return
@@ -89,7 +89,7 @@ async def process_features_change(context: ControllerContext) -> None:
                 await context.writer.commit([SetData(LAST_FEATURES, stored.encode())])
                 context.features = stored
                 return
-            context.features = await _write(context, stored, znode, known.epoch)
+            context.features = await _write(context, stored, znode, newest.epoch)
         except ConnectionLost:
             raise
         except (WriteConflict, StoreError) as error:

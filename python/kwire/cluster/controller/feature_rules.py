@@ -78,13 +78,18 @@ def incompatibilities(
         return []
     reasons = []
     for name, levels in sorted(finalized.features.items()):
-        known = supported.get(name)
-        if known is None:
+        supported_range = supported.get(name)
+        if supported_range is None:
             reasons.append(f"feature {name} is finalized, and not supported")
-        elif not known.min_version <= levels.min_version_level <= levels.max_version_level <= known.max_version:
+        elif (
+            not supported_range.min_version
+            <= levels.min_version_level
+            <= levels.max_version_level
+            <= supported_range.max_version
+        ):
             reasons.append(
                 f"feature {name} is finalized at {levels.min_version_level} to {levels.max_version_level}, and"
-                f" supported from {known.min_version} to {known.max_version}"
+                f" supported from {supported_range.min_version} to {supported_range.max_version}"
             )
     return reasons
 
@@ -167,7 +172,9 @@ def _rejection(
 def _unsupported(name: str, level: int, brokers: Mapping[int, SupportedVersionRange | None]) -> str | None:
     """Return which live brokers do not support a level."""
     lacking = sorted(
-        id for id, known in brokers.items() if known is None or not known.min_version <= level <= known.max_version
+        id
+        for id, supported_range in brokers.items()
+        if supported_range is None or not supported_range.min_version <= level <= supported_range.max_version
     )
     if not lacking:
         return None

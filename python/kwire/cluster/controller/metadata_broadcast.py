@@ -259,8 +259,8 @@ def _updated_topics(cluster: Cluster, updates: Iterable[TopicUpdate]) -> Iterabl
 
 
 def _changed_partitions(before: Topic, topic: Topic) -> list[Partition]:
-    known: Mapping[int, Partition] = {partition.id: partition for partition in before.partitions}
-    return [partition for partition in topic.partitions if known.get(partition.id) != partition]
+    before_by_id: Mapping[int, Partition] = {partition.id: partition for partition in before.partitions}
+    return [partition for partition in topic.partitions if before_by_id.get(partition.id) != partition]
 
 
 def _topic_state(topic: Topic, partitions: Iterable[Partition], cluster: Cluster) -> UpdateMetadataTopicState:

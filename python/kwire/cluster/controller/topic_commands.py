@@ -187,8 +187,8 @@ async def alter_topics(
     failed = await context.write_topics(topics.values())
     errors |= {name: write_failed(error) for name, error in failed.items()}
     if reassigned:
-        known = context.cluster.topics
-        written = [topic for name in reassigned if name not in failed and (topic := known.get(name)) is not None]
+        existing = context.cluster.topics
+        written = [topic for name in reassigned if name not in failed and (topic := existing.get(name)) is not None]
         await list_reassignments(context, written)
     return _outcomes(commands, errors)
 

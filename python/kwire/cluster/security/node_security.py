@@ -173,14 +173,14 @@ def _mechanisms(
     """
     if not settings.sasl_mechanisms:
         raise SecurityConfigError("sasl.enabled.mechanisms", "is missing: a listener with SASL needs a mechanism")
-    found: dict[str, Callable[[], ServerMechanism]] = {}
+    mechanisms: dict[str, Callable[[], ServerMechanism]] = {}
     for name in settings.sasl_mechanisms:
         match name:
             case "PLAIN":
-                found[name] = partial(PlainServer, _plain_users(values))
+                mechanisms[name] = partial(PlainServer, _plain_users(values))
             case "SCRAM-SHA-256" | "SCRAM-SHA-512":
-                found[name] = partial(ScramServer, name, users.finder(name), users.decoys(name))
-    return found
+                mechanisms[name] = partial(ScramServer, name, users.finder(name), users.decoys(name))
+    return mechanisms
 
 
 def _plain_users(values: Values) -> Mapping[str, Secret]:

@@ -49,10 +49,10 @@ class ScramUsers:
 
     def iterations(self) -> dict[str, dict[str, int]]:
         """Return the number of iterations by user and mechanism."""
-        found: dict[str, dict[str, int]] = {}
+        iterations: dict[str, dict[str, int]] = {}
         for (user, name), credential in self._credentials.items():
-            found.setdefault(user, {})[name] = credential.iterations
-        return found
+            iterations.setdefault(user, {})[name] = credential.iterations
+        return iterations
 
     def _decoy(self, name: ScramName, user: str) -> ScramCredential:
         if name not in self._likenesses:

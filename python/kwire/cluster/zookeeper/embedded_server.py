@@ -317,8 +317,8 @@ def command(java: str | None = None) -> str:
     elif home:
         candidates.insert(0, str(Path(home) / "bin" / "java"))
     for candidate in candidates:
-        if found := shutil.which(candidate):
-            return found
+        if program := shutil.which(candidate):
+            return program
     raise CannotStart(f"no Java found ({', '.join(candidates)}): install Java 17 or later, or set JAVA_HOME")
 
 

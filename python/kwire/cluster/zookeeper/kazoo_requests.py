@@ -92,9 +92,9 @@ _ERRORS: dict[type[BaseException], type[StoreError]] = {
 
 def store_error(error: BaseException, path: str) -> BaseException:
     """Return the error of the store for an exception of kazoo."""
-    known = _ERRORS.get(type(error))
-    if known is not None:
-        return known(path)
+    error_class = _ERRORS.get(type(error))
+    if error_class is not None:
+        return error_class(path)
     if isinstance(error, ZookeeperError):
         return ServerError(path, error.code, type(error).__name__)
     return error

@@ -85,15 +85,17 @@ async def configs(
             else f"Completed updating config for {shown}."
         )
         return
-    found = (await admin.describe_configs([resource]))[resource]
-    if isinstance(found, AdminError):
-        raise found
+    config_values = (await admin.describe_configs([resource]))[resource]
+    if isinstance(config_values, AdminError):
+        raise config_values
     if run.names_zookeeper and not all_:
-        changed = (f"{name}={config.value}" for name, config in sorted(found.items()) if config.source in DYNAMIC)
+        changed = (
+            f"{name}={config.value}" for name, config in sorted(config_values.items()) if config.source in DYNAMIC
+        )
         run.print(f"Configs for {old_name} are {','.join(changed)}")
         return
     run.print(f"{'All' if all_ else 'Dynamic'} configs for {shown} are:")
-    for name, config in sorted(found.items()):
+    for name, config in sorted(config_values.items()):
         if all_ or config.source in DYNAMIC:
             value = "null" if config.value is None else config.value
             run.print(f"  {name}={value} sensitive={str(config.is_sensitive).lower()}")

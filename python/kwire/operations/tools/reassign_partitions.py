@@ -70,15 +70,15 @@ async def reassign_partitions(
 
 async def _generate(run: ToolRun, admin: AdminClient, topics: list[str], brokers: tuple[int, ...]) -> None:
     described = await existing_topics(admin, topics)
-    known = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
-    unknown = [broker for broker in brokers if broker not in known]
+    racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
+    unknown = [broker for broker in brokers if broker not in racks]
     if unknown:
         raise InvalidArgument(f"--broker-list: no live broker has the id {unknown[0]}")
     current, proposed = [], []
     for name, topic in described.items():
         factor = len(topic.partitions[0].replicas)
         try:
-            assigned = assign_replicas({id: known[id] for id in brokers}, len(topic.partitions), factor, Random())
+            assigned = assign_replicas({id: racks[id] for id in brokers}, len(topic.partitions), factor, Random())
         except InvalidAssignment as error:
             raise ToolFailed(f"{name}: {error.reason}") from None
         for partition, replicas in zip(topic.partitions, assigned, strict=True):

@@ -81,8 +81,12 @@ async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, rep
     return fetched
 
 
-def _data(found: MemoryRecords, start: int) -> list[Record]:
+def _data(records: MemoryRecords, start: int) -> list[Record]:
     """Return the records from an offset on, without control records."""
     return [
-        record for batch in found.batches if not batch.is_control for record in batch.records if record.offset >= start
+        record
+        for batch in records.batches
+        if not batch.is_control
+        for record in batch.records
+        if record.offset >= start
     ]

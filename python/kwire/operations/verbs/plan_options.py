@@ -27,16 +27,16 @@ def parse_balance(texts: Sequence[str]) -> dict[Balance, float]:
     Raises:
         InvalidArgument: a text is not a goal, or a weight is not above 0.
     """
-    found: dict[Balance, float] = {}
+    weights: dict[Balance, float] = {}
     for text in texts:
         name, equals, weight = text.partition("=")
         try:
-            found[Balance(name)] = float(weight) if equals else 1.0
+            weights[Balance(name)] = float(weight) if equals else 1.0
         except ValueError:
             raise InvalidArgument(
                 f"{text!r} is not a goal: write {', '.join(Balance)}, or one of them with a weight, such as size=2"
             ) from None
-    return found
+    return weights
 
 
 async def snapshot_of(run: Run, path: Path | None) -> ClusterSnapshot:

@@ -76,6 +76,6 @@ def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUI
         raise InvalidArgument(f"the quorum has {listed} as {role}, not node {node}")
     [directory, *others] = directory_ids
     if directory is None or others:
-        known = ", ".join(map(str, directory_ids)) if others else "not reported"
-        raise InvalidArgument(f"the directory id of {role} {node} is not unique ({known}): give --directory")
+        directories = ", ".join(map(str, directory_ids)) if others else "not reported"
+        raise InvalidArgument(f"the directory id of {role} {node} is not unique ({directories}): give --directory")
     return directory

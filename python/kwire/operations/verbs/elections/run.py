@@ -70,16 +70,16 @@ async def run(
 
 def _by_topic(texts: list[str]) -> dict[str, list[int]] | None:
     """Return partitions by topic, empty for all partitions of a topic; None for all topics."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_topic: dict[str, list[int]] = defaultdict(list)
     whole = {text for text in texts if ":" not in text}
     for text in texts:
         if ":" not in text:
-            found[text] = []
+            by_topic[text] = []
             continue
         topic, index = parse_partition(text)
-        if topic not in whole and index not in found[topic]:
-            found[topic].append(index)
-    return dict(found) or None
+        if topic not in whole and index not in by_topic[topic]:
+            by_topic[topic].append(index)
+    return dict(by_topic) or None
 
 
 async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool) -> tuple[Outcomes, list[str]]:

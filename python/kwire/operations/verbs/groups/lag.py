@@ -75,5 +75,5 @@ async def lag(
 
 def _sum(group: GroupLag) -> int | None:
     """Return the sum of the lags; None if none of them is known, although there are some."""
-    known = [partition.lag for partition in group.partitions if partition.lag is not None]
-    return sum(known) if known or not group.partitions else None
+    lags = [partition.lag for partition in group.partitions if partition.lag is not None]
+    return sum(lags) if lags or not group.partitions else None

@@ -57,13 +57,13 @@ async def delete_records(
     rows: Rows[Deletion] = []
     starts: dict[TopicPartition, int] = {}
     refused = await _refused(run, {partition.topic for partition in wanted})
-    for partition, found in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
+    for partition, start in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
         if partition.topic in refused:
             rows.append(Failure(str(partition), refused[partition.topic]))
-        elif isinstance(found, AdminError):
-            rows.append(Failure(str(partition), found))
+        elif isinstance(start, AdminError):
+            rows.append(Failure(str(partition), start))
         else:
-            starts[partition] = found.offset or 0
+            starts[partition] = start.offset or 0
     # First the bounds of each partition: a log that starts at or after the new start stays as it is.
     after: dict[TopicPartition, int] = {}
     for partition, offset in (await offsets_at(run.admin, list(starts), spec)).items():

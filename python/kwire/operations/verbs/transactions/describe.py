@@ -35,13 +35,13 @@ async def describe(
     return rows_of(await run.admin.describe_transactions(transactions), _details)
 
 
-def _details(name: str, found: TransactionDescription) -> TransactionDetails:
+def _details(name: str, described: TransactionDescription) -> TransactionDetails:
     return TransactionDetails(
         name,
-        found.state,
-        found.producer_id,
-        found.producer_epoch,
-        found.timeout_ms,
-        found.started_ms,
-        tuple(map(str, found.partitions)),
+        described.state,
+        described.producer_id,
+        described.producer_epoch,
+        described.timeout_ms,
+        described.started_ms,
+        tuple(map(str, described.partitions)),
     )
