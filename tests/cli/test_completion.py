@@ -34,11 +34,27 @@ def cluster() -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache and a configuration of its own for this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "cache" / "kwire" / "completion"
+
+
+@pytest.fixture(scope="module")
+def file_of_commands(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file that the first Tab makes, which takes a second."""
+    folder = tmp_path_factory.mktemp("cache")
+    assert kwire("__complete", "zsh", "top", XDG_CACHE_HOME=str(folder)).out
+    return (folder / "kwire" / "completion" / "commands").read_bytes()
+
+
+@pytest.fixture
+def cache(empty_cache: Path, file_of_commands: bytes) -> Path:
+    """A cache and a configuration of its own for this test, after a Tab."""
+    empty_cache.mkdir(parents=True)
+    (empty_cache / "commands").write_bytes(file_of_commands)
+    return empty_cache
 
 
 def completed(line: str, shell: str = "zsh") -> list[str]:
@@ -89,14 +105,14 @@ def test_names_from_a_cluster_are_never_run_by_the_shell(name: str, tmp_path: Pa
     assert not (tmp_path / "touched").exists()
 
 
-def test_first_tab_fetches_names_and_later_ones_read_them(cache: Path) -> None:
+def test_first_tab_fetches_names_and_later_ones_read_them(empty_cache: Path) -> None:
     with FakeCluster(1, topics=["orders"]) as cluster:
         wait_completed(f"kafka -b {cluster.bootstrap} topics describe ", ["", "orders"])
         bootstrap = cluster.bootstrap
     assert completed(f"kafka -b {bootstrap} topics describe o") == ["", "orders"], "the cluster is gone"
-    [file] = cache.glob("*-topics")
+    [file] = empty_cache.glob("*-topics")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert stat.S_IMODE(empty_cache.stat().st_mode) == 0o700
 
 
 def test_old_names_are_used_and_fetched_in_the_background(cache: Path, cluster: FakeCluster) -> None:
@@ -129,9 +145,9 @@ def test_list_that_a_verb_prints_is_completed_without_a_request() -> None:
     assert completed(f"kafka -b {bootstrap} topics describe ") == ["", "orders"]
 
 
-def test_filtered_list_is_not_completed(cache: Path, cluster: FakeCluster) -> None:
+def test_filtered_list_is_not_completed(empty_cache: Path, cluster: FakeCluster) -> None:
     assert kwire("-b", cluster.bootstrap, "topics", "list", "orders*").code == 0
-    assert not list(cache.glob("*-topics"))
+    assert not list(empty_cache.glob("*-topics"))
 
 
 @pytest.mark.usefixtures("cache")
@@ -269,10 +285,10 @@ def test_name_that_would_disturb_a_terminal_is_left_out() -> None:
     assert file.matches("") == ["grün"]
 
 
-def test_cache_is_bounded(cache: Path) -> None:
+def test_cache_is_bounded(empty_cache: Path) -> None:
     for index in range(MAX_FILES + 20):
         NameFile(f"cluster {index}", "topics").write(["orders"])
-    assert len(list(cache.iterdir())) <= MAX_FILES
+    assert len(list(empty_cache.iterdir())) <= MAX_FILES
 
 
 def test_commands_complete_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,10 +298,10 @@ def test_commands_complete_without_a_cache(tmp_path: Path, monkeypatch: pytest.M
     assert completed("kafka -b 127.0.0.1:1 topics describe ") == [""]
 
 
-def test_damaged_file_of_commands_is_replaced(cache: Path) -> None:
+def test_damaged_file_of_commands_is_replaced(empty_cache: Path) -> None:
     assert completed("kafka top") == ["", "topics"]
     for content in (b"", b"damaged", b"\xff" * 100):
-        (cache / "commands").write_bytes(content)
+        (empty_cache / "commands").write_bytes(content)
         assert completed("kafka top") == ["", "topics"]
 
 
