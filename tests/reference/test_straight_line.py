@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 import kwire
 from kwire.errors import DecodeError
-from kwire.messages.kafka import MetadataResponse
+from kwire.messages.kafka import ApiVersionsResponse, MetadataResponse
+from kwire.messages.kafka.api_versions import ApiVersion, SupportedFeatureKey
+from kwire.messages.kafka.metadata import MetadataResponsePartition, MetadataResponseTopic
 from kwire.reference.decoder import Input, Readers
 from kwire.reference.encoder import EncoderOutput, Writers
 from kwire.reference.generated_code import UNUSUAL
 from kwire.reference.layout import layout_of
-from kwire.reference.straight_line import Decoding, Encoding
+from kwire.reference.straight_line import Decoding
+from kwire.reference.straight_line_encoding import Encoding
 from tests.for_rows import for_rows
 from tests.proof.material import message_class, vectors
 
@@ -45,3 +50,49 @@ def test_generated_function_ends_at_every_invalid_body() -> None:
             decode(body[:end])
         with pytest.raises(DecodeError):
             kwire.reference.decode(MetadataResponse, body[:end], version=12)
+
+
+def test_equal_arrays_of_partitions_are_decoded_once() -> None:
+    partitions = tuple(
+        MetadataResponsePartition(
+            error_code=0, partition_index=index, leader_id=300 + index, replica_nodes=(1, 2, 3), isr_nodes=(1, 2)
+        )
+        for index in range(9)
+    )
+    # The bytes of fewer partitions begin those of more, before and after them.
+    arrays = [partitions[:count] for count in (6, 6, 4, 9, 6, 3, 3, 0, 9)] + [partitions[3:], partitions[3:7]]
+    topics = tuple(
+        MetadataResponseTopic(error_code=0, name=f"t{number}", topic_id=UUID(int=0), partitions=array)
+        for number, array in enumerate(arrays)
+    )
+    message = MetadataResponse(brokers=(), cluster_id=None, controller_id=1, topics=topics)
+    layout = layout_of(MetadataResponse, 1)
+    decode = Decoding(layout, Readers(layout).tag_section, Input).function()
+
+    decoded = decode(kwire.encode(message, version=1))
+    assert decoded == message
+    assert decoded.topics[4].partitions is decoded.topics[1].partitions
+    assert decoded.topics[8].partitions is decoded.topics[3].partitions
+
+
+@for_rows(
+    "values",
+    [
+        {},
+        {"zk_migration_ready": True},
+        {"finalized_features_epoch": 1 << 40},
+        {"supported_features": (SupportedFeatureKey(name="f", min_version=1, max_version=2),), "throttle_time_ms": 9},
+        {"unknown_tags": {9: b"x"}},
+        {"unknown_tags": {9: b"x"}, "finalized_features_epoch": 0},
+    ],
+)
+def test_declared_tags_are_written_unless_they_have_their_default(values: dict[str, object]) -> None:
+    message = ApiVersionsResponse(
+        error_code=0,
+        api_keys=(ApiVersion(api_key=3, min_version=0, max_version=4),),
+        **values,  # type: ignore[arg-type]  # rows have different fields
+    )
+    layout = layout_of(ApiVersionsResponse, 3)
+    encode = Encoding(layout, Writers(layout).tag_section, EncoderOutput).function()
+
+    assert encode(message) == kwire.encode(message, version=3)

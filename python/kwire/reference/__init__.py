@@ -6,7 +6,7 @@ mistake. `decode`, `encode`, and `validate` have the results and errors of the f
     layout         the fields of a version and their minimum sizes
     decoder        bytes to objects
     encoder        objects to bytes
-    straight_line  the same for ordinary messages, faster
+    straight_line  the same for ordinary messages, faster, with straight_line_encoding
     value_spans    the bytes of each value
 """
 

@@ -51,7 +51,7 @@ from kwire.reference.slot_values import (
     pack_float,
     type_name,
 )
-from kwire.reference.straight_line import Encoding
+from kwire.reference.straight_line_encoding import Encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

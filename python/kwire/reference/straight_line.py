@@ -11,13 +11,13 @@ checks only that a value is ordinary. Whatever is not (an invalid value, a subcl
                         -> UNUSUAL -> encoder -> bytes or EncodeError
 
 A function must therefore never accept what the other one rejects, nor give another result. It may end at any time,
-because it changes nothing that others see.
+because it changes nothing that others see. `Decoding` is here, and `Encoding` in `straight_line_encoding`.
 """
 
 from __future__ import annotations
 
 from struct import Struct as Format
-from struct import pack, unpack
+from struct import unpack
 from uuid import UUID, SafeUUID
 
 from kwire.declare.unknown_tags import NO_TAGS
@@ -30,7 +30,7 @@ from kwire.declare.wire_types import (
     StringType,
     StructType,
 )
-from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, ONE_BYTE, uvarint
+from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH
 from kwire.reference.generated_code import Code, NotGenerated, Unusual
 
 TYPE_CHECKING = False
@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
     from kwire.declare.wire_types import WireType
     from kwire.reference.layout import StructLayout
+
+REPEATED = 4
+"""Minimum number of structs in an array that is compared with earlier arrays by its bytes. Chosen, not measured."""
+
+MAX_SIZE = 128
+"""Maximum mean size in bytes of the structs in such an array, so that comparisons take linear time in the input."""
 
 FEW = 8
 """Number of lengths for which the format of an array of integers is compiled; most replica lists have three."""
@@ -77,6 +83,7 @@ class Decoding:
         self.source = self.code.object(source)
         self.waiting: list[tuple[str, str]] = []
         self.active: set[object] = set()
+        self.loops = 0
         self.integers: dict[str, str] = {}
         self.code.objects.update(length=length, unpack=unpack, Unusual=Unusual)
         self.code.add("p = 0")
@@ -206,20 +213,46 @@ class Decoding:
         if isinstance(element, Primitive) and element.is_integer:
             self.read_integers(element, n, name)
         else:
+            is_repeated = self.loops > 0 and isinstance(element, StructType)
+            if is_repeated:
+                start, memo, sizes = self.find_equal_array(n, name)
             smallest = layout.smallest(element, compact)
             code.add(f"if {n} * {smallest} > end - p: raise Unusual")
             elements = code.variable()
             code.add(f"{elements} = []")
             code.add(f"for _ in range({n}):")
             code.indent()
+            self.loops += 1
             value = self.value(element, layout, compact)
             self.read_waiting()
+            self.loops -= 1
             code.add(f"{elements}.append({value})")
             code.dedent()
             code.add(f"{name} = tuple({elements})")
+            if is_repeated:
+                code.add(f"if {n} >= {REPEATED} and p - {start} <= {n} * {MAX_SIZE}:")
+                code.add(f"    {sizes}[{n}] = p - {start}")
+                code.add(f"    {memo}[data[{start}:p]] = {name}")
+                code.dedent()
         if nullable:
             code.dedent()
         return name
+
+    def find_equal_array(self, n: str, name: str) -> tuple[str, str, str]:
+        """Add the code that takes an array of structs from an earlier one with the same bytes, and `else`.
+
+        The partitions of topics, usually: Kafka assigns replicas so that whole topics are equal.
+        """
+        code = self.code
+        start, memo, sizes = (code.variable() for _ in range(3))
+        code.lines.insert(1, f"    {memo} = {{}}; {sizes} = {{}}")
+        code.add(f"{name} = {memo}.get(data[p:p + {sizes}.get({n}, 0)])")
+        # The bytes of fewer elements are equal to the beginning of more.
+        code.add(f"if {name} is not None and len({name}) == {n}: p += {sizes}[{n}]")
+        code.add("else:")
+        code.indent()
+        code.add(f"{start} = p")
+        return start, memo, sizes
 
     def read_integers(self, element: Primitive, n: str, name: str) -> None:
         """Add the code that reads integers. The bytes of the array before have its tuple: in-sync replicas, usually."""
@@ -257,207 +290,3 @@ class Decoding:
             code.add(f"elif {marker} != -1: raise Unusual")
         code.add(f"else: {name} = None")
         return name
-
-
-class Encoding:
-    """Generates the function that encodes a message.
-
-    `w` appends to the output. Fixed-size fields that follow each other wait in `waiting`, and are written by one call.
-
-    Args:
-        tag_section: returns the function of the encoder that writes the tags of a struct.
-        output: creates its output.
-    """
-
-    def __init__(
-        self, layout: StructLayout, tag_section: Callable[[StructLayout], Any], output: Callable[[], Any]
-    ) -> None:
-        self.code = Code("encode", "message")
-        self.tag_section = tag_section
-        self.output = self.code.object(output)
-        self.waiting: list[tuple[str, str]] = []
-        self.active: set[object] = set()
-        self.code.objects.update(uvarint=uvarint, pack=pack, Unusual=Unusual, ONE=ONE_BYTE)
-        self.code.add("out = []")
-        self.code.add("w = out.append")
-        self.struct(layout, "message")
-        self.write_waiting()
-        self.code.add("return b''.join(out)")
-
-    def function(self) -> Callable[[Any], bytes]:
-        function: Callable[[Any], bytes] = self.code.function("encode")
-        return function
-
-    def check(self, condition: str) -> None:
-        self.code.add(f"if not ({condition}): raise Unusual")
-
-    def write_waiting(self) -> None:
-        if self.waiting:
-            pack = Format(">" + "".join(format for _, format in self.waiting)).pack
-            values = ", ".join(value for value, _ in self.waiting)
-            self.code.add(f"w({self.code.object(pack)}({values}))")
-            self.waiting.clear()
-
-    def struct(self, layout: StructLayout, value: str) -> None:
-        struct: Any = layout.struct
-        # A class with attributes of its own making is left to the encoder, which reads the slots.
-        if (
-            layout.struct in self.active
-            or struct.__getattribute__ is not object.__getattribute__
-            or not all(name.isidentifier() for name in struct.__kwire_names__)
-        ):
-            raise NotGenerated
-        self.active.add(layout.struct)
-        code = self.code
-        self.check(f"type({value}) is {code.object(struct)}")
-        for f in layout.absent:
-            if not f.ignorable:
-                self.check_default(f"{value}.{f.name}", f.default)
-        no_tags = code.object(NO_TAGS)
-        if not layout.flexible:
-            self.check(f"{value}.unknown_tags is {no_tags}")
-        for placed in layout.present:
-            name = code.variable()
-            code.add(f"{name} = {value}.{placed.name}")
-            self.value(placed.type, layout, placed.compact, name)
-        if layout.flexible:
-            self.write_waiting()
-            is_plain = [f"{value}.unknown_tags is {no_tags}"]
-            is_plain += [f"{value}.{p.name} is {code.object(p.default)}" for p in layout.tagged.values()]
-            code.add(f"if {' and '.join(is_plain)}: w(b'\\0')")
-            code.add("else:")
-            code.add(f"    t = {self.output}()")
-            code.add(f"    {code.object(self.tag_section(layout))}(t, {value})")
-            code.add("    w(t.data)")
-        self.active.discard(layout.struct)
-
-    def check_default(self, value: str, default: Any) -> None:
-        is_default = f"{value} is {(named_default := self.code.object(default))}"
-        if type(default) in (int, str, bytes):
-            # Only types whose `==` is exact, after `is`, which an equal constant usually fulfills.
-            is_default += f" or (type({value}) is {self.code.object(type(default))} and {value} == {named_default})"
-        self.check(is_default)
-
-    def value(self, type: WireType, layout: StructLayout, compact: bool, value: str, *, nullable: bool = False) -> None:
-        """Add the code that writes the variable `value`."""
-        code = self.code
-        match type:
-            case Primitive(name="bool"):
-                self.check(f"{value} is True or {value} is False")
-                self.waiting.append((value, "?"))
-            case Primitive(name="float64"):
-                self.check(f"type({value}) is float")
-                self.waiting.append((value, "d"))
-            case Primitive(name="uuid"):
-                self.write_waiting()
-                self.check(f"type({value}) is {code.object(UUID)} and type({value}.int) is int")
-                code.add(f"w({value}.int.to_bytes(16, 'big'))")
-            case Primitive():
-                self.check(f"type({value}) is int")
-                self.waiting.append((value, FORMATS[type.name]))
-            case StringType():
-                self.sized(compact, nullable, "h", value, "str", f"{value} = {value}.encode()")
-            case BytesType():
-                self.sized(compact, nullable, "i", value, "bytes")
-            case ArrayType(element=element):
-                self.array(element, layout, compact, nullable, value)
-            case NullableType(inner=StructType(struct=struct)):
-                self.marked("b'\\xff'", value, lambda: self.struct(layout.of(struct), value))
-            case NullableType(inner=inner):
-                self.value(inner, layout, compact, value, nullable=True)
-            case MaybeType(inner=inner):
-                self.marked("b'\\0'", value, lambda: self.value(inner, layout, compact, value))
-            case StructType(struct=struct):
-                self.struct(layout.of(struct), value)
-
-    def marked(self, absent: str, value: str, add_inner: Callable[[], None]) -> None:
-        code = self.code
-        self.write_waiting()
-        code.add(f"if {value} is None: w({absent})")
-        code.add("else:")
-        code.indent()
-        code.add("w(b'\\x01')")
-        add_inner()
-        self.write_waiting()
-        code.dedent()
-
-    def null(self, compact: bool, nullable: bool, classic: str, value: str) -> None:
-        """Add the code that writes null; what follows it is the other case."""
-        if nullable:
-            self.write_waiting()
-            null = "b'\\0'" if compact else repr(b"\xff" * Format(classic).size)
-            self.code.add(f"if {value} is None: w({null})")
-            self.code.add("else:")
-            self.code.indent()
-
-    def length(self, compact: bool, classic: str, value: str) -> str:
-        """Add the code that writes the length of a value, and return its variable."""
-        n = self.code.variable()
-        if compact:
-            self.write_waiting()
-            self.code.add(f"{n} = len({value}) + 1")
-            self.code.add(f"w(ONE[{n}] if {n} < 128 else uvarint({n}))")
-        else:
-            self.code.add(f"{n} = len({value})")
-            self.waiting.append((n, classic))
-            self.write_waiting()
-        return n
-
-    def sized(
-        self, compact: bool, nullable: bool, classic: str, value: str, type: str, convert: str | None = None
-    ) -> None:
-        self.null(compact, nullable, classic, value)
-        self.check(f"type({value}) is {type}")
-        if convert is not None:
-            self.code.add(convert)
-        n = self.length(compact, classic, value)
-        if type == "str" and compact:
-            self.check(f"{n} <= {MAX_STRING_LENGTH + 1}")
-        self.code.add(f"w({value})")
-        if nullable:
-            self.code.dedent()
-
-    def array(self, element: WireType, layout: StructLayout, compact: bool, nullable: bool, value: str) -> None:
-        code = self.code
-        self.null(compact, nullable, "i", value)
-        self.check(f"type({value}) is tuple")
-        if isinstance(element, Primitive) and element.is_integer:
-            self.integers(element, compact, value)
-        else:
-            self.length(compact, "i", value)
-            item = code.variable()
-            code.add(f"for {item} in {value}:")
-            code.indent()
-            self.value(element, layout, compact, item)
-            self.write_waiting()
-            code.dedent()
-        if nullable:
-            code.dedent()
-
-    def integers(self, element: Primitive, compact: bool, value: str) -> None:
-        """Add the code that writes integers. The tuple of the array before has its bytes: in-sync replicas, usually."""
-        code = self.code
-        letter = FORMATS[element.name]
-        key = f"{letter}{'c' if compact else ''}"
-        last, raw = f"last_{key}", f"raw_{key}"
-        if f"    {last} = None" not in code.lines:
-            code.lines.insert(1, f"    {last} = None")
-        self.write_waiting()
-        three = Format(f">{'B' if compact else 'i'}3{letter}").pack
-        code.add(f"if {value} is {last}: w({raw})")
-        code.add(f"elif not {value}: w({bytes((1,)) if compact else bytes(4)!r})")
-        code.add("else:")
-        code.indent()
-        code.add(f"{last} = {value}")
-        code.add(f"if len({value}) == 3:")
-        code.add(f"    a, b, c = {value}")
-        code.add("    if not (type(a) is int and type(b) is int and type(c) is int): raise Unusual")
-        code.add(f"    {raw} = {code.object(three)}({4 if compact else 3}, a, b, c)")
-        code.add("else:")
-        code.add(f"    for a in {value}:")
-        code.add("        if type(a) is not int: raise Unusual")
-        code.add(f"    a = len({value})")
-        count = "uvarint(a + 1)" if compact else "a.to_bytes(4, 'big')"
-        code.add(f"    {raw} = {count} + pack(f'>{{a}}{letter}', *{value})")
-        code.add(f"w({raw})")
-        code.dedent()
