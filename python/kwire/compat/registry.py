@@ -29,6 +29,8 @@ MODULES = {
     "kafka-metadata-quorum": "metadata_quorum",
     "kafka-preferred-replica-election": "leader_election",
     "kafka-reassign-partitions": "reassign_partitions",
+    "kafka-share-groups": "share_groups",
+    "kafka-streams-groups": "streams_groups",
     "kafka-topics": "topics",
     "kafka-transactions": "transactions",
 }

@@ -111,8 +111,11 @@ class ScriptRun:
         """Print a line to stderr."""
         print(_shown(line, sys.stderr), file=sys.stderr)
 
-    async def admin(self) -> AdminClient:
+    async def admin(self, timeout_ms: int | None = None) -> AdminClient:
         """Return a client of the cluster that `--bootstrap-server` names.
+
+        Args:
+            timeout_ms: timeout of its requests in milliseconds; None for the default.
 
         Raises:
             ConnectionFault: no broker responds.
@@ -130,7 +133,8 @@ class ScriptRun:
 
                 config = ClientProperties.load(file).connection
             try:
-                self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config)
+                timeout = {} if timeout_ms is None else {"timeout": timeout_ms / 1000}
+                self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config, **timeout)
             except ValueError as error:
                 raise ScriptUsageError(str(error)) from None
         return self._admin

@@ -15,7 +15,7 @@ from tests.kafka.script_cases import JAVA_LOG
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-UNORDERED = ("kafka-acls", "kafka-run-class kafka.tools.GetOffsetShell", "--describe --entity-type", "consumer-groups")
+UNORDERED = ("kafka-acls", "kafka-run-class kafka.tools.GetOffsetShell", "--describe --entity-type", "-groups")
 """Parts of cases whose lines come from a set of Java or Scala, which has no order."""
 TRACE = re.compile(r"(?m)^(\s+at |Caused by: |\t\.\.\. ).*\n|^[a-z]+(\.\w+)+(Exception|Error|Exit)\b.*\n")
 """A trace of Java, which follows the sentence of an error."""

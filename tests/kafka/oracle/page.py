@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -16,11 +17,15 @@ from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options
 from tests.kafka.oracle.runs import compare_new, compare_old
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tests.kafka.oracle.comparison import Comparison
 
 C = TypeVar("C", bound=KafkaCluster)
+LONG_SESSIONS = {
+    f"group.{kind}.{limit}session.timeout.ms": "3600000" for kind in ("share", "streams") for limit in ("", "max.")
+}
+"""Configs with which the members of groups live through the run."""
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "scripts.md"
 KNOWN = {
     "kafka-preferred-replica-election --zookeeper {zookeeper} --path-to-json-file {files}/nosuch.json": (
@@ -71,13 +76,13 @@ def run_oracle() -> OracleRun:
         options = {(release, name): found for release in CLASSES for name, found in script_options(tools, release)}
         with _two(Kafka39) as (theirs, ours):
             comparisons = [*compare_old(tools, theirs, ours, folder)]
-        with _two(Kafka44) as (theirs, ours):
+        with _two(partial(Kafka44, config=LONG_SESSIONS)) as (theirs, ours):
             comparisons += compare_new(tools, theirs, ours, folder)
         return OracleRun(options, comparisons)
 
 
 @contextmanager
-def _two(kind: type[C]) -> Iterator[tuple[C, C]]:
+def _two(kind: Callable[[], C]) -> Iterator[tuple[C, C]]:
     """Run two equal clusters, one for Kafka's tools and one for kwire's scripts."""
     with ExitStack() as stack:
         with ThreadPoolExecutor(2) as threads:

@@ -80,10 +80,13 @@ CLASSES = {
 }
 """The main class of each script that administers a cluster, and of each class for kafka-run-class, by release."""
 COMMANDS = {
-    "kafka-cluster": ("cluster-id", "unregister", "list-endpoints"),
+    "kafka-cluster": ("cluster-id", "unregister", "unregister-controller", "list-endpoints", "api-versions"),
     "kafka-features": ("describe", "upgrade", "downgrade", "disable"),
     "kafka-metadata-quorum": ("describe", "add-controller", "remove-controller"),
-    "kafka-transactions": ("list", "describe", "describe-producers", "abort", "find-hanging"),
+    "kafka-transactions": (
+        *("list", "describe", "describe-producers", "abort", "find-hanging"),
+        "forceTerminateTransaction",
+    ),
 }
 """Commands of scripts, each with a usage of its own."""
 OPTION = re.compile(r"^(?:\* |  )?(?:-\w[\w -]*, )?--([a-zA-Z][\w.\-]*)", re.MULTILINE)

@@ -16,6 +16,7 @@ from kwire.cluster.zookeeper.store import make_path
 from kwire.compat.registry import OLD_RELEASES
 from tests.eventually import eventually_sync
 from tests.kafka.oracle.comparison import Case, Comparison, normal, run_own
+from tests.kafka.oracle.group_members import join_groups
 from tests.kafka.oracle.releases import CLASSES
 
 if TYPE_CHECKING:
@@ -91,18 +92,21 @@ def write_broker_files(folder: Path) -> None:
 
 
 def prepare_brokers(bootstrap: str) -> None:
-    """Create a topic with an open transaction, and a group with an offset."""
+    """Create a topic with an open transaction, and groups of each type."""
     with BlockingAdminClient(bootstrap) as admin:
         admin.create_topics({"orders": NewTopic(partitions=2, replication_factor=1)}).raise_first()
         admin.wait_until_created(["orders"])
         partition = TopicPartition("orders", 0)
-        producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": "open"})
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": bootstrap, "transactional.id": "open", "transaction.timeout.ms": 900_000}
+        )
         producer.init_transactions()
         producer.begin_transaction()
         for _ in range(3):
             producer.produce(partition.topic, b"record", partition=partition.partition)
         producer.flush()
         eventually_sync(lambda: not admin.alter_group_offsets("billing", {partition: 1}).errors, "an offset of a group")
+    asyncio.run(join_groups(bootstrap))
 
 
 def _compare(tools: ReleaseTools, case: Case, theirs: Kafka39, ours: Kafka39, folder: Path, topic: str) -> Comparison:

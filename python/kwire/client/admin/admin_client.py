@@ -153,6 +153,7 @@ class AdminClient(AdminSession):
 
     list_groups = groups.list_groups
     describe_groups = groups.describe_groups
+    describe_groups_of_type = groups.describe_groups_of_type
     delete_groups = groups.delete_groups
     list_group_offsets = groups.list_group_offsets
     alter_group_offsets = groups.alter_group_offsets

@@ -26,6 +26,7 @@ class BlockingAdminClient(BlockingSession):
     delete_records = blocking(AdminClient.delete_records)
     list_groups = blocking(AdminClient.list_groups)
     describe_groups = blocking(AdminClient.describe_groups)
+    describe_groups_of_type = blocking(AdminClient.describe_groups_of_type)
     delete_groups = blocking(AdminClient.delete_groups)
     list_group_offsets = blocking(AdminClient.list_group_offsets)
     alter_group_offsets = blocking(AdminClient.alter_group_offsets)

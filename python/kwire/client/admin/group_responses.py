@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import (
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIBE_QUERIES", "DescribeQuery", "committed_offset", "partition_lag"]
 
 
-class DescribeQuery(NamedTuple):
+D = TypeVar("D")
+
+
+class DescribeQuery(NamedTuple, Generic[D]):
     """A query for groups of one type: the request, and the description of a group in its response."""
 
     request: Callable[[tuple[str, ...]], Any]
-    description: Callable[[Any, int], GroupDescription]
+    description: Callable[[Any, int], D]
 
 
 def committed_offset(partition: Any) -> CommittedOffset:
@@ -126,7 +129,7 @@ def _tasks(assignment: Any) -> Mapping[str, tuple[int, ...]]:
 
 
 CLASSIC = DescribeQuery(lambda ids: DescribeGroupsRequest(groups=ids), _classic)
-DESCRIBE_QUERIES = {
+DESCRIBE_QUERIES: dict[GroupType, DescribeQuery[GroupDescription]] = {
     GroupType.CLASSIC: CLASSIC,
     GroupType.UNKNOWN: CLASSIC,
     GroupType.CONSUMER: DescribeQuery(

@@ -24,7 +24,7 @@ Examples:
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
+T = TypeVar("T")
 NAMES_UNTIL = 9
 """The last version of OffsetFetch and OffsetCommit with names of topics; later ones have ids (KIP-848)."""
 
@@ -110,10 +111,23 @@ async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict
     return {group: described[group] for group in requested}
 
 
-async def _describe(
-    admin: AdminSession, groups: Sequence[str], query: DescribeQuery
-) -> dict[str, GroupDescription | AdminError]:
-    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[GroupDescription]]:
+async def describe_groups_of_type(
+    admin: AdminSession, group_ids: Iterable[str], type: GroupType
+) -> dict[str, tuple[Any, int] | AdminError]:
+    """Return the structs with which coordinators describe groups of one type, and the ids of the coordinators.
+
+    The structs have what `GroupDescription` leaves out, such as the topology of a streams group.
+
+    Errors of a group: 69 unknown group, or a group of another type.
+    """
+    from kwire.client.admin.group_responses import DESCRIBE_QUERIES, DescribeQuery
+
+    query = DescribeQuery(DESCRIBE_QUERIES[type].request, lambda group, coordinator: (group, coordinator))
+    return await _describe(admin, strings_tuple(group_ids), query)
+
+
+async def _describe(admin: AdminSession, groups: Sequence[str], query: DescribeQuery[T]) -> dict[str, T | AdminError]:
+    async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[T]]:
         answer = await admin.router.read(query.request(tuple(ids)), coordinator)
         return {
             group.group_id: answer.error(group, group.group_id) or query.description(group, coordinator.id)

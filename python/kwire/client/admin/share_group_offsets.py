@@ -34,11 +34,14 @@ if TYPE_CHECKING:
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
 
-async def list_share_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, Offsets | AdminError]:
+async def list_share_group_offsets(
+    admin: AdminSession, group_ids: Iterable[str], *, include_unset: bool = False
+) -> dict[str, Offsets | AdminError]:
     """Return the start offsets of share groups (KIP-932), as committed offsets.
 
     Args:
         group_ids: the groups.
+        include_unset: true to return partitions without a start offset as well, with the offset -1.
     """
     from kwire.client.admin.group_values import CommittedOffset, TopicPartition
     from kwire.messages.kafka.describe_share_group_offsets import (
@@ -61,7 +64,7 @@ async def list_share_group_offsets(admin: AdminSession, group_ids: Iterable[str]
                 )
                 for topic in group.topics
                 for partition in topic.partitions
-                if partition.start_offset >= 0
+                if partition.start_offset >= 0 or include_unset
             }
             for group in answer.response.groups
         }

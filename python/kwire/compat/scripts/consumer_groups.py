@@ -9,7 +9,7 @@ from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, GroupDescription, GroupMember, TopicPartition
     from kwire.compat.options import OptionValues
@@ -45,7 +45,7 @@ async def run(run: ScriptRun) -> None:
         raise ScriptUsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
     if action == "delete-offsets":
         values.need("group", "topic")
-    admin = await run.admin()
+    admin = await run.admin(values.number("timeout"))
     if action == "list":
         await _list(run, admin)
     elif action == "describe":
@@ -217,17 +217,32 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-async def _partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:
+async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:
     """Return the partitions that `--topic` or `--all-topics` chooses."""
-    from kwire.client.admin import AdminError, TopicPartition
+    from kwire.client.admin import AdminError
 
     if "all-topics" in values:
         committed = (await admin.list_group_offsets([group]))[group]
         if isinstance(committed, AdminError):
             raise committed
         return sorted(committed)
+    chosen = await partitions_of_topics(admin, values.all("topic"))
+    if not chosen:
+        raise ScriptUsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
+    return chosen
+
+
+async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> list[TopicPartition]:
+    """Return the partitions of topics, each of which can have a list of partitions, such as `orders:0,1`.
+
+    Raises:
+        AdminError: a topic cannot be described.
+        ScriptFailed: a partition is not a number.
+    """
+    from kwire.client.admin import AdminError, TopicPartition
+
     chosen: list[TopicPartition] = []
-    for text in values.all("topic"):
+    for text in topics:
         topic, colon, indexes = text.partition(":")
         described = (await admin.describe_topics([topic]))[topic]
         if isinstance(described, AdminError):
@@ -241,8 +256,6 @@ async def _partitions(admin: AdminClient, values: OptionValues, group: str) -> l
             for partition in described.partitions
             if requested is None or partition.partition in requested
         ]
-    if not chosen:
-        raise ScriptUsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
     return chosen
 
 
@@ -272,7 +285,7 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
                 f"{description.state}."
             )
             continue
-        targets = await _targets(run, admin, group)
+        targets = await plan_targets(run, admin, group)
         if "execute" in values and targets:
             (await admin.alter_group_offsets(group, targets)).raise_first()
         rows += [(group, each.topic, each.partition, offset) for each, offset in targets.items()]
@@ -288,16 +301,25 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         run.print(f"{group:<30} {topic:<30} {index:<10} {offset:<15}")
 
 
-async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[TopicPartition, int]:
-    """Return the new offset of each partition. An offset outside of the log becomes the nearer end, as in Kafka."""
+async def plan_targets(
+    run: ScriptRun, admin: AdminClient, group: str, partitions: Sequence[TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Return the new offset of each partition. An offset outside of the log becomes the nearer end, as in Kafka.
+
+    Args:
+        partitions: the partitions; None for those that the options name. A file names its own.
+    """
     from kwire.client.admin import AdminError
     from kwire.operations.offset_resets import NoCommittedOffset, plan_offsets
 
-    target = _reset_target(run.values, group)
+    target = reset_target(run.values, group)
     if target == {}:
         run.print(f"\nError: No reset plan for group {group} found")
         return {}
-    partitions = [*target] if isinstance(target, dict) else await _partitions(admin, run.values, group)
+    if isinstance(target, dict):
+        partitions = [*target]
+    elif partitions is None:
+        partitions = await chosen_partitions(admin, run.values, group)
     committed = (await admin.list_group_offsets([group]))[group]
     if isinstance(committed, AdminError):
         raise committed
@@ -315,7 +337,7 @@ async def _targets(run: ScriptRun, admin: AdminClient, group: str) -> dict[Topic
     return targets
 
 
-def _reset_target(values: OptionValues, group: str) -> ResetTarget:
+def reset_target(values: OptionValues, group: str) -> ResetTarget:
     """Return the target that the options name.
 
     Raises:
@@ -358,7 +380,7 @@ def _reset_target(values: OptionValues, group: str) -> ResetTarget:
 async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
     values = run.values
     [group] = values.all("group")[:1]
-    partitions = await _partitions(admin, values, group)
+    partitions = await chosen_partitions(admin, values, group)
     outcomes = await admin.delete_group_offsets(group, partitions)
     what = ",".join(values.all("topic"))
     if outcomes.errors:
