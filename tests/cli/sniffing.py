@@ -17,6 +17,24 @@ if TYPE_CHECKING:
     from kwire.declare import Message
 
 
+LIST_TOPICS = {
+    "confluent-kafka": """
+import sys
+from confluent_kafka.admin import AdminClient
+client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "app"})
+print(*sorted(client.list_topics(timeout=60).topics))
+""",
+    "kafka-python": """
+import sys
+from kafka import KafkaConsumer
+consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], client_id="app")
+print(*sorted(consumer.topics()))
+consumer.close()
+""",
+}
+"""Programs with real clients that print the topics of a cluster."""
+
+
 class Sniffing:
     """A running `kwire sniff`."""
 

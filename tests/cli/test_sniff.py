@@ -20,24 +20,8 @@ from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandsh
 from kwire.testing import FakeCluster
 from tests.cli.running import kwire
 from tests.cli.scripted_broker import connect, raw_server, receive, receive_frame, scripted_broker, sized
-from tests.cli.sniffing import request, sniffing
+from tests.cli.sniffing import LIST_TOPICS, request, sniffing
 from tests.for_rows import for_rows
-
-LIST_TOPICS = {
-    "confluent-kafka": """
-import sys
-from confluent_kafka.admin import AdminClient
-client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "app"})
-print(*sorted(client.list_topics(timeout=60).topics))
-""",
-    "kafka-python": """
-import sys
-from kafka import KafkaConsumer
-consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], client_id="app")
-print(*sorted(consumer.topics()))
-consumer.close()
-""",
-}
 
 
 def list_topics(address: str, client: str = "kafka-python") -> str:

@@ -16,6 +16,7 @@ from examples.leader_move_watcher import watch_leaders
 from examples.own_message import BrewCoffeeRequest, BrewCoffeeResponse, order, serve
 from examples.two_way_sniffer import sniff
 from kwire.testing import FakeCluster
+from tests.cli.sniffing import LIST_TOPICS
 from tests.eventually import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -101,23 +102,6 @@ async def test_own_clients_end_with_an_error(misbehavior: str, expected: str) ->
         assert [expected in error.splitlines()[-1] for error in errors] == [True] * 3, errors
 
 
-LIST_TOPICS = {
-    "confluent-kafka": """
-import sys
-from confluent_kafka.admin import AdminClient
-client = AdminClient({"bootstrap.servers": sys.argv[1], "client.id": "sniffed"})
-print(*sorted(client.list_topics(timeout=60).topics))
-""",
-    "kafka-python": """
-import sys
-from kafka import KafkaConsumer
-consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], client_id="sniffed")
-print(*sorted(consumer.topics()))
-consumer.close()
-""",
-}
-
-
 @pytest.mark.parametrize("client", LIST_TOPICS)
 async def test_sniffer_prints_both_directions(client: str, capsys: pytest.CaptureFixture[str]) -> None:
     with FakeCluster(brokers=1, topics=["orders", "payments"]) as cluster:
@@ -132,7 +116,7 @@ async def test_sniffer_prints_both_directions(client: str, capsys: pytest.Captur
         kind: {document["correlation_id"]: document for document in documents if document["kind"] == kind}
         for kind in ("request", "response")
     }
-    assert {line["client_id"] for line in by_kind["request"].values()} == {"sniffed"}
+    assert {line["client_id"] for line in by_kind["request"].values()} == {"app"}
     assert {line["message"] for line in by_kind["request"].values()} >= {"ApiVersionsRequest", "MetadataRequest"}
     for correlation_id, response in by_kind["response"].items():
         request = by_kind["request"][correlation_id]
