@@ -30,6 +30,7 @@ SCHEMAS = {
             ("duration_us", pa.int64()),
         ]
     ),
+    "silver/poll_gaps": pa.schema([("cluster_id", pa.string()), ("polled_at", AT), ("last_polled_at", AT)]),
     "gold/intervals": pa.schema(
         [
             ("cluster_id", pa.string()),

@@ -216,6 +216,17 @@ def test_report_on_old_data_warns(down: Path, tmp_path: Path) -> None:
     assert critical.details[0].endswith("ago: the state since then is unknown.")
 
 
+def test_times_without_polls_are_noted(tmp_path: Path) -> None:
+    times = [(5, 20), (6, 25), (30, 40)]
+    gaps = [{"last_polled_at": after(began), "polled_at": after(ended)} for began, ended in times]
+    tables = {"silver/polls": polls([1]), "gold/intervals": [state("t", 0, 1, (1,))], "silver/poll_gaps": gaps}
+
+    [(_, summary)] = write_report(tmp_path / "report.html", gold=write(tmp_path / "gold", tables))
+
+    [note] = summary.details[1:]
+    assert note.startswith("Polls are missing 2 times, for at most 20 s from 14:00:05 on: ")
+
+
 def test_lists_of_large_clusters_are_cut(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "gold",

@@ -116,6 +116,7 @@ class ClusterHistory:
         isr_changes_of_topics: number of ISR changes by topic.
         config_change_count: number of config changes; `config_changes` has the last ones.
         unreadable_responses: number of responses that could not be decoded.
+        poll_gaps: times without polls, as `(began, ended)`; overlapping gaps of several brokers are one.
         reported_at: the time of the report, by which its data can be stale; None for a window that ends before.
     """
 
@@ -142,6 +143,7 @@ class ClusterHistory:
     config_change_count: int = 0
     config_drift: list[ConfigDrift] = field(default_factory=list)
     unreadable_responses: int = 0
+    poll_gaps: list[tuple[int, int]] = field(default_factory=list)
     reported_at: int | None = None
 
     @property

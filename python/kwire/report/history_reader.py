@@ -112,6 +112,7 @@ def read_histories(folder: Path | str, since: int | None = None, until: int | No
             history.unreadable_responses = bad.count_rows(
                 filter=_within("polled_at", history.began, history.ended, cluster_id)
             )
+        history.poll_gaps = _read_poll_gaps(history, snapshot)
         histories.append(history)
     return sorted(
         histories, key=lambda history: (-history.now["offline"], -history.now["under_replicated"], history.cluster_id)
@@ -200,6 +201,23 @@ def _set_unreachable(broker: BrokerHistory, times: Sequence[int], failed: Sequen
         broker.unreachable.append((last, None))
     broker.failed = sum(failed)
     broker.polls = len(times)
+
+
+def _read_poll_gaps(history: ClusterHistory, snapshot: Snapshot) -> list[tuple[int, int]]:
+    """Return the times without polls of some broker that end in the window; gaps that overlap are one."""
+    dataset = snapshot.dataset("silver/poll_gaps")
+    if dataset is None:
+        return []
+    ends = _within("polled_at", history.began, history.ended, history.cluster_id)
+    rows = dataset.to_table(columns=["last_polled_at", "polled_at"], filter=ends)
+    gaps = zip(*(_micros(rows[name]).to_pylist() for name in ("last_polled_at", "polled_at")), strict=True)
+    merged: list[tuple[int, int]] = []
+    for began, ended in sorted(gaps):
+        if merged and began <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(ended, merged[-1][1])
+        else:
+            merged.append((began, ended))
+    return merged
 
 
 class _BrokersById(defaultdict[int, BrokerHistory]):

@@ -196,4 +196,11 @@ def _notes(history: ClusterHistory) -> tuple[str, ...]:
             )
     if history.unreadable_responses:
         notes.append(f"{pluralize(history.unreadable_responses, 'response')} could not be decoded.")
+    if history.poll_gaps:
+        began, ended = max(history.poll_gaps, key=lambda gap: gap[1] - gap[0])
+        times = "once" if len(history.poll_gaps) == 1 else f"{format_number(len(history.poll_gaps))} times"
+        notes.append(
+            f"Polls are missing {times}, for at most {format_duration(ended - began)} from "
+            f"{format_time(began, history)} on: what happened meanwhile is known from later polls only."
+        )
     return tuple(notes)

@@ -131,8 +131,8 @@ class Pipeline:
 
         Each folder is one task, and the executors must see it under the same path or URI. Rows that are not newer than
         what their broker reported last, such as rows that were streamed before, are ingested like rows of a table.
-        Segments that cannot be read are reported and skipped. Captures of the same brokers are ingested one after
-        another.
+        Segments that cannot be read, and missing ones, are reported and skipped. Captures of the same brokers are
+        ingested one after another.
 
         Raises:
             NotACapture: a folder does not exist.
@@ -253,13 +253,17 @@ class Pipeline:
     def _ingest_rows_of(self, capture: CaptureProgress) -> IngestReport:
         """Ingest the rows of a capture like rows of a table; new ones are copied to bronze."""
         damaged = [segment.first_row for segment in capture.damaged]
-        parts = plan_parts(capture.folder, capture.first, capture.stop, damaged)
+        parts = plan_parts(capture.folder, capture.first, capture.stop, damaged, capture.holes)
         plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
         frames = plan.mapInArrow(read_parts, DDL)
         report = self._store.transact(
             lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
         )
         report.damaged = [segment.reason for segment in capture.damaged]
+        report.missing = [
+            f"rows {hole.first:,} to {hole.stop - 1:,} of {capture.folder}: no segment has them"
+            for hole in capture.holes
+        ]
         return report
 
     def _task(self, record: CommitRecord) -> IngestTask:

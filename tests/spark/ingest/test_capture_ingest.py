@@ -170,6 +170,40 @@ def test_repaired_segment_adds_only_lost_polls(spark: SparkSession, tmp_path: Pa
     assert_history(tmp_path / "out", 600)
 
 
+@pytest.mark.parametrize("ingested_before", [False, True])
+def test_missing_segment_is_reported_and_its_time_is_a_row(
+    spark: SparkSession, tmp_path: Path, ingested_before: bool
+) -> None:
+    folder = tmp_path / "capture"
+    pipeline = Pipeline(spark, str(tmp_path / "out"))
+
+    def polls(first: int, stop: int, *topics: str) -> None:
+        with Capture(folder) as capture:
+            capture.append_many(
+                [bronze_rows.response(at, *map(bronze_rows.topic, topics), cluster="c") for at in range(first, stop)]
+            )
+
+    polls(0, 10, "a")
+    if ingested_before:
+        pipeline.ingest_capture(str(folder))
+    polls(10, 50, "a", "b")  # the first one has a frame, and later ones are equal to it
+    polls(50, 60, "a", "b")
+    segments(folder)[1].path.unlink()
+
+    report = pipeline.ingest_capture(str(folder))
+    again = pipeline.ingest_capture(str(folder))
+
+    assert report.missing == [f"rows 10 to 49 of {folder}: no segment has them"]
+    assert f"missing: rows 10 to 49 of {folder}" in str(report)
+    assert not any(again.rows.values())
+    assert not again.missing
+    [gap] = pipeline.table("poll_gaps").collect()
+    # The third segment carries the response over that the second one had first.
+    assert (gap.missed_polls, gap.usual_interval_us) == (39, 1_000_000)
+    assert {row.topic for row in pipeline.table("topics").collect()} == {"a", "b"}
+    assert pipeline.table("polls").count() == 21
+
+
 @pytest.mark.parametrize("first", ["table", "capture"])
 def test_polls_are_known_as_table_and_as_capture(spark: SparkSession, tmp_path: Path, first: str) -> None:
     folder = captured(tmp_path / "capture", 0, 300)

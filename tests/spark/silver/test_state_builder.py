@@ -250,6 +250,48 @@ def test_failed_poll_is_a_row_of_polls() -> None:
     assert columns_of(rows, "polls", "cluster_id", "kind", "error") == [("", "error", "connect: refused")]
 
 
+def poll_gaps(*seconds: float, duration_s: float = 0.0, restart_at: int = 0) -> list[tuple[object, ...]]:
+    """Return the gaps between polls at these times: beginning and end in seconds, and the number of missed polls."""
+    polls = [response(at, topic("t", partition(0)))._replace(duration_us=int(duration_s * 1_000_000)) for at in seconds]
+    first = StateBuilder()
+    for poll in polls[:restart_at]:
+        first.apply(poll)
+    rows = [first.take(), silver_rows(polls[restart_at:], first.state())]
+    begin = microseconds(BEGIN)
+    columns = "last_polled_at", "polled_at", "missed_polls"
+    gaps = [gap for each in rows for gap in columns_of(each, "poll_gaps", *columns)]
+    return [((start - begin) / 1e6, (end - begin) / 1e6, missed) for start, end, missed in gaps]  # type: ignore[operator]  # integers
+
+
+def test_time_without_polls_is_a_row() -> None:
+    assert poll_gaps(0, 5, 10, 100, 105) == [(10, 100, 17)]
+    assert poll_gaps(0, 1, 2, 16) == []  # 14 s
+    assert poll_gaps(0, 60, 120, 400, 460) == []  # less than five intervals
+    assert poll_gaps(0, 60, 120, 180, 600, 660, 1200) == [(180, 600, 6), (660, 1200, 8)]
+    assert poll_gaps(0, 1000) == []  # no interval is usual yet
+
+
+def test_gap_across_ingests_is_a_row() -> None:
+    for restart_at in range(6):
+        assert poll_gaps(0, 5, 10, 100, 105, restart_at=restart_at) == [(10, 100, 17)]
+
+
+def test_slow_response_does_not_make_a_gap() -> None:
+    assert poll_gaps(0, 1, 2, 18) == [(2, 18, 15)]
+    assert poll_gaps(0, 1, 2, 18, duration_s=4) == []
+
+
+def test_gaps_count_metadata_by_poller() -> None:
+    full = topic("t", partition(0))
+    polls = [response(at, full) for at in range(0, 100, 5)]
+    others = [response(at, full)._replace(poller_id="other") for at in (1, 6, 11, 81)]
+    configs = [response(at)._replace(api_key=32, api_version=4, frame=None, error="closed") for at in (2, 3, 4, 40)]
+
+    rows = silver_rows(sorted([*polls, *others, *configs], key=lambda poll: poll.polled_at))
+
+    assert columns_of(rows, "poll_gaps", "poller_id", "broker_id", "usual_interval_us") == [("other", 1, 5_000_000)]
+
+
 @pytest.mark.parametrize("recording", ["zk39-public", "kraft44-public"])
 @settings(max_examples=10)
 @given(cut=st.integers(0, 1268))

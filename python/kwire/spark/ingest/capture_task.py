@@ -1,8 +1,8 @@
 """The ingest of captures in the executors: finding new rows, and ingesting them in place where possible.
 
 Rows that are newer than what their brokers reported last are ingested where they are: the segments are bronze. Other
-rows (the same capture under another path, a clock that was set back, a damaged segment) are left to `Pipeline.ingest`,
-which compares them one by one with silver.
+rows (the same capture under another path, a clock that was set back, a damaged or missing segment) are left to
+`Pipeline.ingest`, which compares them one by one with silver.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kwire.capture.rows import SCHEMA
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.source.capture_readers import CapturePartition, count_carried, read_partition
 from kwire.spark.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
-from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, ManifestEntry, manifest
+from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
 from kwire.spark.store.record import reporter_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from kwire.capture.folder import Segment
     from kwire.spark.ingest.ingest_task import IngestTask
@@ -32,7 +32,7 @@ CAPTURES = "folder string, row bigint, fingerprint string"
 """Input of `CaptureTask.ingest`: the folder, the next row, and the fingerprint that was recorded with it."""
 
 PARTS = "folder string, first_row bigint, start bigint, stop bigint, first boolean, lost_from bigint, lost_to bigint"
-"""Input of `read_parts`: a segment, the rows to read, and the time range in which damaged segments lack rows."""
+"""Input of `read_parts`: a segment, the rows to read, and the time range in which rows are lost."""
 
 
 class CaptureTask(NamedTuple):
@@ -54,8 +54,10 @@ class CaptureTask(NamedTuple):
         first = row if matches(listed, fingerprint) else 0
         new_segments = [segment for segment, stop in zip(listed, _stops(listed), strict=True) if stop > first]
         damaged: dict[Segment, str] = {}
+        holes: list[Hole] = []
         try:
-            if not self._any_late(new_segments, first):
+            holes = _holes(listed, new_segments, first)
+            if not holes and not self._any_late(new_segments, first):
                 entries, stop = self.task.ingest_segments(folder, first)
                 newest = fingerprint_of(new_segments) or fingerprint
                 return [*entries, CaptureProgress(folder, first, stop, newest, in_place=True)]
@@ -65,13 +67,14 @@ class CaptureTask(NamedTuple):
             damaged = {segment: reason for segment in new_segments if (reason := damage(segment))}
             if not damaged:
                 raise
+            holes = _holes(listed, new_segments, first, damaged)
         stop = first
         if new_segments:
             last = new_segments[-1]
             stop = last.first_row + (0 if last in damaged else sum(batch.num_rows for batch in own_rows(last)))
         newest = fingerprint_of([segment for segment in new_segments if segment not in damaged]) or fingerprint
         bad = [DamagedSegment(segment.first_row, f"{segment.path}: {reason}") for segment, reason in damaged.items()]
-        return [CaptureProgress(folder, first, max(stop, first), newest, in_place=False, damaged=bad)]
+        return [CaptureProgress(folder, first, max(stop, first), newest, in_place=False, damaged=bad, holes=holes)]
 
     def _any_late(self, new_segments: list[Segment], first: int) -> bool:
         """Return whether any row is not newer than what its broker reported last."""
@@ -94,12 +97,35 @@ class CaptureTask(NamedTuple):
         return -(2**63) if progress is None else int(progress["last"])
 
 
-def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> list[tuple[Any, ...]]:
+def _holes(
+    listed: Sequence[Segment], new_segments: Sequence[Segment], first: int, damaged: Container[Segment] = ()
+) -> list[Hole]:
+    """Return the rows from `first` on that no segment has: segments were deleted, or not copied.
+
+    A capture may begin at any row, since old segments may be deleted. The rows of damaged segments are not missing.
+    """
+    holes = []
+    following = first if first or not new_segments else new_segments[0].first_row
+    before = next((segment for segment in reversed(listed) if segment.first_row < following), None)
+    for segment, later in zip(new_segments, [*new_segments[1:], None], strict=True):
+        if segment.first_row > following:
+            holes.append(Hole(following, segment.first_row, microseconds(before and before.last_time)))
+        before, following = segment, segment.first_row
+        if later is not None:
+            is_damaged = segment in damaged
+            following = later.first_row if is_damaged else following + sum(map(len, own_rows(segment)))
+    return holes
+
+
+def plan_parts(
+    folder: str, start: int, stop: int, damaged: Iterable[int], holes: Iterable[Hole] = ()
+) -> list[tuple[Any, ...]]:
     """Return the parts (`PARTS`) with the rows from `start` to before `stop`.
 
     Damaged segments, which are identified by the number of their first row, are left out.
     """
     bad = set(damaged)
+    hole_before = {hole.stop: hole for hole in holes}
     parts: list[tuple[Any, ...]] = []
     lost: tuple[int, int] | tuple[None, None] = None, None
     listed = segments(folder)
@@ -111,6 +137,10 @@ def plan_parts(folder: str, start: int, stop: int, damaged: Iterable[int]) -> li
                 begin = microseconds(segment.first_time) if lost[0] is None else lost[0]
                 lost = begin, microseconds(segment.last_time)
             continue
+        if segment.first_row in hole_before and segment.first_time is not None:
+            after = hole_before[segment.first_row].last_time
+            begin = 0 if after is None else after + 1
+            lost = begin if lost[0] is None else min(lost[0], begin), microseconds(segment.first_time)
         parts.append((folder, segment.first_row, max(start, segment.first_row), min(stop, end), not parts, *lost))
         lost = None, None
     return parts

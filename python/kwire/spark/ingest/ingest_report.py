@@ -22,11 +22,13 @@ class ReporterPolls(NamedTuple):
 @dataclass
 class IngestReport:
     """The outcome of an ingest.
+
     Attributes:
         rows: added rows by table.
         late: frames that reopened the day that they belong to.
         repeated: frames that were ingested before.
         damaged: segments of captures that cannot be read, and why.
+        missing: rows of captures that no segment has.
         polls: the outcome of the new polls of each broker, by its `reporter_key`.
         refused: late frames that are not ingested because bronze lacks other frames of their broker since that day.
         seconds: duration.
@@ -36,6 +38,7 @@ class IngestReport:
     late: int = 0
     repeated: int = 0
     damaged: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     polls: dict[str, ReporterPolls] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -47,6 +50,7 @@ class IngestReport:
             f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
             f"{self.repeated:,} repeated; {self.seconds:.1f} s"
             + "".join(f"\n  damaged: {each}" for each in self.damaged)
+            + "".join(f"\n  missing: {each}" for each in self.missing)
             + "".join(f"\n  refused: {each}" for each in self.refused)
         )
 
@@ -59,6 +63,7 @@ class IngestReport:
         for key, polls in other.polls.items():
             self.add_polls(key, polls)
         self.damaged += other.damaged
+        self.missing += other.missing
         self.refused += other.refused
 
     def add_polls(self, key: str, polls: ReporterPolls) -> None:

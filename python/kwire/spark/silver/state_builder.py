@@ -24,6 +24,7 @@ from kwire.metadata.plausibility import EmptyResponseFilter, payload_requests_al
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.silver.broker_state import BrokerState, resource_of, resource_type_code
 from kwire.spark.silver.inputs import INPUTS
+from kwire.spark.silver.poll_gaps import CARRIED_POLL, PollGaps
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class StateBuilder:
         self._effective_configs: dict[tuple[str, int, str, str | None, object], Message] = {}
         self._empty_responses: dict[tuple[str, int, str, str | None, int], _EmptyResponses] = {}
         self._input_requests: dict[tuple[str, int, str, str | None, int], dict[RequestKey, None]] = {}
+        self._poll_gaps = PollGaps()
         self._clusters: dict[tuple[int, str], str] = {}
         self._decoders: dict[tuple[str, str | None, str, int], Decoder[Any]] = {}
 
@@ -121,7 +123,9 @@ class StateBuilder:
     def seed(self, rows: Iterable[Row]) -> None:
         """Start from the state that the rows of another builder's `state` describe."""
         for row in rows:
-            if row.error == CARRIED_CONFIGS:
+            if row.error == CARRIED_POLL:
+                self._poll_gaps.seed(row)
+            elif row.error == CARRIED_CONFIGS:
                 state = self._state(row)
                 for result in self._decode(row).results:
                     state.apply_configs(0, resource_of(result), config_fields(result))
@@ -138,8 +142,8 @@ class StateBuilder:
         """Return what another builder needs to continue from here, as rows of kind 'carried' in order of time.
 
         These are the last response to each request; the responses, and the failed polls between them, that show which
-        empty responses are plausible; and for each broker one made-up response with its current configs
-        (`CARRIED_CONFIGS`), which come from many responses.
+        empty responses are plausible; for each broker one made-up response with its current configs
+        (`CARRIED_CONFIGS`), which come from many responses; and the times of its last polls (`CARRIED_POLL`).
         """
         rows = {id(row): row for empty_response in self._empty_responses.values() for row in empty_response.rows()}
         full_rows = {(row.request_key, row.polled_at) for row in rows.values()}
@@ -154,7 +158,7 @@ class StateBuilder:
             for empty_response in self._empty_responses.values()
             if empty_response.failed
         ]
-        return sorted(carried, key=lambda row: row.polled_at)
+        return sorted((*carried, *self._poll_gaps.state()), key=lambda row: row.polled_at)
 
     def end(self) -> None:
         """Add the rows for the lag of the current minutes."""
@@ -354,6 +358,8 @@ class StateBuilder:
     ) -> None:
         if row.kind == RowKind.CARRIED:
             return
+        if (gap := self._poll_gaps.add(row)) is not None:
+            self.rows["poll_gaps"].append(gap)
         failed = error is not None
         self.rows["polls"].append(
             (

@@ -172,6 +172,20 @@ _TABLES = (
         time="polled_at",
     ),
     Table(
+        "poll_gaps",
+        "Times without a Metadata poll: the poller was away, rows of its capture are missing, or its clock was set "
+        "forward.",
+        (
+            Column("cluster_id", "string", "the cluster; '' where no response contains its id"),
+            Column("polled_at", "timestamp", "the end: the first poll after it", "UTC"),
+            Column("broker_id", "int", "the broker that was not polled; -1 if unknown"),
+            Column("last_polled_at", "timestamp", "the beginning: the last poll before it", "UTC"),
+            Column("usual_interval_us", "bigint", "the median of up to five intervals before it", "microseconds"),
+            Column("missed_polls", "bigint", "polls at the usual interval that it has room for", "polls"),
+        ),
+        time="polled_at",
+    ),
+    Table(
         "bad_frames",
         "Responses that cannot be decoded; bronze has the whole frames.",
         (

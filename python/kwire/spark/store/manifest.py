@@ -70,6 +70,18 @@ class DamagedSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """Rows of a capture that no segment has, from `first` to before `stop`.
+
+    `last_time` is the time of the last poll in the segment before, in microseconds since 1970; None without one.
+    """
+
+    first: int
+    stop: int
+    last_time: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureProgress:
     """Progress of the ingest of a capture: the rows from `first` to before `stop`.
 
@@ -83,6 +95,7 @@ class CaptureProgress:
     fingerprint: str
     in_place: bool
     damaged: list[DamagedSegment] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +166,7 @@ def _entry(row: dict[str, Any]) -> ManifestEntry:
                 return WrittenFile(FileKind(values["kind"]), values["table"], DataFile(**values["file"]))
             if cls is CaptureProgress:
                 values["damaged"] = [DamagedSegment(**segment) for segment in values["damaged"]]
+                values["holes"] = [Hole(**hole) for hole in values["holes"]]
             return cls(**values)
     raise ValueError("a row of the manifest is empty")
 
