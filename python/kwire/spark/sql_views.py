@@ -138,6 +138,9 @@ NEVER_NULL = frozenset(
 )
 """Columns that are never null in a table other than `signals`."""
 
+KEYWORDS = frozenset({"at", "group", "key", "partition"})
+"""Names of columns that are keywords in the SQL of some engine, so that dbt must quote them."""
+
 COLUMN_VALUES = {
     "change": ["set", "gone"],
     "polls.kind": ["full", "same", "error"],
@@ -274,13 +277,15 @@ def dbt_sources(schema: str, catalog: str | None = None) -> str:
 
 def _column(table: str, column: Column) -> dict[str, Any]:
     tests: list[Any] = []
+    listed: dict[str, Any] = {"name": column.name, "description": column.comment, "data_type": column.type}
     if column.name in NEVER_NULL and table != "signals":
         tests.append("not_null")
     if column.name == "incident_id":
         tests.append("unique")
     if values := COLUMN_VALUES.get(f"{table}.{column.name}", COLUMN_VALUES.get(column.name)):
         tests.append({"accepted_values": {"values": values}})
-    listed = {"name": column.name, "description": column.comment, "data_type": column.type}
+    if column.name in KEYWORDS:
+        listed["quote"] = True
     return {**listed, "data_tests": tests} if tests else listed
 
 
