@@ -93,6 +93,12 @@ async def test_simple_consumer_shell(cluster: KafkaCluster, topic: str) -> None:
     assert (await output("simple-consumer-shell", *arguments, "--print-keys", "--max-messages", "2"))[1] == (
         f"key-1\t{VALUES[1]}"
     )
+    separated = ("--property", "print.key=true", "--property", "key.separator=:", "--max-messages", "2")
+    assert (await output("simple-consumer-shell", *arguments, *separated))[1] == f"key-1:{VALUES[1]}"
+    silent = ("--formatter", "kafka.tools.NoOpMessageFormatter")
+    assert await output("simple-consumer-shell", *arguments, *silent) == []
+    unknown = await run("simple-consumer-shell", *arguments, "--formatter", "kafka.tools.Nosuch")
+    assert "expected DefaultMessageFormatter or NoOpMessageFormatter" in str(unknown.error)
     assert await output("simple-consumer-shell", *arguments, "--partition", "1") == []
     outside = await run("simple-consumer-shell", *arguments, "--offset", "999")
     assert outside.exit_status == 1
@@ -116,7 +122,9 @@ async def test_replay_log_producer(cluster: KafkaCluster, topic: str) -> None:
     assert await output("replay-log-producer", *arguments, "--messages", "100") == [
         f"100 records copied from {topic} to {target}"
     ]
-    assert await output("replay-log-producer", *arguments) == [f"300 records copied from {topic} to {target}"]
+    reported = await output("replay-log-producer", *arguments, "--sync", "--reporting-interval", "1")
+    assert reported[-1] == f"300 records copied from {topic} to {target}"
+    assert all(line.endswith("records copied so far") for line in reported[:-1])
     shown = ("--broker-list", cluster.bootstrap, "--topic", target, "--no-wait-at-logend")
     assert await output("simple-consumer-shell", *shown) == VALUES[:100] + VALUES
 

@@ -88,13 +88,10 @@ def find_script_with_zookeeper(name: str) -> Script:
     return script
 
 
-def _names_zookeeper(arguments: Sequence[str]) -> bool:
-    options = {argument.partition("=")[0].lstrip("-") for argument in arguments if argument.startswith("-")}
-    return not options.isdisjoint({"zookeeper", "authorizer-properties"})
-
-
-def _names_brokers(arguments: Sequence[str]) -> bool:
-    return any(argument.partition("=")[0].lstrip("-") == "bootstrap-server" for argument in arguments)
+def _names(arguments: Sequence[str], *options: str) -> bool:
+    """Return whether the arguments name one of some options."""
+    given = {argument.partition("=")[0].lstrip("-") for argument in arguments if argument.startswith("-")}
+    return not given.isdisjoint(options)
 
 
 def run_script(name: str, arguments: Sequence[str], release: str | None = None) -> int:
@@ -112,12 +109,13 @@ def run_script(name: str, arguments: Sequence[str], release: str | None = None) 
     if name == RUN_CLASS:
         return run_class(arguments, release)
     if name in TOOLS:
-        from kwire.compat.script import run_tool
+        from kwire.compat.script import print_version, run_tool
 
         tool, *words = TOOLS[name]
-        return run_tool(tool, [*words, *arguments])
-    is_old = release is not None and not _names_brokers(arguments)
-    if name in WITH_ZOOKEEPER and (is_old or _names_zookeeper(arguments)):
+        return print_version() if "--version" in arguments else run_tool(tool, [*words, *arguments])
+    is_old = release is not None and not _names(arguments, "bootstrap-server")
+    is_old = is_old or _names(arguments, "zookeeper", "authorizer-properties")
+    if name in WITH_ZOOKEEPER and is_old and not _names(arguments, "new-consumer"):
         return find_script_with_zookeeper(name).run(arguments, release)
     return find_script(name).run(arguments)
 

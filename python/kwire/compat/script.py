@@ -27,6 +27,7 @@ __all__ = [
     "ScriptFailed",
     "ScriptRun",
     "java_error",
+    "print_version",
     "read_json",
     "run_tool",
 ]
@@ -182,7 +183,6 @@ class Script:
             arguments: the arguments without the name of the script.
             release: a release of Kafka that had `--zookeeper`; its script defines the output and the exit codes.
         """
-        from kwire import __version__
         from kwire.client.admin.errors import AdminError
         from kwire.errors import KwireError
 
@@ -196,8 +196,7 @@ class Script:
                 print("\n".join([*filter(None, [banner]), format_help(options)]), file=sys.stderr)
                 return 0 if "help" in values else 1
             if "version" in values:
-                print(f"{__version__} (kwire)")
-                return 0
+                return print_version()
             return asyncio.run(self._run(values, release or LAST_WITH_ZOOKEEPER))
         except ScriptUsageError as error:
             text = str(error)
@@ -226,6 +225,14 @@ class Script:
         finally:
             await run.close()
         return 0
+
+
+def print_version() -> int:
+    """Print the version of kwire, and return the exit code."""
+    from kwire import __version__
+
+    print(f"{__version__} (kwire)")
+    return 0
 
 
 def run_tool(name: str, arguments: Sequence[str]) -> int:

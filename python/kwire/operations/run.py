@@ -130,6 +130,10 @@ class ToolRun:
         self._store: Store | None = None
         self._admin: AdminClient | None = None
 
+    def write(self, text: str) -> None:
+        """Write output as it is, without the end of a line."""
+        self._write(text)
+
     def print(self, line: str = "") -> None:
         """Write one line of output."""
         self._write(f"{line}\n")

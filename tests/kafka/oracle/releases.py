@@ -139,10 +139,11 @@ def _accepted(name: str, release: str) -> tuple[set[str], set[str]]:
         return _of_tool(TOOLS[name][0])
     if name not in MODULES:
         return set(), set()
-    is_old = release in OLD_RELEASES and name in WITH_ZOOKEEPER
+    # In 3.9.1, kafka-acls still has the options of authorizers with ZooKeeper.
+    is_old = name in WITH_ZOOKEEPER and (release in OLD_RELEASES or (release, name) == ("3.9.1", "kafka-acls"))
     scripts = [find_script_with_zookeeper(name)] if is_old else []
     # 0.9 and 0.10 have options for both kinds of consumer groups.
-    scripts += [find_script(name)] if not is_old or name == "kafka-consumer-groups" else []
+    scripts += [find_script(name)] if not is_old or name == "kafka-consumer-groups" or release == "3.9.1" else []
     options = [option for script in scripts for option in script.options]
     idle = {option.name for option in options if option.help.startswith("Accepted")}
     return {option.name for option in options} | {"help", "version"}, idle
@@ -153,4 +154,4 @@ def _of_tool(name: str) -> tuple[set[str], set[str]]:
     assert tool is not None, name
     idle = {words.split()[0].removeprefix("--") for words in tool.without_effect}
     accepted = {option.removeprefix("--") for parameter in click_parameters(tool) for option in parameter.opts}
-    return accepted | idle | {"help"}, idle
+    return accepted | idle | {"help", "version"}, idle

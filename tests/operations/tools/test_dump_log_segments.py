@@ -70,6 +70,30 @@ async def test_keys_and_values_need_the_option(segment: Path) -> None:
     assert decoded[3].endswith(f"payload: {b'v0'.hex()}")
 
 
+async def test_records_are_printed_without_metadata_and_up_to_a_size(segment: Path) -> None:
+    dump = ("dump-log-segments", "--files", segment)
+    lines = await output(*dump, "--print-data-log", "--skip-record-metadata")
+    assert [line for line in lines if line.startswith("|")] == [
+        "| key: k0 payload: v0",
+        "| key: k1 payload: v1",
+        "| key: k0 payload: v0",
+    ]
+    first = len(batch(5, 2, producer_id=9, producer_epoch=1, base_sequence=0))
+    assert len(await output(*dump, "--max-bytes", str(first))) == 3
+    assert len(await output(*dump, "--max-bytes", str(first - 1))) == 2
+    needless = await run(*dump, "--skip-record-metadata")
+    assert "needs --print-data-log" in str(needless.error)
+
+
+async def test_indexes_are_checked_without_the_log(tmp_path: Path) -> None:
+    index = tmp_path / "00000000000000000005.index"
+    index.write_bytes(struct.pack(">iiii", 1, 100, 3, 200))
+    check = ("dump-log-segments", "--files", index, "--index-sanity-check")
+    assert await output(*check) == [f"Dumping {index}", f"{index} passed sanity check."]
+    index.write_bytes(struct.pack(">iiii", 3, 100, 1, 200))
+    assert "the entry 6 -> 200 follows 8 -> 100" in str((await run(*check)).error)
+
+
 async def test_wrong_checksum_is_reported_and_the_rest_is_printed(segment: Path) -> None:
     data = bytearray(segment.read_bytes())
     data[70] ^= 1

@@ -119,7 +119,10 @@ class KafkaBackend:
         return sorted(topic.name for topic in response.topics if topic.name is not None)
 
     async def list_topics_marked_for_deletion(self) -> list[str]:
-        raise NotSupported("listing topics marked for deletion", "Kafka reports them neither in Metadata nor elsewhere")
+        raise NotSupported(
+            "listing topics marked for deletion",
+            "its brokers do not report them; use kafka zookeeper show --zookeeper HOST:PORT if it has ZooKeeper",
+        )
 
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
         described = described_topics(await read_metadata(self._router, names or None))
@@ -142,10 +145,11 @@ class KafkaBackend:
 
     # Partitions
 
-    async def reassign_partitions(self, targets: Targets) -> Outcomes:
+    async def reassign_partitions(self, targets: Targets, *, allow_replication_factor_change: bool = True) -> Outcomes:
         return await self._alter_reassignments(
             {topic: {index: tuple(ids) for index, ids in assignment.items()} for topic, assignment in targets.items()},
             repeatable=True,
+            allow_replication_factor_change=allow_replication_factor_change,
         )
 
     async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
@@ -154,7 +158,11 @@ class KafkaBackend:
         )
 
     async def _alter_reassignments(
-        self, targets: Mapping[str, Mapping[int, tuple[int, ...] | None]], *, repeatable: bool
+        self,
+        targets: Mapping[str, Mapping[int, tuple[int, ...] | None]],
+        *,
+        repeatable: bool,
+        allow_replication_factor_change: bool = True,
     ) -> Outcomes:
         from kwire.messages.kafka.alter_partition_reassignments import (
             AlterPartitionReassignmentsRequest,
@@ -163,6 +171,7 @@ class KafkaBackend:
         )
 
         request = AlterPartitionReassignmentsRequest(
+            allow_replication_factor_change=allow_replication_factor_change,
             topics=tuple(
                 ReassignableTopic(
                     name=topic,
@@ -248,13 +257,13 @@ class KafkaBackend:
             {item: None if item in unneeded else error for item, error in outcomes.items()}, answer.attempts
         )
 
-    async def eligible_leaders(self, topics: tuple[str, ...]) -> dict[str, dict[int, EligibleLeaders]]:
+    async def eligible_leaders(self, topics: tuple[str, ...], page: int) -> dict[str, dict[int, EligibleLeaders]]:
         """Return the eligible leaders, page by page. Kafka before 3.7 and clusters with ZooKeeper report none."""
         from kwire.messages.kafka.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 
         names = tuple(TopicRequest(name=name) for name in sorted(topics))
         leaders: dict[str, dict[int, EligibleLeaders]] = {}
-        request = DescribeTopicPartitionsRequest(topics=names)
+        request = DescribeTopicPartitionsRequest(topics=names, response_partition_limit=page)
         while True:
             try:
                 response = (await self._router.read(request, ANY)).response
@@ -272,7 +281,9 @@ class KafkaBackend:
             if response.next_cursor is None:
                 return leaders
             rest = tuple(name for name in names if name.name >= response.next_cursor.topic_name)
-            request = DescribeTopicPartitionsRequest(topics=rest, cursor=response.next_cursor)
+            request = DescribeTopicPartitionsRequest(
+                topics=rest, response_partition_limit=page, cursor=response.next_cursor
+            )
 
     # Features
 

@@ -129,7 +129,9 @@ class Kip4Backend:
         request = DeleteTopicRequest_V2(topic_names=names)
         return _outcomes(await self._router.command(request, error_code=_first_error_code))
 
-    async def reassign_partitions(self, targets: Targets) -> Outcomes:
+    async def reassign_partitions(self, targets: Targets, *, allow_replication_factor_change: bool = True) -> Outcomes:
+        if not allow_replication_factor_change:
+            raise NotSupported("a fixed replication factor", "the drafts of KIP-4 have no field for it")
         from kwire.client.admin.kip4_reasons import reassignment_reason
         from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 
@@ -214,9 +216,9 @@ class Kip4Backend:
         response = await self._router.send(broker, TopicMetadataRequest_V1(topic_names=names))
         return {topic.topic_name: _described(topic) for topic in response.topics}
 
-    async def eligible_leaders(self, topics: tuple[str, ...]) -> dict[str, dict[int, EligibleLeaders]]:
+    async def eligible_leaders(self, topics: tuple[str, ...], page: int) -> dict[str, dict[int, EligibleLeaders]]:
         """Return nothing: the drafts are older than KIP-966."""
-        del topics
+        del topics, page
         return {}
 
     def features_request(self) -> ApiVersionsRequest:

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from kwire.client.admin.completion import ProgressCallback
     from kwire.client.admin.values import EligibleLeaders, Outcomes, ReassignmentStatus
 
+PARTITIONS_PER_RESPONSE = 2000
+"""Default number of partitions in a response of DescribeTopicPartitions, as in Kafka's Admin (KIP-966)."""
 
-async def reassign_partitions(admin: AdminSession, targets: Targets) -> Outcomes:
+
+async def reassign_partitions(
+    admin: AdminSession, targets: Targets, *, allow_replication_factor_change: bool = True
+) -> Outcomes:
     """Move partitions to other brokers.
 
     The outcomes are by partition on Kafka (`orders-3`), which answers for each of them, and by topic in the
@@ -39,8 +44,15 @@ async def reassign_partitions(admin: AdminSession, targets: Targets) -> Outcomes
 
     Args:
         targets: the new replicas by topic and partition, the preferred leader first.
+        allow_replication_factor_change: false if the cluster must refuse other numbers of replicas (KIP-860).
+
+    Raises:
+        NotSupported: a cluster of the drafts' dialect cannot refuse them.
+        EncodeError: Kafka before 4.1 cannot either.
     """
-    return await admin.backend.reassign_partitions(targets)
+    return await admin.backend.reassign_partitions(
+        targets, allow_replication_factor_change=allow_replication_factor_change
+    )
 
 
 async def cancel_reassignments(admin: AdminSession, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
@@ -107,12 +119,16 @@ async def wait_until_preferred(
 
 
 async def describe_eligible_leaders(
-    admin: AdminSession, topics: Iterable[str]
+    admin: AdminSession, topics: Iterable[str], *, partitions_per_response: int = PARTITIONS_PER_RESPONSE
 ) -> dict[str, dict[int, EligibleLeaders]]:
     """Return the eligible leader replicas (KIP-966) by topic and partition.
 
     A topic with an error is left out, and so are all topics of a cluster that does not report such replicas:
     Kafka before 3.7, clusters with ZooKeeper, and the drafts of KIP-4.
+
+    Args:
+        topics: names of topics.
+        partitions_per_response: maximum number of partitions of a response; brokers have a limit of their own.
     """
     names = strings_tuple(topics)
-    return await admin.backend.eligible_leaders(names) if names else {}
+    return await admin.backend.eligible_leaders(names, partitions_per_response) if names else {}

@@ -34,6 +34,10 @@ async def run(run: ScriptRun) -> None:
         ScriptUsageError: the options do not fit together.
     """
     values = run.values
+    if "validate-regex" in values:
+        values.need("bootstrap-server")
+        await _validate_regex(run, await run.admin(), values.get("validate-regex") or "")
+        return
     chosen = [action for action in ACTIONS if action in values]
     if len(chosen) != 1:
         raise ScriptUsageError(
@@ -45,6 +49,8 @@ async def run(run: ScriptRun) -> None:
         raise ScriptUsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
     if action == "delete-offsets":
         values.need("group", "topic")
+    if "new-consumer" in values and "zookeeper" in values:
+        raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
     admin = await run.admin(values.number("timeout"))
     if action == "list":
         await _list(run, admin)
@@ -56,6 +62,20 @@ async def run(run: ScriptRun) -> None:
         await _reset(run, admin)
     else:
         await _delete_offsets(run, admin)
+
+
+async def _validate_regex(run: ScriptRun, admin: AdminClient, pattern: str) -> None:
+    """Let a broker check a regular expression: its library is RE2, as for subscriptions of consumers (KIP-848)."""
+    from kwire.client.admin import AdminError
+
+    try:
+        await admin.list_transactions(id_pattern=pattern)
+    except AdminError as error:
+        if error.name != "INVALID_REGULAR_EXPRESSION":
+            raise
+        run.print(f"The regular expression `{pattern}` is invalid: {error.text}")
+    else:
+        run.print(f"The regular expression `{pattern}` is valid.")
 
 
 async def _list(run: ScriptRun, admin: AdminClient) -> None:
@@ -432,7 +452,8 @@ consumer_groups = Script(
             "types",
             optional=True,
         ),
-        ScriptOption("new-consumer", "Accepted for the sake of old scripts: groups of the brokers are meant anyway."),
+        ScriptOption("validate-regex", "Let a broker of Kafka 4.1 check a regular expression (RE2).", "regex"),
+        ScriptOption("new-consumer", "Groups of brokers: with it, --zookeeper is refused."),
         ScriptOption("members", "Describe members of the group."),
         ScriptOption(
             "offsets", "Describe the group and list all topic partitions in the group along with their offset lag."

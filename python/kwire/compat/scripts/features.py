@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import FeaturesRefused, FeatureUpdate
-from kwire.compat.commands import choose_command
+from kwire.compat.commands import choose_command, read_number
 from kwire.compat.options import ScriptOption
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kwire.client.admin import AdminError
+    from kwire.client.admin import AdminClient, AdminError, FeatureMetadata
     from kwire.compat.script import ScriptRun
 
 METADATA = "metadata.version"
@@ -36,7 +36,8 @@ async def run(run: ScriptRun) -> None:
 
 
 async def _describe(run: ScriptRun) -> None:
-    features = await (await run.admin()).describe_features()
+    admin, node = await run.admin(), read_number("kafka-features", run.values, "--node-id/-n")
+    features = await admin.describe_features() if node is None else await _features_of(admin, node)
     epoch = features.epoch if features.epoch >= 0 else "-"
     for name, supported in sorted(features.supported_features.items()):
         finalized = features.finalized_features.get(name)
@@ -46,6 +47,11 @@ async def _describe(run: ScriptRun) -> None:
             f"\tFinalizedVersionLevel: {_level(name, 0 if finalized is None else finalized.max_version_level)}"
             f"\tEpoch: {epoch}"
         )
+
+
+async def _features_of(admin: AdminClient, node: int) -> FeatureMetadata:
+    """Return the features as one broker reports them."""
+    return (await admin.describe_features_of_brokers([node]))[node]
 
 
 def _level(feature: str, level: int) -> str:
@@ -117,6 +123,7 @@ features = Script(
         ScriptOption("feature", "A feature upgrade, downgrade, or the name of one to disable.", "feature=level"),
         ScriptOption("metadata", "The level to which we should upgrade or downgrade the metadata.", "version"),
         ScriptOption("release-version", "The release version of the metadata to upgrade to.", "version"),
+        ScriptOption("node-id", "describe: The broker that reports its features.", "NODE_ID", "Integer", short="n"),
         ScriptOption("unsafe", "Perform this downgrade even if it may irreversibly destroy metadata."),
         ScriptOption("dry-run", "Validate this operation, but do not perform it."),
     ),

@@ -82,7 +82,10 @@ async def _remove(run: ScriptRun) -> None:
         raise ScriptFailed(f"Failed to parse --controller-directory-id: {error}") from None
     dry_run = "dry-run" in run.values
     if not dry_run:
-        await (await run.admin()).remove_raft_voter(id, directory_id)
+        admin = await run.admin()
+        await admin.remove_raft_voter(id, directory_id)
+        if "unregister" in run.values:
+            await admin.unregister_controller(id)
     # Kafka's own script has the two blanks as well.
     run.print(f"{'DRY RUN of removing' if dry_run else 'Removed'}  KRaft controller {id} with directory id {directory}")
 
@@ -168,6 +171,7 @@ metadata_quorum = Script(
             "CONTROLLER_DIRECTORY_ID",
             short="d",
         ),
+        ScriptOption("unregister", "Also unregister the controller that is removed."),
         ScriptOption("dry-run", "True if we should print what would be done, but not do it."),
     ),
     run,

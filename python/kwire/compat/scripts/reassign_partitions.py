@@ -206,7 +206,9 @@ async def _execute(run: ScriptRun, admin: AdminClient, targets: Targets, log_dir
     run.print(f"Current partition replica assignment\n\n{_document(current)}\n")
     run.print("Save this to use as the --reassignment-json-file option during rollback")
     await _throttle(run, admin, described, targets, log_dirs)
-    outcomes = await admin.reassign_partitions(targets)
+    outcomes = await admin.reassign_partitions(
+        targets, allow_replication_factor_change="disallow-replication-factor-change" not in run.values
+    )
     if outcomes.errors:
         lines = [f"{item}: {error.text}" for item, error in sorted(outcomes.errors.items())]
         raise ScriptFailed("\n".join(["Error reassigning partition(s):", *lines]), on_stdout=True)
@@ -414,6 +416,7 @@ reassign_partitions = Script(
             "timeout",
             "Long",
         ),
+        ScriptOption("disallow-replication-factor-change", "Refuse a change of the number of replicas (Kafka 4.1)."),
         ScriptOption("additional", "Execute this reassignment in addition to any other ongoing ones."),
         ScriptOption("preserve-throttles", "Do not modify broker or topic throttles."),
     ),

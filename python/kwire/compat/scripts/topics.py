@@ -10,7 +10,7 @@ from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, Sc
 from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kwire.client.admin import AdminClient, Outcomes, PartitionDescription, PartitionMove, TopicDescription
     from kwire.client.admin.values import EligibleLeaders
@@ -41,6 +41,11 @@ async def run(run: ScriptRun) -> None:
         ScriptFailed: an item was refused.
     """
     values = run.values
+    if "delete-config" in values:
+        run.warn(
+            "delete-config option is no longer supported and deprecated since version 4.0. The config will be fully "
+            "removed in future releases."
+        )
     _check(values)
     admin = await run.admin()
     if "create" in values:
@@ -84,6 +89,15 @@ def _check(values: OptionValues) -> None:
     filters = [name for name in FILTERS if name in values]
     if len(filters) > 1:
         raise ScriptUsageError(f'Option "[{filters[1]}]" can\'t be used with option "[{filters[0]}]"')
+
+
+async def _eligible_leaders(
+    run: ScriptRun, admin: AdminClient, names: Sequence[str]
+) -> dict[str, dict[int, EligibleLeaders]]:
+    limit = run.values.number("partition-size-limit-per-response")
+    if limit is None:
+        return await admin.describe_eligible_leaders(names)
+    return await admin.describe_eligible_leaders(names, partitions_per_response=limit)
 
 
 async def _find(admin: AdminClient, values: OptionValues) -> list[str]:
@@ -181,7 +195,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
     configs = await admin.describe_configs(resources.values())
     moves = {status.topic: status.moves for status in await admin.list_reassignments()}
     # Kafka's script describes a topic by id with a request that does not report eligible leaders.
-    eligible = {} if "topic-id" in values else await admin.describe_eligible_leaders(names)
+    eligible = {} if "topic-id" in values else await _eligible_leaders(run, admin, names)
     only = next((name for name in FILTERS if name in values), None)
     for name in names:
         topic = described[name]
@@ -298,10 +312,11 @@ topics = Script(
             "if-not-exists",
             "If set when creating topics, the action will only execute if the topic does not already exist.",
         ),
+        ScriptOption("delete-config", "No longer supported.", "name"),
         ScriptOption("exclude-internal", "Exclude internal topics when running list or describe command."),
         ScriptOption(
             "partition-size-limit-per-response",
-            "Accepted and ignored.",
+            "Maximum number of partitions in a response with eligible leaders.",
             "maximum number of partitions in the response",
             "Integer",
         ),

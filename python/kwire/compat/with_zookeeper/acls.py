@@ -23,6 +23,9 @@ PROPERTY = "zookeeper.connect"
 OPERATIONS = ("Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction", "All")
 """The operations of Kafka 0.9 and 0.10."""
 
+AUTHORIZERS = ("kafka.security.auth.SimpleAclAuthorizer", "kafka.security.authorizer.AclAuthorizer")
+"""The authorizers that read their ACLs from ZooKeeper."""
+
 
 async def run(run: ScriptRun) -> None:
     """List or change ACLs.
@@ -36,6 +39,13 @@ async def run(run: ScriptRun) -> None:
     if sum(action in values for action in ACTIONS) != 1:
         raise ScriptUsageError("Command must include exactly one action: --list, --add, --remove. ")
     _check(run)
+    authorizer = values.get("authorizer") or AUTHORIZERS[0]
+    if authorizer not in AUTHORIZERS:
+        raise ScriptFailed(
+            f"Error while executing ACL command: {authorizer} is not available: only {' and '.join(AUTHORIZERS)}, "
+            "which have the same znodes",
+            on_stdout=True,
+        )
     properties = dict(text.partition("=")[::2] for text in values.all("authorizer-properties"))
     hosts = properties.get(PROPERTY)
     if hosts is None:
@@ -175,7 +185,11 @@ script = Script(
     "kafka-acls",
     ("kafka.admin.AclCommand",),
     (
-        ScriptOption("authorizer", "Accepted: SimpleAclAuthorizer and AclAuthorizer have the same znodes.", "class"),
+        ScriptOption(
+            "authorizer",
+            "The authorizer: SimpleAclAuthorizer or AclAuthorizer.",
+            "class",
+        ),
         ScriptOption(
             "authorizer-properties", "REQUIRED: the ZooKeeper, such as zookeeper.connect=localhost:2181.", "properties"
         ),

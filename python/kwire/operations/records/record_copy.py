@@ -51,6 +51,7 @@ class RecordCopy:
         routes: the target partition of each source partition.
         positions: the offset of the first record to copy, by source partition.
         limit: the most records to copy; None for all.
+        one_by_one: true to wait for an acknowledgment before more records are fetched.
 
     Attributes:
         acknowledged: the offset after the last record that the target has acknowledged, by source partition.
@@ -65,12 +66,14 @@ class RecordCopy:
         positions: Mapping[TopicPartition, int],
         *,
         limit: int | None = None,
+        one_by_one: bool = False,
     ) -> None:
         self._fetcher = RecordFetcher(source, committed_only=True)
         self._sender = RecordSender(target)
         self._routes = routes
         self._next = dict(positions)
         self._limit = limit
+        self._one_by_one = one_by_one
         self.acknowledged = dict(positions)
         self.copied = 0
 
@@ -91,6 +94,8 @@ class RecordCopy:
                 if sending is not None:
                     await sending
                 sending = asyncio.create_task(self._send(chunks))
+                if self._one_by_one:
+                    await sending
             if sending is not None:
                 await sending
         finally:

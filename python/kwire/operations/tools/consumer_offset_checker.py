@@ -18,7 +18,7 @@ FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.BROKERS},
-    without_effect=("--socket.timeout.ms MS", "--retry.backoff.ms MS"),
+    without_effect=("--retry.backoff.ms MS",),
     replaces="kafka.tools.ConsumerOffsetChecker",
     examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
 )
@@ -27,6 +27,9 @@ async def consumer_offset_checker(
     group: Annotated[str, Option("The consumer group.", "GROUP")],
     topic: Annotated[str | None, Option("Only these topics [default: those with offsets].", "TOPIC,...")] = None,
     broker_info: Annotated[bool, Option("Print the addresses of the brokers.")] = False,
+    socket_timeout_ms: Annotated[
+        int | None, Option("Timeout of requests to brokers.", "MS", also=("--socket.timeout.ms",))
+    ] = None,
 ) -> None:
     """Print offsets of a group that are stored in ZooKeeper, the ends of the logs, and the lag.
 
@@ -37,7 +40,10 @@ async def consumer_offset_checker(
     if not offsets:
         raise ToolFailed(f"ZooKeeper has no offsets of the group {group}")
     partitions = [TopicPartition(offset.topic, offset.partition) for offset in offsets]
-    ends = await log_ends(await run.admin(), partitions)
+    admin = await run.admin()
+    if socket_timeout_ms is not None:
+        admin.router.timeout = socket_timeout_ms / 1000
+    ends = await log_ends(admin, partitions)
     znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
     for stored, partition, znode in zip(offsets, partitions, znodes, strict=True):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from kwire.errors import KwireError, RecordsDecodeError
 from kwire.jsonform import to_json
@@ -52,6 +53,11 @@ async def dump_log_segments(
     print_data_log: Annotated[bool, Option("Print keys and values of records.")] = False,
     deep_iteration: Annotated[bool, Option("Print a line for each record, without its key and value.")] = False,
     verify_index_only: Annotated[bool, Option("Compare indexes with the log, and print only differences.")] = False,
+    index_sanity_check: Annotated[bool, Option("Only check that indexes can be read and are in order.")] = False,
+    max_bytes: Annotated[int | None, Option("The most bytes of a .log file to read.", "BYTES")] = None,
+    skip_record_metadata: Annotated[
+        bool, Option("With keys and values, leave out offsets, times, and sizes of records.")
+    ] = False,
     max_message_size: Annotated[int, Option("The most decompressed bytes of a batch.", "BYTES")] = 5_242_880,
     key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
     value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
@@ -80,14 +86,19 @@ async def dump_log_segments(
         contents = topic_contents(topics[0])
     elif print_data_log:
         contents = plain_contents(decoder(key_decoder_class), decoder(value_decoder_class))
-    with_records = contents is not None or deep_iteration
+    if skip_record_metadata and contents is None:
+        raise ToolFailed("--skip-record-metadata needs --print-data-log, or a decoder of an internal topic")
+    form = LogForm(max_message_size, contents, contents is not None or deep_iteration, skip_record_metadata, max_bytes)
     problems: list[str] = []
     for name in (part for file in files for part in str(file).split(",")):
         path = run.file(Path(name))
         run.print(f"Dumping {name}")
         try:
             if path.suffix in {SegmentFile.LOG, SegmentFile.SNAPSHOT}:
-                _dump_log(run, path, max_message_size, contents, with_records)
+                _dump_log(run, path, form)
+            elif index_sanity_check:
+                _check_index(path)
+                run.print(f"{name} passed sanity check.")
             else:
                 _dump_index(run, path, verify_index_only)
         except ToolFailed as error:
@@ -96,7 +107,25 @@ async def dump_log_segments(
         raise ToolFailed("; ".join(problems))
 
 
-def _dump_log(run: ToolRun, path: Path, limit: int, contents: RecordContents | None, with_records: bool) -> None:
+class LogForm(NamedTuple):
+    """The form in which a log is printed.
+
+    Attributes:
+        max_message_size: maximum decompressed bytes of a batch.
+        contents: returns the texts of key and value; None to leave them out.
+        with_records: true to print records, and not only batches.
+        without_metadata: true to print only key and value of a record.
+        max_bytes: number of bytes of a file to read; None for all.
+    """
+
+    max_message_size: int
+    contents: RecordContents | None
+    with_records: bool
+    without_metadata: bool
+    max_bytes: int | None
+
+
+def _dump_log(run: ToolRun, path: Path, form: LogForm) -> None:
     if path.name == "bootstrap.checkpoint":
         run.print("KRaft bootstrap snapshot")
     elif path.suffix == SegmentFile.SNAPSHOT:
@@ -105,16 +134,18 @@ def _dump_log(run: ToolRun, path: Path, limit: int, contents: RecordContents | N
         run.print(f"Log starting offset: {_base_offset(path)}")
     invalid = total = 0
     for count, batch in enumerate(batches_of(open_segment(path))):
+        if form.max_bytes is not None and batch.position + batch.header.size > form.max_bytes:
+            break
         run.print(_batch_line(batch))
         invalid += not batch.is_valid
         total += 1
-        if with_records and batch.is_valid:
+        if form.with_records and batch.is_valid:
             try:
-                decoded = decode(batch.data, max_size=limit)
+                decoded = decode(batch.data, max_size=form.max_message_size)
             except RecordsDecodeError as error:
                 raise DamagedLogSegment(batch.position, count, str(error)) from None
             for record in decoded.records():
-                run.print(_record_line(record, batch, contents))
+                run.print(_record_line(record, batch, form))
     if invalid:
         raise ToolFailed(f"the checksum is wrong in {invalid} of {total} batches")
 
@@ -141,8 +172,10 @@ def _batch_line(batch: SegmentBatch) -> str:
     )
 
 
-def _record_line(record: Record, batch: SegmentBatch, contents: RecordContents | None) -> str:
+def _record_line(record: Record, batch: SegmentBatch, form: LogForm) -> str:
     header = batch.header
+    if form.without_metadata and form.contents is not None and not header.is_control:
+        return f"|{_contents(record, form.contents)}"
     time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
     line = f"| offset: {record.offset} {time}: {record.timestamp} keySize: {_size(record.key)} valueSize: "
     line += str(_size(record.value))
@@ -151,11 +184,12 @@ def _record_line(record: Record, batch: SegmentBatch, contents: RecordContents |
         line += f" sequence: {sequence} headerKeys: [{','.join(header.key for header in record.headers)}]"
     if header.is_control:
         return f"{line} {_control_text(record)}"
-    if contents is not None:
-        key, value = contents(record)
-        line += f" key: {key}" if key is not None else ""
-        line += f" payload: {value}" if value is not None else ""
-    return line
+    return line if form.contents is None else f"{line}{_contents(record, form.contents)}"
+
+
+def _contents(record: Record, contents: RecordContents) -> str:
+    key, value = contents(record)
+    return (f" key: {key}" if key is not None else "") + (f" payload: {value}" if value is not None else "")
 
 
 def _control_text(record: Record) -> str:
@@ -178,6 +212,21 @@ _CONTROL_NAMES = {
     ControlRecordType.KRAFT_VERSION: "KRaftVersion",
     ControlRecordType.KRAFT_VOTERS: "KRaftVoters",
 }
+
+
+def _check_index(path: Path) -> None:
+    """Check that the entries of an index ascend.
+
+    Raises:
+        ToolFailed: an entry is not after the one before it, or the file is not an index.
+    """
+    if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
+        raise ToolFailed("expected a file that ends with .index or .timeindex")
+    is_time_index = path.suffix == SegmentFile.TIME_INDEX
+    entries = list(index_entries(open_segment(path), _base_offset(path), is_time_index=is_time_index))
+    for previous, entry in pairwise(entries):
+        if entry.key <= previous.key or entry.value <= previous.value:
+            raise ToolFailed(f"the entry {entry.key} -> {entry.value} follows {previous.key} -> {previous.value}")
 
 
 def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:

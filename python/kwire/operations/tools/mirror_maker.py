@@ -59,6 +59,9 @@ async def mirror_maker(
         Option("Where a partition without progress begins [default: auto.offset.reset, or earliest].", "WHERE"),
     ] = None,
     commit_interval: Annotated[float, Option("Seconds between two commits of the progress.", "SECONDS")] = 5.0,
+    offset_commit_interval_ms: Annotated[
+        int | None, Option("The same in milliseconds.", "MS", also=("--offset.commit.interval.ms",))
+    ] = None,
     until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False,
 ) -> None:
     """Copy records of topics to another cluster, at least once, and continue where the last run has stopped.
@@ -81,6 +84,8 @@ async def mirror_maker(
         run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
         until = await _ends(from_cluster, list(mirror.routes)) if until_caught_up else None
         try:
+            if offset_commit_interval_ms is not None:
+                commit_interval = offset_commit_interval_ms / 1000
             await mirror.run(until, commit_interval, run.print)
         finally:
             run.print(f"{mirror.copied} records copied")

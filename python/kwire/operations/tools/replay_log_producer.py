@@ -9,6 +9,7 @@ from kwire.operations.declaration import ANYWHERE, Need, operation
 from kwire.operations.offsets.offset_times import offsets_of
 from kwire.operations.parameters import Danger, InvalidArgument, Option
 from kwire.operations.partitions import existing_partitions
+from kwire.operations.progress import reporting
 from kwire.operations.records.record_copy import RecordCopy
 from kwire.operations.run import ToolRun
 
@@ -18,7 +19,7 @@ from kwire.operations.run import ToolRun
     runs_on=ANYWHERE,
     needs={Need.BROKERS, Need.ZOOKEEPER},
     time_limit=None,
-    without_effect=("--threads N", "--reporting-interval MS", "--property KEY=VALUE", "--sync"),
+    without_effect=("--threads N", "--property KEY=VALUE"),
     replaces="kafka.tools.ReplayLogProducer",
     examples=("--broker-list localhost:9092 --inputtopic orders --outputtopic orders-replayed --messages 1000",),
 )
@@ -27,6 +28,8 @@ async def replay_log_producer(
     inputtopic: Annotated[str, Option("The topic to read, from its beginning.", "TOPIC", also=("--input-topic",))],
     outputtopic: Annotated[str, Option("The topic to write, which must exist.", "TOPIC", also=("--output-topic",))],
     messages: Annotated[int, Option("How many records to copy; -1 for all that exist.", "N")] = -1,
+    reporting_interval: Annotated[int | None, Option("Milliseconds between lines about the progress.", "MS")] = None,
+    sync: Annotated[bool, Option("Read no further before records are acknowledged.")] = False,
 ) -> None:
     """Copy the records of a topic to another topic of the same cluster, at least once.
 
@@ -40,8 +43,9 @@ async def replay_log_producer(
     targets = len(await existing_partitions(admin, [outputtopic]))
     routes = {source: TopicPartition(outputtopic, source.partition % targets) for source in sources}
     starts = await offsets_of(admin, sources, EARLIEST)
-    copy = RecordCopy(admin, admin, routes, starts, limit=None if messages < 0 else messages)
+    copy = RecordCopy(admin, admin, routes, starts, limit=None if messages < 0 else messages, one_by_one=sync)
     try:
-        await copy.run(await offsets_of(admin, sources, LATEST))
+        async with reporting(run, reporting_interval, lambda: f"{copy.copied} records copied so far"):
+            await copy.run(await offsets_of(admin, sources, LATEST))
     finally:
         run.print(f"{copy.copied} records copied from {inputtopic} to {outputtopic}")

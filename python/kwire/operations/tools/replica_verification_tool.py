@@ -8,6 +8,7 @@ from kwire.client.admin import LATEST
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.offset_times import offsets_of, parse_time
 from kwire.operations.parameters import Option
+from kwire.operations.progress import reporting
 from kwire.operations.records.replica_comparison import ReplicaComparison, replicas_of
 from kwire.operations.run import ToolRun
 from kwire.operations.topic_filter import TopicFilter
@@ -17,7 +18,6 @@ from kwire.operations.topic_filter import TopicFilter
     runs_on=ANYWHERE,
     needs={Need.BROKERS},
     time_limit=3600,
-    without_effect=("--report-interval-ms MS",),
     replaces=("kafka.tools.ReplicaVerificationTool", "org.apache.kafka.tools.ReplicaVerificationTool"),
     examples=("--broker-list localhost:9092 --topic-white-list 'orders.*'",),
 )
@@ -29,6 +29,9 @@ async def replica_verification_tool(
     time: Annotated[str, Option("Where to begin: earliest, latest, or milliseconds since 1970.", "WHERE")] = "earliest",
     fetch_size: Annotated[int, Option("The most bytes of a partition in a request.", "BYTES")] = 1_048_576,
     max_wait_ms: Annotated[int, Option("How long a broker waits for records.", "MS")] = 1000,
+    report_interval_ms: Annotated[
+        int | None, Option("Milliseconds between two lines about the progress.", "MS")
+    ] = None,
 ) -> None:
     """Compare the records of all replicas of partitions, up to the ends of the logs at the start.
 
@@ -46,11 +49,18 @@ async def replica_verification_tool(
     starts = await offsets_of(admin, partitions, spec)
     ends = await offsets_of(admin, partitions, LATEST)
     comparison = ReplicaComparison(admin, fetch_size=fetch_size, max_wait_ms=max_wait_ms)
-    differences = 0
-    for partition in partitions:
-        for difference in await comparison.compare(partition, replicas[partition], starts[partition], ends[partition]):
-            run.print(difference)
-            differences += 1
+    differences = done = 0
+
+    def progress() -> str:
+        return f"{done} of {len(partitions)} partitions, {comparison.compared} records compared so far"
+
+    async with reporting(run, report_interval_ms, progress):
+        for partition in partitions:
+            found = await comparison.compare(partition, replicas[partition], starts[partition], ends[partition])
+            for difference in found:
+                run.print(difference)
+            differences += len(found)
+            done += 1
     run.print(
         f"{len(partitions)} partitions, {comparison.compared} records compared on "
         f"{sum(map(len, replicas.values()))} replicas, {differences} differences"

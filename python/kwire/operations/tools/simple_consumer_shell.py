@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
 from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
 from kwire.errors import RecordsDecodeError
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.offset_times import offsets_of
-from kwire.operations.parameters import Option
+from kwire.operations.parameters import InvalidArgument, Option
 from kwire.operations.records.record_text import decoder
 from kwire.operations.run import ToolRun
 from kwire.records import MemoryRecords, Record, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMATTERS = ("DefaultMessageFormatter", "NoOpMessageFormatter")
+"""The formatters of `kafka.tools` with an equivalent here."""
 
 
 @operation(
     runs_on=ANYWHERE,
     needs={Need.BROKERS},
-    without_effect=("--clientId ID", "--formatter CLASS", "--property KEY=VALUE"),
+    without_effect=("--clientId ID",),
     replaces="kafka.tools.SimpleConsumerShell",
     time_limit=None,
     examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),
@@ -38,8 +44,15 @@ async def simple_consumer_shell(
     value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
     no_wait_at_logend: Annotated[bool, Option("End at the end of the log.")] = False,
     skip_message_on_error: Annotated[bool, Option("Continue after records that cannot be read.")] = False,
+    formatter: Annotated[
+        str | None, Option("The form of records: DefaultMessageFormatter or NoOpMessageFormatter of Kafka.", "CLASS")
+    ] = None,
+    property: Annotated[
+        list[str], Option("A property of the form: print.key, key.separator, or line.separator.", "KEY=VALUE")
+    ] = [],
 ) -> None:
     """Print the values of records of one partition, from the leader or from one replica."""
+    form = _form(formatter, property, print_keys=print_keys)
     show_key, show_value = decoder(key_decoder_class), decoder(value_decoder_class)
     admin = await run.admin()
     place = TopicPartition(topic, partition)
@@ -60,7 +73,8 @@ async def simple_consumer_shell(
         for record in _data(batches, next_offset):
             key = show_key(record.key) if record.key is not None else "null"
             value = show_value(record.value) if record.value is not None else "null"
-            run.print(f"{key}\t{value}" if print_keys else value)
+            if form.is_shown:
+                run.write((f"{key}{form.key_separator}" if form.print_key else "") + value + form.line_separator)
             if print_offsets:
                 run.print(f"next offset = {record.offset + 1}")
             printed += 1
@@ -70,6 +84,36 @@ async def simple_consumer_shell(
             next_offset = max(next_offset, batches.batches[-1].last_offset + 1)
         if no_wait_at_logend and next_offset >= fetched.high_watermark:
             return
+
+
+class RecordForm(NamedTuple):
+    """The form in which records are printed."""
+
+    is_shown: bool
+    print_key: bool
+    key_separator: str
+    line_separator: str
+
+
+def _form(formatter: str | None, properties: Iterable[str], *, print_keys: bool) -> RecordForm:
+    """Return the form for the options of Kafka's formatters.
+
+    Raises:
+        InvalidArgument: a formatter or a property is unknown.
+    """
+    name = (formatter or FORMATTERS[0]).rpartition(".")[2]
+    if name not in FORMATTERS:
+        raise InvalidArgument(f"--formatter {formatter}: expected {' or '.join(FORMATTERS)}")
+    values = {"print.key": str(print_keys), "key.separator": "\t", "line.separator": "\n"}
+    for text in properties:
+        key, equals, value = text.partition("=")
+        if not equals or key not in values:
+            raise InvalidArgument(f"--property {text}: expected KEY=VALUE with {', '.join(values)}")
+        values[key] = value
+    is_shown = name == FORMATTERS[0]
+    return RecordForm(
+        is_shown, values["print.key"].lower() == "true", values["key.separator"], values["line.separator"]
+    )
 
 
 async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, replica: int) -> FetchedRecords:
