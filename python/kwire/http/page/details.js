@@ -1,6 +1,6 @@
 // What the page shows about one topic, group, or broker, at the address #KIND/NAME.
 import { read } from "./server.js";
-import { bad, facts, id, link, list, number, section } from "./tables.js";
+import { bad, facts, folded, id, link, list, number, section, size } from "./tables.js";
 
 const SHOWN = 500; // partitions, members, or configs
 
@@ -14,22 +14,24 @@ async function part(title, headings, rows, empty) {
   }
 }
 
-function configs(resource) {
-  return part(
+// Shows the configs that are set; the defaults, which are hundreds for a broker, follow after a click.
+async function configs(resource) {
+  const defaults = [];
+  const made = await part(
     "Configs",
     ["config", "value", "source"],
     async () => {
       const { rows } = await read("configs/get", { resource, all: true, limit: SHOWN });
+      rows.sort((one, other) => one.name.localeCompare(other.name));
+      const text = (config) => (config.sensitive ? "(secret)" : config.value);
       const isDefault = (config) => config.source === "default";
-      rows.sort((one, other) => isDefault(one) - isDefault(other) || one.name.localeCompare(other.name));
-      return rows.map((config) => [
-        config.name,
-        config.sensitive ? "(secret)" : config.value,
-        isDefault(config) ? config.source : { text: config.source, kind: "strong" },
-      ]);
+      defaults.push(...rows.filter(isDefault).map((config) => [config.name, text(config)]));
+      return rows.filter((config) => !isDefault(config)).map((config) => [config.name, text(config), config.source]);
     },
     "No configs are set.",
   );
+  if (defaults.length > 0) made.append(folded(`${defaults.length} defaults`, ["config", "value"], defaults));
+  return made;
 }
 
 async function topic(name) {
@@ -115,13 +117,13 @@ async function broker(name) {
     ]),
     await part(
       "Log directories",
-      ["directory", id("replicas"), id("bytes"), id("bytes left")],
+      ["directory", id("replicas"), id("size"), id("free")],
       async () =>
         (await read("log-dirs/list", { broker: name })).rows.map((each) => [
           each.path,
           number(each.replicas),
-          number(each.size),
-          number(each.usable),
+          size(each.size),
+          size(each.usable),
         ]),
       "The broker reports no log directories.",
     ),

@@ -1,7 +1,7 @@
 // Shows a cluster live: fetches the verbs, and again whenever an event reports a change.
 import { KINDS } from "./details.js";
 import { NotAuthorized, follow, hasToken, read, setToken } from "./server.js";
-import { bad, byId, clock, fill, good, id, link, list, number } from "./tables.js";
+import { bad, byId, clock, fill, good, id, link, list, number, time } from "./tables.js";
 
 const SHOWN = 50; // topics or groups on a page
 const SHOWN_CHANGES = 200;
@@ -70,7 +70,7 @@ async function showProblems() {
   problems.sort((one, other) => one.since - other.since);
   fill(
     "problems",
-    problems.map((each) => [clock(each.since), bad(each.problem), each.where, each.details]),
+    problems.map((each) => [time(clock(each.since)), bad(each.problem), each.where, each.details]),
   );
 }
 
@@ -197,7 +197,13 @@ async function showDetails() {
     if (error instanceof NotAuthorized || error instanceof TypeError) throw error;
     parts = [Object.assign(document.createElement("p"), { className: "bad", textContent: error.message })];
   }
-  if (location.hash === address) byId("details-parts").replaceChildren(...parts);
+  if (location.hash !== address) return;
+  const shown = byId("details-parts");
+  const made = document.createElement("div");
+  made.append(...parts);
+  for (const folded of made.querySelectorAll("details")) folded.open = shown.querySelector("details")?.open ?? false;
+  // What is the same stays, and with it the focus of the keyboard and the selection.
+  if (made.innerHTML !== shown.innerHTML) shown.replaceChildren(...made.children);
 }
 
 let refreshing = null;
@@ -219,8 +225,9 @@ function panel(name, none, show) {
       if (error.status === undefined || error.status === 503) throw error;
       fill(name, []);
       hasGold &&= error.name !== "NoGold";
+      const why = error.name === "NoCommonVersion" ? "the brokers do not have this operation." : error.message;
       empty.textContent = hasGold || name !== "incidents"
-        ? `Not available: ${error.message}`
+        ? `Not available: ${why}`
         : "Start the server with --gold FOLDER to see what happened before.";
     }
   };

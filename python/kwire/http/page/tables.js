@@ -3,12 +3,21 @@
 export const byId = (id) => document.getElementById(id);
 
 export const number = (value) => ({ text: value === null ? null : value.toLocaleString("en-US"), kind: "number" });
+export const size = (bytes) => ({ text: bytes === null ? null : sizeText(bytes), kind: "number" });
 export const id = (value) => ({ text: value, kind: "number" });
 export const bad = (text) => ({ text, kind: "bad" });
 export const good = (text) => ({ text, kind: "good" });
 export const link = (kind, name, text = name) => ({ text, link: `#${kind}/${encodeURIComponent(name)}` });
 export const list = (values) => (values === null ? null : values.join(", ") || "none");
+export const time = (text) => ({ text, kind: "time" });
 export const clock = (date) => date.toLocaleTimeString([], { hour12: false });
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+function sizeText(bytes) {
+  const unit = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
+  return `${(bytes / 1024 ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`;
+}
 
 function element(name, cell) {
   const made = document.createElement(name);
@@ -25,9 +34,9 @@ function element(name, cell) {
   return made;
 }
 
-// Lets long names break after their dots, rather than anywhere.
+// Lets long names break between their words and values, rather than anywhere. Numbers and addresses stay whole.
 function breakable(text) {
-  const parts = `${text ?? "-"}`.split(/(?<=[._])(?=.)/s);
+  const parts = `${text ?? "-"}`.split(/(?<=[._])(?=\p{L})|(?<=,)(?=\S)|(?=:\d{4,}$)/u);
   return parts.flatMap((part, index) => (index === 0 ? [part] : [document.createElement("wbr"), part]));
 }
 
@@ -55,18 +64,25 @@ export function fill(name, lines, total = lines.length) {
 export function section(title, headings, lines, empty) {
   const made = document.createElement("section");
   made.append(element("h3", title));
-  if (lines.length === 0) {
-    made.append(element("p", { text: empty, kind: "empty" }));
-    return made;
-  }
+  made.append(lines.length === 0 ? element("p", { text: empty, kind: "empty" }) : table(headings, lines));
+  return made;
+}
+
+// Makes a table that is hidden behind its title until a click.
+export function folded(title, headings, lines) {
+  const made = document.createElement("details");
+  made.append(element("summary", title), table(headings, lines));
+  return made;
+}
+
+function table(headings, lines) {
   const table = document.createElement("table");
   const head = document.createElement("thead");
   head.append(row("th", headings));
   const body = document.createElement("tbody");
   body.append(...lines.map((cells) => row("td", cells)));
   table.append(head, body);
-  made.append(table);
-  return made;
+  return table;
 }
 
 // Makes a list of names and values.
