@@ -11,10 +11,10 @@ import pytest
 
 from kwire.cli.commands.capture import capture
 from kwire.cli.commands.pipeline import pipeline
+from tests.for_rows import for_rows
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "deploy").glob("*.service"))
-IMAGE = (ROOT / "deploy" / "Dockerfile").read_text()
 
 
 def joined(text: str) -> str:
@@ -52,24 +52,34 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_image_has_the_extras_and_the_java_that_the_pipeline_needs() -> None:
+@for_rows(
+    ("file", "extras"), [("Dockerfile", {"cli", "spark", "kafka", "node"}), ("kafka.Dockerfile", {"cli", "http"})]
+)
+def test_image_has_the_extras_that_it_needs(file: str, extras: set[str]) -> None:
     """Docker builds it in the workflow; here, its instructions are read."""
-    steps = [line.partition(" ")[::2] for line in joined(IMAGE).splitlines() if line]
+    image = (ROOT / "deploy" / file).read_text()
+    steps = [line.partition(" ")[::2] for line in joined(image).splitlines() if line]
     names = [name for name, _ in steps]
-    assert set(names) <= {"FROM", "RUN", "COPY", "USER", "VOLUME", "ENV", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+    allowed = {"FROM", "RUN", "COPY", "USER", "VOLUME", "WORKDIR", "ENV", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+    assert set(names) <= allowed
     assert names[0] == "FROM"
     assert ":latest" not in steps[0][1]
     assert dict(steps)["USER"] == "kwire"
     assert names.index("COPY") < names.index("USER")
-    [extras] = re.findall(r"kwire-\*\.whl\)\[([a-z,]+)\]", IMAGE)
+    [installed] = re.findall(r"kwire\[([a-z,]+)\]", image)
     declared = (ROOT / "pyproject.toml").read_text()
-    assert {"cli", "spark", "kafka", "node"} <= set(extras.split(","))
-    assert all(re.search(rf"^{extra} = ", declared, re.MULTILINE) for extra in extras.split(","))
-    [java] = re.findall(r"openjdk-(\d+)-jre-headless", IMAGE)
+    assert extras <= set(installed.split(","))
+    assert all(re.search(rf"^{extra} = ", declared, re.MULTILINE) for extra in installed.split(","))
+
+
+def test_image_of_the_pipeline_has_the_java_of_spark() -> None:
+    image = (ROOT / "deploy" / "Dockerfile").read_text()
+    [java] = re.findall(r"openjdk-(\d+)-jre-headless", image)
     assert int(java) >= 17
-    assert re.search(r"rm -rf /var/lib/apt/lists", IMAGE)
+    assert re.search(r"rm -rf /var/lib/apt/lists", image)
 
 
-def test_workflow_builds_the_image() -> None:
+def test_workflow_builds_the_images() -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     assert "docker build --tag kwire deploy" in workflow
+    assert "docker build --tag kafka --file deploy/kafka.Dockerfile deploy" in workflow
