@@ -148,8 +148,8 @@ def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
     kwire messages MetadataResponse
     kwire capture --bootstrap broker-1:9092 OUT
 
-    The INPUT of a command is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin. `kafka` and
-    `kwire` are the same program.
+    The INPUT of decode and encode is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin.
+    `kafka` and `kwire` are the same program.
     """
     del admin  # every noun is administration
     ctx.obj = cluster  # what verbs take if it is not given after them

@@ -81,7 +81,7 @@ class ScramCredentials(SaslCredentials):
 
     Attributes:
         mechanism: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
-        token: True if user name and password are the id and the HMAC of a delegation token (KIP-48).
+        token: True to log in with a delegation token (KIP-48): its id is the user name, its HMAC the password.
     """
 
     username: str

@@ -21,7 +21,7 @@ async def expire(
     ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens")],
     period_ms: Annotated[int | None, Option("Milliseconds until they expire [default: now].", "MS")] = None,
 ) -> Rows[TokenChange]:
-    """Let delegation tokens expire."""
+    """Expire delegation tokens now or after a time."""
     tokens = await find_tokens(run.admin, ids)
     if run.dry_run:
         return [TokenChange(token.token_id, "would be expired", None) for token in tokens]

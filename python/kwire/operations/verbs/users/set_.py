@@ -29,9 +29,9 @@ async def set_(
     ] = ScramMechanismName.SCRAM_SHA_512,
     iterations: Annotated[int, Option("Number of hash iterations, 4096 to 16384 [default: 4096].", "N")] = 4096,
 ) -> Rows[ItemChange]:
-    """Set the password of a user for SCRAM, and create the user if necessary.
+    """Set the SCRAM password of a user, and create the user if necessary.
 
-    The password is not sent, but what is sent is as secret: use a listener with TLS.
+    The derived keys that are sent must stay as secret as the password: use a listener with TLS.
     """
     try:
         credential = UserScramCredentialUpsertion(
