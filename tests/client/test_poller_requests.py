@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -63,6 +64,25 @@ async def test_unsupported_request_is_an_error_of_that_request(cluster: FakeClus
         polls = await until_all(polling, ALL, lambda poll: poll.api_key == 60)
         polls += await until_all(polling, ALL, lambda poll: poll.api_key == 3)
         assert {(poll.broker_id, poll.api_key) for poll in polls if failed(poll)} == {(1, 60)}
+
+
+async def test_brokers_that_answer_further_requests_need_no_metadata(cluster: FakeCluster) -> None:
+    """With `topics="one"`, the others get Metadata at the start, and after a failure."""
+    second = 1.0  # long against pauses of a busy machine
+    described = DescribeClusterRequest(include_cluster_authorized_operations=False)
+    async with poller(cluster, topics="one", interval=second, requests=[(described, second)]) as polling:
+        await until(polling, lambda poll: poll.api_key == 60, 5 * len(ALL))
+        counts = Counter(
+            (broker, seen.api_key) for broker in ALL for seen in cluster.requests(broker) if seen.api_key in (3, 60)
+        )
+        assert sorted(counts[broker, 3] for broker in ALL)[1] <= 3, counts
+        assert min(counts[broker, 60] for broker in ALL) >= 4, counts
+        for broker in (2, 3):
+            cluster.stop_broker(broker, fence=False)
+        await until_all(polling, {2, 3}, lambda poll: failed(poll) and poll.api_key == 3)
+        for broker in (2, 3):
+            cluster.start_broker(broker)
+        await until_all(polling, {2, 3}, lambda poll: not failed(poll) and poll.api_key == 60)
 
 
 async def test_error_of_a_request_factory_is_raised_to_the_reader(cluster: FakeCluster) -> None:

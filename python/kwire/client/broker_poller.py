@@ -3,11 +3,13 @@
 - A failure of a connection becomes a poll with an error. Only errors of the caller are raised.
 - While the broker does not respond, it gets Metadata requests only, so that a failure is reported once and not once a
   request.
+- A broker that is not asked for topics (`topics="one"`) gets Metadata requests only if it is not known to respond.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -41,6 +43,9 @@ METADATA = MetadataRequest.api_key
 CLUSTER_METADATA = ClusterMetadataRequest.api_key
 UNKNOWN_BROKER = -1
 """The id of an address that no response lists, such as a load balancer."""
+HEARTBEAT_INTERVALS = 1.5
+"""Age of the last response to a further request, in intervals, from which on Metadata checks whether a broker responds.
+Chosen: above 1, since responses to requests of the same interval differ in latency."""
 
 
 @dataclass(slots=True)
@@ -104,6 +109,7 @@ class BrokerPoller:
         self._has_metadata = context.has_topics if context.options.topics == "one" else asyncio.Event()
         self._identified: Connection | None = None
         self._last_response = monotonic()
+        self._further_response = -math.inf
 
     def _new_connection(self, endpoint: Endpoint) -> PooledConnection:
         options = self._context.options
@@ -156,6 +162,12 @@ class BrokerPoller:
         while True:
             if self._asks_for_topics():
                 poll = await self._poll(self._connection, self.tracker)
+            elif monotonic() - self._further_response < HEARTBEAT_INTERVALS * context.options.interval:
+                # Metadata without topics would only show that the broker responds.
+                self._raise_errors()
+                due = self._next(due, context.options.interval)
+                await asyncio.sleep(due - monotonic())
+                continue
             else:  # its changes would repeat the events of the broker with the topics
                 poll = await self._poll(self._connection, listing_tracker, brokers_only=True)
                 poll = poll._replace(events=(), changed=None)
@@ -230,12 +242,21 @@ class BrokerPoller:
                     self._trackers.append(tracker)
                 poll = await self._poll(connection, tracker, request)
                 await self._context.deliver(poll)
+                if connection is self._connection:
+                    self._note_response(poll)
                 if poll.message is None:
                     return
                 try:
                     request = requests.send(poll.message)
                 except StopIteration:
                     return
+
+    def _note_response(self, poll: Poll[Any]) -> None:
+        """Note whether the broker responds to further requests; after a failure, a Metadata request finds out."""
+        if poll.error is None:
+            self._further_response = self._last_response = monotonic()
+        elif not isinstance(poll.error, NoCommonVersion):
+            self._further_response = -math.inf
 
     def _should_send(self, polled: PolledRequest, connection: PooledConnection) -> bool:
         if not (self.responds and (polled.separate_connection or connection.is_open)):

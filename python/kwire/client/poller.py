@@ -68,7 +68,8 @@ class Poller(Generic[M]):
         dialect: `kafka` or `kip4`; None detects it.
         brokers: `all` polls every broker; `one` polls one broker, and the next one when it fails.
         topics: `all` requests the topics from every polled broker; `one` from one broker that responds, and the next
-            one when it fails, while the others list the brokers only. Memory then holds the topics once.
+            one when it fails. Memory then holds the topics once. The others list the brokers, unless their responses to
+            further requests show that they respond.
         requests: further requests, as PolledRequest or (request, interval in seconds).
         capture: stores every poll. A poll is handed to the capture before it can be read.
         timeout: seconds to connect, and to wait for each response.
