@@ -2,11 +2,12 @@
 
     python -m benches.exporter --kafka-exporter PROGRAM --kminion PROGRAM [--active 0.1] [--rounds N]
 
+N is a multiple of 8, so that the rounds contain whole long intervals of kwire (120 s).
+
 A fake cluster of 12 brokers serves all three the same bytes: 3,500 topics of 20 partitions, and 1,500 groups with
 offsets for 50 partitions each. Between two rounds, every partition of some topics grows, and the groups that read them
 commit. The exporters run one after another against the same process, and are scraped with gzip as Prometheus does. CPU
-time covers the whole process. `go install github.com/danielqsj/kafka_exporter@latest` and a build of KMinion's
-sources make the programs of the peers.
+time covers the whole process. `go build` makes the programs of the peers from their sources.
 
 An hour has 240 rounds of 15 s. kafka_exporter is run without `offset.show-all`, which asks for all 70,000 partitions of
 every group, and KMinion with partitions and log directories. Both ask the brokers in a scrape; kwire asks them at its
@@ -34,6 +35,7 @@ from kwire.testing.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 BROKERS, TOPICS, PARTITIONS, GROUPS = 12, 3_500, 20, 1_500
 INTERVAL = 15.0
@@ -203,6 +205,27 @@ def running(
         exporter.stop()
 
 
+def running_kwire(bootstrap: str, names: str, *options: str) -> AbstractContextManager[Exporter]:
+    """Run kwire with the names of an exporter."""
+    [port] = free_ports(1)
+    served = ["exporter", "--names", names, "--listen", f"127.0.0.1:{port}", *options]
+    return running([sys.executable, "-m", "kwire", "-b", bootstrap, *served], port)
+
+
+def running_kminion(program: Path, bootstrap: str) -> AbstractContextManager[Exporter]:
+    """Run KMinion with partitions and log directories, its defaults."""
+    [port] = free_ports(1)
+    listen = {"EXPORTER_HOST": "127.0.0.1", "EXPORTER_PORT": str(port)}
+    return running([program], port, {"KAFKA_BROKERS": bootstrap, "LOGGER_LEVEL": "error", **listen})
+
+
+def running_kafka_exporter(program: Path, bootstrap: str, *options: str) -> AbstractContextManager[Exporter]:
+    """Run kafka_exporter."""
+    [port] = free_ports(1)
+    servers = [f"--kafka.server={broker}" for broker in bootstrap.split(",")]
+    return running([program, *servers, f"--web.listen-address=127.0.0.1:{port}", *options], port)
+
+
 def measure_peer(cluster: Cluster, exporter: Exporter, rounds: int, least: int) -> Costs:
     """Measure an exporter that asks the brokers in a scrape."""
     exporter.wait(least)
@@ -255,45 +278,24 @@ def measure_kwire(cluster: Cluster, exporter: Exporter, rounds: int, least: int)
     return Costs(cpu / intervals, median(scrape_cpus), median(times), p99, memory, requests / intervals, series)
 
 
-def run(programs: Mapping[str, Path], rounds: int, active: float, scale: float) -> dict[str, Costs]:
-    """Measure all exporters against one cluster."""
+def run(
+    programs: Mapping[str, Path], rounds: int, active: float, scale: float, all_names: Sequence[str]
+) -> dict[str, Costs]:
+    """Measure all exporters against one cluster, kwire with several names."""
     costs: dict[str, Costs] = {}
     least = round(200_000 * scale)
     with Cluster(active, scale) as cluster:
-        for names in ("kminion", "kafka_exporter", "kwire"):
-            [port] = free_ports(1)
-            command = [
-                sys.executable,
-                "-m",
-                "kwire",
-                "-b",
-                cluster.bootstrap,
-                "exporter",
-                "--timeout",
-                "120",
-                "--names",
-                names,
-            ]
-            with running([*command, "--listen", f"127.0.0.1:{port}"], port) as exporter:
+        for names in all_names:
+            with running_kwire(cluster.bootstrap, names, "--timeout", "120") as exporter:
                 costs[f"kwire as {names}"] = measure_kwire(cluster, exporter, rounds, least)
                 print(f"kwire --names {names}: {costs[f'kwire as {names}']}", flush=True)
-        brokers = cluster.bootstrap.split(",")
         if "kminion" in programs:
-            [port] = free_ports(1)
-            environment = {
-                "KAFKA_BROKERS": cluster.bootstrap,
-                "EXPORTER_HOST": "127.0.0.1",
-                "EXPORTER_PORT": str(port),
-                "LOGGER_LEVEL": "error",
-            }
-            with running([programs["kminion"]], port, environment) as exporter:
+            with running_kminion(programs["kminion"], cluster.bootstrap) as exporter:
                 costs["kminion"] = measure_peer(cluster, exporter, rounds, least)
                 print(f"KMinion: {costs['kminion']}", flush=True)
         if "kafka_exporter" in programs:
-            [port] = free_ports(1)
-            servers = [f"--kafka.server={broker}" for broker in brokers]
-            options = ["--no-offset.show-all", f"--web.listen-address=127.0.0.1:{port}"]
-            with running([programs["kafka_exporter"], *servers, *options], port) as exporter:
+            program = programs["kafka_exporter"]
+            with running_kafka_exporter(program, cluster.bootstrap, "--no-offset.show-all") as exporter:
                 costs["kafka_exporter"] = measure_peer(cluster, exporter, max(1, rounds // 4), least)
                 print(f"kafka_exporter: {costs['kafka_exporter']}", flush=True)
     return costs
@@ -303,12 +305,10 @@ def figures(costs: Mapping[str, Costs]) -> list[Figure]:
     """Return the figures with their targets."""
     peers = {name: cost for name, cost in costs.items() if not name.startswith("kwire")}
     rows = []
-    for unit, attribute, at_least, goal in (
-        ("CPU of an hour", "cpu", 1 / 3, 0.1),
-        ("requests of an interval", "requests", 1 / 3, 0.1),
-    ):
+    comparisons = (("CPU of an hour", "cpu", 1 / 3, 0.1), ("requests of an interval", "requests", 1 / 3, 0.1))
+    for unit, attribute, at_least, goal in comparisons if peers else ():
         better = min(peers, key=lambda name: float(getattr(peers[name], attribute)))
-        for names in peers:
+        for names in [name.removeprefix("kwire as ") for name in costs if name.startswith("kwire as ")]:
             value = float(getattr(costs[f"kwire as {names}"], attribute))
             ratio = value / float(getattr(peers[better], attribute))
             detail = f"kwire {value:.3g}, {better} {float(getattr(peers[better], attribute)):.3g}"
@@ -319,7 +319,7 @@ def figures(costs: Mapping[str, Costs]) -> list[Figure]:
                     f"{unit} with the names of {names}, of the better peer's", ratio, "", at_least, goal, False, detail
                 )
             )
-    if "kminion" in peers:
+    if "kminion" in peers and "kwire as kminion" in costs:
         kwire, theirs = costs["kwire as kminion"], peers["kminion"]
         detail = (
             f"{kwire.series:,} series; kwire {kwire.scrape_cpu * 1e3:.0f} ms, KMinion {theirs.scrape_cpu * 1e3:.0f} ms"
@@ -341,6 +341,9 @@ def main() -> None:
     parser.add_argument("--active", type=float, default=0.1, help="fraction of topics that grow in an interval")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--scale", type=float, default=1.0, help="part of the topics and groups")
+    parser.add_argument(
+        "--names", nargs="+", default=["kminion", "kafka_exporter", "kwire"], help="names of kwire's run"
+    )
     parser.add_argument("--serve", action="store_true", help="run the cluster")
     given = parser.parse_args()
     if given.serve:
@@ -348,7 +351,11 @@ def main() -> None:
         return
     programs = {"kafka_exporter": given.kafka_exporter, "kminion": given.kminion}
     costs = run(
-        {name: path for name, path in programs.items() if path is not None}, given.rounds, given.active, given.scale
+        {name: path for name, path in programs.items() if path is not None},
+        given.rounds,
+        given.active,
+        given.scale,
+        given.names,
     )
     print(json.dumps({name: cost._asdict() for name, cost in costs.items()}))
     for figure in figures(costs):
