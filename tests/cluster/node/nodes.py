@@ -18,7 +18,8 @@ from kwire.protocol.client_connection import response_class
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterable
+    from contextlib import AbstractAsyncContextManager
 
     from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
@@ -48,16 +49,21 @@ def settings(zookeeper: str, node_id: int = 1, **others: Any) -> NodeSettings:
     return NodeSettings(**{"id": node_id, "zookeeper": zookeeper, "zookeeper_session_timeout_ms": 10_000, **others})
 
 
-@asynccontextmanager
-async def nodes(zookeeper: str, *ids: int, **others: Any) -> AsyncGenerator[list[Node]]:
+def nodes(zookeeper: str, *ids: int, **others: Any) -> AbstractAsyncContextManager[list[Node]]:
     """Start nodes that know each other. The first one is the controller."""
+    return started_nodes(settings(zookeeper, node_id, **others) for node_id in ids)
+
+
+@asynccontextmanager
+async def started_nodes(settings_of_nodes: Iterable[NodeSettings]) -> AsyncGenerator[list[Node]]:
+    """Start nodes one after another, each as soon as the nodes before it know each other."""
     started: list[Node] = []
     try:
-        for node_id in ids:
-            node = Node(settings(zookeeper, node_id, **others), on_node())
+        for settings_of_node in settings_of_nodes:
+            node = Node(settings_of_node, on_node())
             await node.start()
             started.append(node)
-            await eventually(lambda: all(knows_cluster(node, len(started)) for node in started))
+            await eventually(lambda: all(knows_cluster(other, len(started)) for other in started))
         yield started
     finally:
         for node in started:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from kwire._util.secret import Secret
@@ -17,15 +16,13 @@ from kwire.cluster.zookeeper.configs import ConfigChangeNotification
 from kwire.cluster.zookeeper.errors import NodeExists
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
-from kwire.operations.on_node import on_node
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.sasl_server import ScramCredential
 from kwire.testing.kafka.certificates import CertificateAuthority
-from tests.cluster.node.nodes import knows_cluster, session
-from tests.eventually import eventually
+from tests.cluster.node.nodes import session, started_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from kwire.client.security.credentials import SaslCredentials
@@ -79,20 +76,9 @@ def node_settings(zookeeper: str, node_id: int, properties: dict[str, str]) -> N
     )
 
 
-@asynccontextmanager
-async def secured(zookeeper: str, properties: dict[str, str], *ids: int) -> AsyncIterator[list[Node]]:
+def secured(zookeeper: str, properties: dict[str, str], *ids: int) -> AbstractAsyncContextManager[list[Node]]:
     """Start nodes that know each other. The first one is the controller."""
-    started: list[Node] = []
-    try:
-        for node_id in ids:
-            node = Node(node_settings(zookeeper, node_id, properties), on_node())
-            await node.start()
-            started.append(node)
-            await eventually(lambda: all(knows_cluster(node, len(started)) for node in started))
-        yield started
-    finally:
-        for node in started:
-            await node.stop(grace=0.5)
+    return started_nodes(node_settings(zookeeper, node_id, properties) for node_id in ids)
 
 
 async def set_scram_password(zookeeper: str, user: str, password: str | None, *names: ScramName) -> None:
