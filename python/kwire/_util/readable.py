@@ -30,10 +30,10 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def bar(share: float, width: int = WIDTH) -> str:
+def bar(share: float) -> str:
     """Return a bar such as `[#####               ]  25%` for a share from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
-    return f"[{'#' * int(share * width):{width}}] {int(share * 100):3}%"
+    return f"[{'#' * int(share * WIDTH):{WIDTH}}] {int(share * 100):3}%"
 
 
 def printable(text: str) -> str:

@@ -68,8 +68,7 @@ class Filter(NamedTuple):
 class SniffedQueue:
     """A queue that never blocks its writer. What does not fit is counted."""
 
-    def __init__(self, max_bytes: int = MAX_QUEUED_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._bytes = 0
         self._items: deque[Sniffed] = deque()
         self._closed = False
@@ -78,7 +77,7 @@ class SniffedQueue:
 
     def put(self, item: Sniffed) -> None:
         with self._changed:
-            if self._bytes + item.size > self._max_bytes and self._items:
+            if self._bytes + item.size > MAX_QUEUED_BYTES and self._items:
                 self.dropped += 1
                 return
             self._items.append(item)

@@ -17,10 +17,8 @@ from kwire.cluster.zookeeper.topics import PartitionState
 BROKERS = (1, 2, 3, 4, 5)
 
 
-def a_partition(
-    replicas: tuple[int, ...], leader: int, isr: tuple[int, ...], leader_epoch: int = 7, controller_epoch: int = 3
-) -> Partition:
-    return Partition(0, replicas, PartitionState(leader, leader_epoch, isr, controller_epoch), 5)
+def a_partition(replicas: tuple[int, ...], leader: int, isr: tuple[int, ...]) -> Partition:
+    return Partition(0, replicas, PartitionState(leader, 7, isr, 3), 5)
 
 
 def elected(

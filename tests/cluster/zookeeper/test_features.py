@@ -7,8 +7,8 @@ import pytest
 from kwire.cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, ZnodeError
 
 
-def data_of(features: str, status: int = 1) -> bytes:
-    return f'{{"version":0,"status":{status},"features":{features}}}'.encode()
+def data_of(features: str) -> bytes:
+    return f'{{"version":0,"status":1,"features":{features}}}'.encode()
 
 
 def test_minimum_level_0_is_read_as_1_with_a_warning() -> None:

@@ -118,12 +118,12 @@ class Store(Protocol):
         """
 
 
-async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None) -> None:
+async def make_path(store: Store, path: str) -> None:
     """Create a znode without data and its missing parents. The parents stay if a later creation fails."""
     missing = []
     while path != "/":
         try:
-            await store.create(path, acl=acl)
+            await store.create(path)
         except NodeExists:
             break
         except NoNode:
@@ -133,7 +133,7 @@ async def make_path(store: Store, path: str, acl: tuple[Acl, ...] | None = None)
             break
     for child in reversed(missing):
         try:
-            await store.create(child, acl=acl)
+            await store.create(child)
         except NodeExists:  # another client created it first
             continue
 

@@ -35,7 +35,6 @@ SMALLEST = {0: 14, 1: 22, 2: OVERHEAD_V2 - LOG_OVERHEAD}
 """The smallest length of each magic."""
 SMALLEST_RECORD = 7
 _HEADER_V2 = Format(">qiibIhiqqqhii")
-_TIMESTAMP_AT = 18
 _I64 = 1 << 64
 
 
