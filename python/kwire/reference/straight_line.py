@@ -52,14 +52,16 @@ FEW = 8
 
 
 def length(data: bytes, position: int) -> tuple[int, int]:
-    """Return a length of several bytes and the position behind it."""
+    """Return the value of a length of several bytes, which is one less, and the position behind it."""
     value = shift = 0
     for _ in range(3):
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, position
+            if not value:
+                break
+            return value - 1, position
         shift += 7
     raise Unusual
 
@@ -105,7 +107,8 @@ class Decoding:
         if self.waiting:
             run = Format(">" + "".join(format for _, format in self.waiting))
             names = ", ".join(name for name, _ in self.waiting)
-            self.code.add(f"{names}, = {self.code.object(run.unpack_from)}(data, p)")
+            read = "data[p]" if run.format == ">B" else f"{self.code.object(run.unpack_from)}(data, p)"
+            self.code.add(f"{names}{'' if run.format == '>B' else ','} = {read}")
             self.code.add(f"p += {run.size}")
             self.waiting.clear()
 
@@ -177,9 +180,10 @@ class Decoding:
         name = self.wait("B" if compact else classic)
         self.read_waiting()
         if compact:
-            self.code.add(f"if {name} > 127: {name}, p = length(data, p - 1)")
             self.code.add(f"{name} -= 1")
-        if not nullable or not compact:
+            is_long = f"{name} > 126" if nullable else f"not 0 <= {name} < 127"
+            self.code.add(f"if {is_long}: {name}, p = length(data, p - 1)")
+        else:
             self.code.add(f"if {name} < {-1 if nullable else 0}: raise Unusual")
         return name
 

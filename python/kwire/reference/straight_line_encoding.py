@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from kwire.declare.wire_types import WireType
     from kwire.reference.layout import StructLayout
 
+PIECES = 1000
+"""Number of bytes objects that are joined. More of them no longer fit the caches of the processor."""
+
 EXACT = (int, str, bytes)
 """Types whose `==` compares what is written. Numbers with a fraction and uuids are compared by the encoder."""
 
@@ -49,12 +52,14 @@ class Encoding:
         self.output = self.code.object(output)
         self.waiting: list[tuple[str, str]] = []
         self.active: set[object] = set()
+        self.loops = 0
         self.code.objects.update(uvarint=uvarint, pack=pack, Unusual=Unusual, ONE=ONE_BYTE)
+        self.code.add("joined = []")
         self.code.add("out = []")
         self.code.add("w = out.append")
         self.struct(layout, "message")
         self.write_waiting()
-        self.code.add("return b''.join(out)")
+        self.code.add("return b''.join(joined + out)")
 
     def function(self) -> Callable[[Any], bytes]:
         function: Callable[[Any], bytes] = self.code.function("encode")
@@ -135,6 +140,7 @@ class Encoding:
         code.add(f"{entries} = []")
         code.add(f"{outer} = w")
         waiting, self.waiting = self.waiting, []
+        self.loops += 1  # `w` does not append to `out`, so nothing may be joined
         for tag, placed in sorted(layout.tagged.items()):
             name = code.variable()
             code.add(f"{name} = {value}.{placed.name}")
@@ -148,6 +154,7 @@ class Encoding:
             code.add(f"{body} = b''.join({body})")
             code.add(f"{entries} += {uvarint(tag)!r}, uvarint(len({body})), {body}")
             code.dedent()
+        self.loops -= 1
         self.waiting = waiting
         code.add(f"w = {outer}")
         code.add(f"w(uvarint({count}))")
@@ -254,8 +261,14 @@ class Encoding:
             item = code.variable()
             code.add(f"for {item} in {value}:")
             code.indent()
+            self.loops += 1
             self.value(element, layout, compact, item)
             self.write_waiting()
+            self.loops -= 1
+            if self.loops == 0:
+                code.add(f"if len(out) > {PIECES}:")
+                code.add("    joined.append(b''.join(out))")
+                code.add("    out.clear()")
             code.dedent()
         if nullable:
             code.dedent()
