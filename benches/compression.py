@@ -2,8 +2,8 @@
 
     python -m benches.compression [--rounds NUMBER]
 
-The least possible time of a compressed batch is that of the library for the same bytes, and that of the same batch
-without compression. Prints both in nanoseconds for each record, from the fastest of all rounds in turns.
+A compressed batch takes at least the time of the library for the same bytes, and of the same batch without compression.
+Prints both in nanoseconds for each record, from the fastest of all rounds in turns.
 """
 
 from __future__ import annotations
