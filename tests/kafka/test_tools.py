@@ -149,6 +149,21 @@ async def test_mirror_maker_continues_where_it_stopped(kafka39: Kafka39, kafka44
     assert nothing.error == "mirror-maker: no topic of the source matches the expression"
 
 
+async def test_mirror_maker_goes_on_after_refused_records(kafka39: Kafka39, kafka44: Kafka44) -> None:
+    topic = await topic_with_records(kafka39)
+    async with await AdminClient.open(kafka44.bootstrap) as admin:
+        small = NewTopic(partitions=1, configs={"retention.ms": "-1", "max.message.bytes": "100"})
+        (await admin.create_topics({topic: small})).raise_first()
+    clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap)
+    mirror = ("mirror-maker", *clusters, "--whitelist", topic, "--group", topic, "--until-caught-up")
+    aborted = await run(*mirror)
+    assert "MESSAGE_TOO_LARGE" in str(aborted.error)
+    going_on = (*mirror, "--abort.on.send.failure", "false", "--offset.commit.interval.ms", "100")
+    assert (await output(*going_on))[-1] == "0 records copied, 300 refused by the target"
+    unclear = await run(*mirror, "--abort.on.send.failure", "no")
+    assert "expected true or false, found 'no'" in str(unclear.error)
+
+
 async def test_mirror_maker_copies_neither_aborted_records_nor_markers(
     kafka39: Kafka39, kafka44: Kafka44, tmp_path: Path
 ) -> None:

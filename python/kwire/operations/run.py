@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_CLUSTER", "Environment", "NodeRun", "Run", "ToolRun", "registered_brokers"]
 
+CLIENT_ID = "kwire-tools"
+"""Default client id of the connections of tools."""
+
 
 def _ignore(text: str) -> None:
     """Ignore a question or a sentence."""
@@ -181,26 +184,29 @@ class ToolRun:
         if hosts is not None and self._options.get("zookeeper") is None:
             self._options["zookeeper"] = hosts
 
-    async def admin(self) -> AdminClient:
+    async def admin(self, client_id: str = CLIENT_ID) -> AdminClient:
         """Return a client of the brokers that `--bootstrap-server` or `--zookeeper` names, or of the cluster.
+
+        Args:
+            client_id: the client id of its connections, unless a file of client properties or a node opens them.
 
         Raises:
             InvalidArgument: no brokers are known.
             ConnectionFault: no broker answers.
         """
         if self._admin is None:
-            self._admin = await self._open_admin()
+            self._admin = await self._open_admin(client_id)
             self._opened.push_async_callback(self._admin.close)
         return self._admin
 
-    async def _open_admin(self) -> AdminClient:
+    async def _open_admin(self, client_id: str) -> AdminClient:
         bootstrap, config = self._options.get("bootstrap_server"), self._options.get("command_config")
         if config is not None:
             return await self.connect(config, bootstrap)
         if bootstrap is not None:
-            return await _connect(bootstrap)
+            return await _connect(bootstrap, client_id=client_id)
         if self._options.get("zookeeper") is not None:
-            return await _connect(await _broker_addresses(await self.zookeeper()))
+            return await _connect(await _broker_addresses(await self.zookeeper()), client_id=client_id)
         if self._environment.open_admin is not None:
             return await self._environment.open_admin()
         raise InvalidArgument("name some brokers of the cluster: --bootstrap-server HOST:PORT")
@@ -279,11 +285,11 @@ class NodeRun(ToolRun):
         self.print(await asyncio.to_thread(json.dumps, value, indent=2, ensure_ascii=False))
 
 
-async def _connect(bootstrap: str, config: Any = None) -> AdminClient:
+async def _connect(bootstrap: str, config: Any = None, *, client_id: str = CLIENT_ID) -> AdminClient:
     from kwire.client.admin import AdminClient
 
     try:
-        return await AdminClient.open(bootstrap, client_id="kwire-tools", config=config)
+        return await AdminClient.open(bootstrap, client_id=client_id, config=config)
     except ValueError as error:
         raise InvalidArgument(str(error)) from None
 

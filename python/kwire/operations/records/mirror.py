@@ -39,10 +39,12 @@ class Mirror:
         routes: Mapping[TopicPartition, TopicPartition],
         positions: Mapping[TopicPartition, int],
         group: str,
+        *,
+        skip_refused: bool = False,
     ) -> None:
         self._source = source
         self._group = group
-        self._copy = RecordCopy(source, target, routes, positions)
+        self._copy = RecordCopy(source, target, routes, positions, skip_refused=skip_refused)
         self._committed = dict(positions)
         self.routes = routes
         self.topics = sorted({route.topic for route in routes})
@@ -52,15 +54,28 @@ class Mirror:
         """Number of records that the target has acknowledged."""
         return self._copy.copied
 
+    @property
+    def refused(self) -> int:
+        """Number of records that the target has refused."""
+        return self._copy.refused
+
     @classmethod
     async def prepare(
-        cls, source: AdminClient, target: AdminClient, topics: TopicFilter, group: str, start: OffsetSpec
+        cls,
+        source: AdminClient,
+        target: AdminClient,
+        topics: TopicFilter,
+        group: str,
+        start: OffsetSpec,
+        *,
+        skip_refused: bool = False,
     ) -> Self:
         """Find the partitions to copy, create missing topics in the target, and look up the progress.
 
         Args:
             group: the consumer group in the source.
             start: the start of a partition without progress.
+            skip_refused: true to go on after records that the target refuses.
 
         Raises:
             ToolFailed: no topic matches, or the target refuses one.
@@ -81,7 +96,8 @@ class Mirror:
             for name, count in counts.items()
             for number in range(count)
         }
-        return cls(source, target, routes, await _positions(source, group, list(routes), start), group)
+        positions = await _positions(source, group, list(routes), start)
+        return cls(source, target, routes, positions, group, skip_refused=skip_refused)
 
     async def run(
         self, until: Mapping[TopicPartition, int] | None, interval: float, report: Callable[[str], None]

@@ -52,10 +52,11 @@ class RecordCopy:
         positions: the offset of the first record to copy, by source partition.
         limit: the most records to copy; None for all.
         one_by_one: true to wait for an acknowledgment before more records are fetched.
+        skip_refused: true to go on after records that the target refuses, which are lost in the target.
 
     Attributes:
         acknowledged: the offset after the last record that the target has acknowledged, by source partition.
-        copied: number of acknowledged records.
+        refused: number of records that the target has refused.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class RecordCopy:
         *,
         limit: int | None = None,
         one_by_one: bool = False,
+        skip_refused: bool = False,
     ) -> None:
         self._fetcher = RecordFetcher(source, committed_only=True)
         self._sender = RecordSender(target)
@@ -74,8 +76,15 @@ class RecordCopy:
         self._next = dict(positions)
         self._limit = limit
         self._one_by_one = one_by_one
+        self._skip_refused = skip_refused
+        self.refused = 0
         self.acknowledged = dict(positions)
-        self.copied = 0
+        self._sent = 0
+
+    @property
+    def copied(self) -> int:
+        """Number of records that the target has acknowledged."""
+        return self._sent - self.refused
 
     async def run(self, until: Mapping[TopicPartition, int] | None = None) -> None:
         """Copy until the limit, or until every partition has reached an offset.
@@ -156,12 +165,15 @@ class RecordCopy:
             queues[self._routes[chunk.source]].extend(chunk.batches)
         while any(queues.values()):
             batches = {partition: queue.popleft() for partition, queue in queues.items() if queue}
-            for result in (await self._sender.send(batches)).values():
-                if isinstance(result, AdminError):
+            for partition, result in (await self._sender.send(batches)).items():
+                if not isinstance(result, AdminError):
+                    continue
+                if not self._skip_refused:
                     raise ToolFailed(f"{result}; records copied before: {self.copied}")
+                self.refused += sum(header.count for header in records.batch_headers(batches[partition]))
         for chunk in chunks:
             self.acknowledged[chunk.source] = chunk.end
-            self.copied += chunk.records
+            self._sent += chunk.records
 
 
 def _groups(batches: Iterable[tuple[RecordBatch, int]], start: int) -> Iterator[tuple[Compression, Sequence[Record]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from typing import TYPE_CHECKING, Annotated
 
 from kwire.client.admin import TopicPartition
 from kwire.cluster.zookeeper.consumers import ConsumerOwner
@@ -11,6 +12,12 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.consumer_offsets import log_ends, stored_offsets
 from kwire.operations.parameters import Option
 from kwire.operations.run import ToolRun, registered_brokers
+from kwire.protocol.errors import ConnectionFault
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.client.admin import AdminClient
 
 FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 
@@ -18,7 +25,6 @@ FORMAT = "{:<15} {:<30} {:<3} {:<15} {:<15} {:<15} {}"
 @operation(
     runs_on=ANYWHERE,
     needs={Need.ZOOKEEPER, Need.BROKERS},
-    without_effect=("--retry.backoff.ms MS",),
     replaces="kafka.tools.ConsumerOffsetChecker",
     examples=("--zookeeper localhost:2181 --group app", "--zookeeper localhost:2181 --group app --topic orders,audit"),
 )
@@ -29,6 +35,10 @@ async def consumer_offset_checker(
     broker_info: Annotated[bool, Option("Print the addresses of the brokers.")] = False,
     socket_timeout_ms: Annotated[
         int | None, Option("Timeout of requests to brokers.", "MS", also=("--socket.timeout.ms",))
+    ] = None,
+    retry_backoff_ms: Annotated[
+        int | None,
+        Option("Pause before brokers that fail are asked again [default: never].", "MS", also=("--retry.backoff.ms",)),
     ] = None,
 ) -> None:
     """Print offsets of a group that are stored in ZooKeeper, the ends of the logs, and the lag.
@@ -43,7 +53,7 @@ async def consumer_offset_checker(
     admin = await run.admin()
     if socket_timeout_ms is not None:
         admin.router.timeout = socket_timeout_ms / 1000
-    ends = await log_ends(admin, partitions)
+    ends = await _log_ends(admin, partitions, retry_backoff_ms)
     znodes = await store.get_many([ConsumerOwner.path(group, *partition) for partition in partitions])
     run.print(FORMAT.format("Group", "Topic", "Pid", "Offset", "logSize", "Lag", "Owner"))
     for stored, partition, znode in zip(offsets, partitions, znodes, strict=True):
@@ -59,3 +69,16 @@ async def consumer_offset_checker(
         run.print("BROKER INFO")
         for broker, registration in sorted((await registered_brokers(store)).items()):
             run.print(f"{broker} -> {registration.endpoints[0].host}:{registration.endpoints[0].port}")
+
+
+async def _log_ends(
+    admin: AdminClient, partitions: Sequence[TopicPartition], retry_backoff_ms: int | None
+) -> dict[TopicPartition, int]:
+    """Return the ends of partitions, after pauses while brokers fail if there is a pause."""
+    while True:
+        try:
+            return await log_ends(admin, partitions)
+        except ConnectionFault:
+            if retry_backoff_ms is None:
+                raise
+        await asyncio.sleep(retry_backoff_ms / 1000)

@@ -62,6 +62,14 @@ async def mirror_maker(
     offset_commit_interval_ms: Annotated[
         int | None, Option("The same in milliseconds.", "MS", also=("--offset.commit.interval.ms",))
     ] = None,
+    abort_on_send_failure: Annotated[
+        str,
+        Option(
+            "false to go on after records that the target refuses, and to lose them there.",
+            "true|false",
+            also=("--abort.on.send.failure",),
+        ),
+    ] = "true",
     until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False,
 ) -> None:
     """Copy records of topics to another cluster, at least once, and continue where the last run has stopped.
@@ -75,12 +83,16 @@ async def mirror_maker(
     start = START.get(offset_reset or settings.get("auto.offset.reset", "earliest"))
     if start is None:
         raise InvalidArgument(f"--offset-reset: expected {', '.join(START)}, found {offset_reset!r}")
+    if abort_on_send_failure.lower() not in ("true", "false"):
+        raise InvalidArgument(f"--abort-on-send-failure: expected true or false, found {abort_on_send_failure!r}")
     topics = TopicFilter(whitelist, blacklist)
     async with (
         await run.connect_to("source", source, consumer_config) as from_cluster,
         await run.connect_to("target", target, producer_config) as to_cluster,
     ):
-        mirror = await Mirror.prepare(from_cluster, to_cluster, topics, group, start)
+        mirror = await Mirror.prepare(
+            from_cluster, to_cluster, topics, group, start, skip_refused=abort_on_send_failure.lower() == "false"
+        )
         run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
         until = await _ends(from_cluster, list(mirror.routes)) if until_caught_up else None
         try:
@@ -88,7 +100,8 @@ async def mirror_maker(
                 commit_interval = offset_commit_interval_ms / 1000
             await mirror.run(until, commit_interval, run.print)
         finally:
-            run.print(f"{mirror.copied} records copied")
+            lost = f", {mirror.refused} refused by the target" if mirror.refused else ""
+            run.print(f"{mirror.copied} records copied{lost}")
 
 
 def _settings(path: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.offset_times import offsets_of
 from kwire.operations.parameters import InvalidArgument, Option
 from kwire.operations.records.record_text import decoder
-from kwire.operations.run import ToolRun
+from kwire.operations.run import CLIENT_ID, ToolRun
 from kwire.records import MemoryRecords, Record, decode
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ FORMATTERS = ("DefaultMessageFormatter", "NoOpMessageFormatter")
 @operation(
     runs_on=ANYWHERE,
     needs={Need.BROKERS},
-    without_effect=("--clientId ID",),
     replaces="kafka.tools.SimpleConsumerShell",
     time_limit=None,
     examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),
@@ -44,6 +43,7 @@ async def simple_consumer_shell(
     value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
     no_wait_at_logend: Annotated[bool, Option("End at the end of the log.")] = False,
     skip_message_on_error: Annotated[bool, Option("Continue after records that cannot be read.")] = False,
+    client_id: Annotated[str, Option("The client id for the brokers.", "ID", also=("--clientId",))] = CLIENT_ID,
     formatter: Annotated[
         str | None, Option("The form of records: DefaultMessageFormatter or NoOpMessageFormatter of Kafka.", "CLASS")
     ] = None,
@@ -54,7 +54,7 @@ async def simple_consumer_shell(
     """Print the values of records of one partition, from the leader or from one replica."""
     form = _form(formatter, property, print_keys=print_keys)
     show_key, show_value = decoder(key_decoder_class), decoder(value_decoder_class)
-    admin = await run.admin()
+    admin = await run.admin(client_id)
     place = TopicPartition(topic, partition)
     next_offset = (await offsets_of(admin, [place], OffsetSpec(offset)))[place] if offset < 0 else offset
     fetcher = RecordFetcher(admin, max_wait_ms=max_wait_ms, partition_max_bytes=fetchsize, max_bytes=fetchsize)
