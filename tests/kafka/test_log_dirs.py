@@ -32,7 +32,7 @@ async def test_rack_of_a_broker_is_described(two_directories: KafkaCluster) -> N
     async with await AdminClient.open(two_directories.bootstrap) as admin:
         [broker] = (await admin.describe_cluster()).brokers
         assert broker.rack == "rack-7"
-        with pytest.raises(NotSupported, match="listing topics marked for deletion is not supported by this cluster"):
+        with pytest.raises(NotSupported, match="kafka zookeeper show --zookeeper HOST:PORT"):
             await admin.list_topics_marked_for_deletion()
 
 

@@ -93,7 +93,7 @@ async def list_topics_marked_for_deletion(admin: AdminSession) -> list[str]:
 
     Raises:
         NotSupported: the cluster is one of Apache Kafka, which does not report them to clients: its brokers leave
-            such topics out of their metadata.
+            such topics out of their metadata. With ZooKeeper, `kafka zookeeper show` reads them there.
         AdminError: the controller cannot list them.
     """
     return await admin.backend.list_topics_marked_for_deletion()
