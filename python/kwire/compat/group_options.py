@@ -23,7 +23,7 @@ def check_action(values: OptionValues, *, before_last: str, views: Iterable[str]
 
     Args:
         before_last: the text before the last action of the error, such as `or `.
-        views: the options of which `--describe` takes at most one.
+        views: options that exclude each other with `--describe`.
 
     Raises:
         ScriptUsageError: the options do not fit together.
@@ -86,7 +86,7 @@ async def print_groups(run: ScriptRun, admin: AdminClient, type: GroupType, stat
     """Print the groups of a type, with their states if the option is given.
 
     Raises:
-        ScriptUsageError: a state is not one of those of the type.
+        ScriptUsageError: groups of the type have no such state.
     """
     requested = [text.strip().lower() for text in (run.values.get("state") or "").split(",") if text.strip()]
     if not {*requested} <= {state.lower() for state in states}:

@@ -253,7 +253,7 @@ async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str
 
 
 async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> list[TopicPartition]:
-    """Return the partitions of topics, each of which can have a list of partitions, such as `orders:0,1`.
+    """Return the partitions of topics. A topic can have a list of partitions, such as `orders:0,1`.
 
     Raises:
         AdminError: a topic cannot be described.
@@ -327,7 +327,7 @@ async def plan_targets(
     """Return the new offset of each partition. An offset outside of the log becomes the nearer end, as in Kafka.
 
     Args:
-        partitions: the partitions; None for those that the options name. A file names its own.
+        partitions: the partitions; None for the partitions in the options. A file names its own.
     """
     from kwire.client.admin import AdminError
     from kwire.operations.offset_resets import NoCommittedOffset, plan_offsets
