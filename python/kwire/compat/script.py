@@ -134,10 +134,11 @@ class ScriptRun:
 
                 config = ClientProperties.load(file).connection
             try:
-                timeout = {} if timeout_ms is None else {"timeout": timeout_ms / 1000}
-                self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config, **timeout)
+                self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config)
             except ValueError as error:
                 raise ScriptUsageError(str(error)) from None
+        if timeout_ms is not None:
+            self._admin.router.timeout = timeout_ms / 1000
         return self._admin
 
     async def close(self) -> None:

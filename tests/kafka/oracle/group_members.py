@@ -74,4 +74,5 @@ async def _heartbeat(connection: Connection, group: str, member: str) -> None:
             return bool(response.active_tasks)
         return False
 
-    await eventually(has_tasks, f"the member of {group} has partitions")
+    joined: bool = await eventually(has_tasks, f"the member of {group} has partitions")
+    assert joined

@@ -84,9 +84,10 @@ def run_oracle() -> OracleRun:
 @contextmanager
 def _two(kind: Callable[[], C]) -> Iterator[tuple[C, C]]:
     """Run two equal clusters, one for Kafka's tools and one for kwire's scripts."""
+    theirs, ours = kind(), kind()
     with ExitStack() as stack:
         with ThreadPoolExecutor(2) as threads:
-            theirs, ours = threads.map(lambda _: stack.enter_context(kind()), range(2))
+            [*threads.map(stack.enter_context, (theirs, ours))]
         yield theirs, ours
 
 

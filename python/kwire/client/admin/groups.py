@@ -107,7 +107,8 @@ async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict
         else:
             described[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
     for kind, groups in by_type.items():
-        described |= await _describe(admin, groups, DESCRIBE_QUERIES[kind])
+        of_type = await _describe(admin, groups, DESCRIBE_QUERIES[kind])
+        described |= of_type
     return {group: described[group] for group in requested}
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from kwire.compat.script import ScriptRun
 
 NOT_FOR_CLIENTS = frozenset({4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82})
@@ -43,7 +41,7 @@ async def print_api_versions(run: ScriptRun) -> None:
         run.print(")")
 
 
-def _versions(served: tuple[int, int] | None, supported: AbstractSet[int]) -> str:
+def _versions(served: tuple[int, int] | None, supported: set[int]) -> str:
     """Return the versions of an API that a broker serves, and the highest version that can be used."""
     if served is None:
         return "UNSUPPORTED"

@@ -120,14 +120,12 @@ async def _print_state(run: ScriptRun, admin: AdminClient, group: Any, coordinat
     broker = brokers.get(coordinator)
     address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
     widths = (max(15, len(group.group_id)), max(25, len(address)), 15)
-    members = len(group.members)
-    if "verbose" in run.values:
-        titles = ("GROUP", "COORDINATOR (ID)", "STATE", "GROUP-EPOCH", "ASSIGNMENT-EPOCH", "#MEMBERS")
-        row = (group.group_id, address, group.group_state, group.group_epoch, group.assignment_epoch, members)
-        _print_rows(run, [titles, row], (*widths, 12, 17))
-    else:
-        titles = ("GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS")
-        _print_rows(run, [titles, (group.group_id, address, group.group_state, members)], widths)
+    epochs = {"GROUP-EPOCH": group.group_epoch, "ASSIGNMENT-EPOCH": group.assignment_epoch}
+    if "verbose" not in run.values:
+        epochs.clear()
+    titles = ("GROUP", "COORDINATOR (ID)", "STATE", *epochs, "#MEMBERS")
+    row = (group.group_id, address, group.group_state, *epochs.values(), len(group.members))
+    _print_rows(run, [titles, row], (*widths, 12, 17)[: len(titles) - 1])
 
 
 def _print_members(run: ScriptRun, group: Any) -> None:
