@@ -12,7 +12,7 @@ import re
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from mkdocs.structure.files import File, InclusionLevel
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
     from kwire.cli.field_documentation import DocumentedField
     from kwire.cluster.config.setting import Setting
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 REPOSITORY = "https://github.com/kwire/kwire/blob/main/"
+
+NEWCOMERS_BOOST, REFERENCE_BOOST = 4, 0.1
+"""Factors in the search. A word in a title counts a thousand times as much as in a text, so that the message `Produce`
+would come before the page that says that kwire does not produce."""
 
 PROJECT = {
     "CHANGELOG.md": "project/changelog.md",
@@ -60,6 +65,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         inclusion = InclusionLevel.UNDEFINED if listed else InclusionLevel.NOT_IN_NAV
         files.append(File.generated(config, path, content=content, inclusion=inclusion))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Let the search rank the pages for newcomers first, and the reference last."""
+    section = page.ancestors[-1].title if page.ancestors else None
+    is_reference = page.file.src_uri.startswith("reference/")
+    page.meta["search"] = {"boost": NEWCOMERS_BOOST if section == "Start" else REFERENCE_BOOST if is_reference else 1}
+    return markdown
 
 
 def pages() -> Iterator[tuple[str, str]]:
