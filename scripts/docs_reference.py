@@ -286,7 +286,7 @@ def option_rows(command: click.Command, context: click.Context) -> Iterator[str]
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden and not option.is_eager:
             names, text = option.get_help_record(context) or ("", "")
-            yield f"| {_code(names)} | {_cell(text)} |"
+            yield f"| {_names(option, names)} | {_cell(text)} |"
 
 
 def _text(help_text: str | None) -> str:
@@ -297,9 +297,15 @@ def _text(help_text: str | None) -> str:
     )
 
 
-def _code(text: str) -> str:
-    """Return text as code in a cell. Python-Markdown and GitHub disagree on pipes between backquotes."""
-    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
+def _names(option: click.Option, names: str) -> str:
+    """Return the names of an option, the long one first, with its placeholder or choices."""
+    long = max(option.opts, key=len)
+    placeholder = names.partition(f"{long} ")[2]
+    if "|" in placeholder:  # Python-Markdown and GitHub disagree on pipes between backquotes
+        shown = f"`{long}` <code>{html.escape(placeholder).replace('|', '&#124;')}</code>"
+    else:
+        shown = f"`{f'{long} {placeholder}'.strip()}`"
+    return ", ".join((shown, *(f"`{name}`" for name in option.opts if name != long)))
 
 
 def _cell(text: str) -> str:

@@ -41,7 +41,7 @@ def _table(path: str, names: str | None) -> str:
     command, context = _find(path)
     rows = list(option_rows(command, context))
     if names is not None:
-        by_name = {name: row for row in rows for name in re.findall(r"--([a-z-]+)", row.split(" | ")[0])}
+        by_name = {name: row for row in rows for name in re.findall(r"`--([a-z-]+)", row.split(" | ")[0])}
         rows = [by_name[name] for name in names.split()]
     return "".join(f"{line}\n" for line in (*OPTION_TITLES, *rows))
 
