@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from kwire.exporter.application import page
-from kwire.exporter.cluster_requests import CoordinatedGroups
 from kwire.exporter.metric_table import metric_table
 from kwire.exporter.offset_history import UNKNOWN, OffsetHistory
 from kwire.http.incidents import PastIncidents
-from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from kwire.messages.kafka.metadata import MetadataResponse
-from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kwire.testing import FakeCluster
 from scripts import exporter_files
 from tests.eventually import eventually
@@ -170,40 +165,6 @@ def test_answers_of_a_silent_broker_are_dropped(cluster: FakeCluster) -> None:
     assert not scrape(ours).of("kafka_group_info")
     assert 0 < len(scrape(ours).of("kafka_partition_newest_offset")) < 6
     assert scrape(ours).one("kafka_partitions") == 6
-
-
-def test_groups_are_listed_rarely_and_when_their_coordinator_changes(cluster: FakeCluster) -> None:
-    ours = view()
-    groups = CoordinatedGroups(rounds=3)
-
-    def apis(metadata: MetadataResponse, listed: str = "shop") -> list[int]:
-        """Return the API keys of the requests of one round to broker 1."""
-        sequence = groups.requests(ours, metadata, 1)
-        keys, request = [], next(sequence, None)
-        group = ListedGroup(group_id=listed, protocol_type="consumer", group_state="Stable", group_type="classic")
-        while request is not None:
-            keys.append(request.api_key)
-            response: Any = {
-                ListGroupsRequest.api_key: ListGroupsResponse(error_code=0, groups=(group,)),
-                OffsetFetchRequest.api_key: OffsetFetchResponse(groups=()),
-                DescribeGroupsRequest.api_key: DescribeGroupsResponse(groups=()),
-            }[request.api_key]
-            try:
-                request = sequence.send(response)
-            except StopIteration:
-                break
-        return keys
-
-    brokers = cluster.state.brokers
-    cluster.create_topics(["__consumer_offsets"], 3, internal=True)
-    metadata = MetadataResponse(brokers=brokers, topics=tuple(cluster.state.topics.values()))
-    with_list, without = [16, 9, 15], [9]
-    assert [apis(metadata) for _ in range(5)] == [with_list, without, without, with_list, without]
-    [taken, *_] = [p for p in cluster.state.topics["__consumer_offsets"].partitions if p.leader_id != 1]
-    cluster.move_leader("__consumer_offsets", taken.partition_index, 1)
-    moved = MetadataResponse(brokers=brokers, topics=tuple(cluster.state.topics.values()))
-    assert [apis(moved, "other") for _ in range(2)] == [with_list, without]
-    assert set(ours.groups) == {"other"}
 
 
 def test_selection_and_limit(cluster: FakeCluster) -> None:

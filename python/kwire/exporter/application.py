@@ -53,7 +53,7 @@ class MonitoredCluster(NamedTuple):
         config: TLS and SASL; None for plaintext.
         client_id: the client id of all requests.
         timeout: seconds for each request.
-        interval: seconds between two requests for metadata, committed offsets, and ends of logs.
+        interval: seconds between two requests for metadata, groups, and ends of logs.
         long_interval: seconds between two requests for what changes rarely.
         incidents: the incidents that a pipeline has found; None if it is not known.
     """
@@ -64,7 +64,7 @@ class MonitoredCluster(NamedTuple):
     client_id: str = "kwire-exporter"
     timeout: float = 10.0
     interval: float = 15.0
-    long_interval: float = 120.0
+    long_interval: float = 60.0
     incidents: PastIncidents | None = None
 
 

@@ -2,8 +2,8 @@
 
 | interval | to each broker | to one broker |
 |---|---|---|
-| short | committed offsets of its groups; the ends of the logs that it leads | metadata |
-| long | its groups and members, first offsets, log directories, transactions | configs, quorum, features, tokens |
+| short | its groups, their offsets and members; the ends of the logs that it leads | metadata |
+| long | the first offsets of these logs, log directories, transactions | configs of topics, quorum, features, tokens |
 
 Each sequence is one conversation: the groups that a broker lists are in one OffsetFetch (KIP-709) and one request for
 members of each type, and all partitions that it leads are in one ListOffsets.
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster_requests"]
 
-OFFSETS_TOPIC = "__consumer_offsets"
 CONFIGS = ("min.insync.replicas", "cleanup.policy")
 
 
@@ -50,7 +49,7 @@ def cluster_requests(view: ClusterView, interval: float, long_interval: float) -
 
     Args:
         view: the view.
-        interval: seconds between two requests for committed offsets and ends of logs.
+        interval: seconds between two requests for groups and ends of logs.
         long_interval: seconds between two requests for what changes rarely.
     """
 
@@ -65,7 +64,7 @@ def cluster_requests(view: ClusterView, interval: float, long_interval: float) -
         return long(sequence)._replace(brokers="one")
 
     return [
-        PolledRequest(partial(CoordinatedGroups(round(long_interval / interval)).requests, view), interval),
+        short(_groups),
         short(partial(_offsets, LedPartitions(LATEST))),
         long(partial(_offsets, LedPartitions(EARLIEST))),
         long(_log_dirs),
@@ -74,59 +73,28 @@ def cluster_requests(view: ClusterView, interval: float, long_interval: float) -
     ]
 
 
-class CoordinatedGroups:
-    """Requests for the groups that a broker coordinates: their offsets, and now and then who they are.
-
-    The groups are listed at the long interval, and as soon as the broker leads other partitions of the offsets' topic:
-    it coordinates other groups then.
-
-    Args:
-        rounds: number of requests for offsets for each list of groups.
-    """
-
-    def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
-        self._listed: dict[int, tuple[int, list[int]]] = {}
-
-    def requests(self, view: ClusterView, metadata: Any, broker: int) -> RequestSequence:
-        coordinated = _led_partitions(metadata, OFFSETS_TOPIC, broker)
-        rounds_left, before = self._listed.pop(broker, (0, []))  # after a failure, the next round lists them
-        has_to_list = rounds_left <= 0 or coordinated != before
-        if has_to_list:
-            view.set_groups(broker, (yield ListGroupsRequest()))
-            rounds_left = self._rounds
-        self._listed[broker] = rounds_left - 1, coordinated
-        groups: dict[GroupType, list[str]] = defaultdict(list)
-        for group in view.groups.values():
-            if group.coordinator == broker and group.kind is not None:
-                groups[group.kind].append(group.group_id)
-        shared = groups.get(GroupType.SHARE, [])
-        others = [group for kind, of_kind in groups.items() if kind is not GroupType.SHARE for group in of_kind]
-        if others:
-            # Without authorization for a group, its entry has an error; the others are complete.
-            wanted = tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
-            view.set_group_offsets((yield OffsetFetchRequest(groups=wanted)))
-        if shared:
-            of_share = tuple(
-                DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared)
-            )
-            view.set_group_offsets((yield DescribeShareGroupOffsetsRequest(groups=of_share)))
-        for kind, of_kind in groups.items() if has_to_list else ():
-            query = DESCRIBE_QUERIES[kind]
-            described = yield query.request(tuple(sorted(of_kind)))
-            for group in described.groups:
-                if not group.error_code:
-                    view.set_group_description(group.group_id, group, partial(query.description, group, broker))
-
-
-def _led_partitions(metadata: Any, name: str, broker: int) -> list[int]:
-    return [
-        partition.partition_index
-        for topic in metadata.topics
-        if topic.name == name
-        for partition in topic.partitions
-        if partition.leader_id == broker
-    ]
+def _groups(view: ClusterView, _: Any, broker: int) -> RequestSequence:
+    listed = yield ListGroupsRequest()
+    view.set_groups(broker, listed)
+    by_type: dict[GroupType, list[str]] = defaultdict(list)
+    for group in view.groups.values():
+        if group.coordinator == broker and group.kind is not None:
+            by_type[group.kind].append(group.group_id)
+    shared = by_type.get(GroupType.SHARE, [])
+    others = [group for kind, groups in by_type.items() if kind is not GroupType.SHARE for group in groups]
+    if others:
+        # Without authorization for a group, its entry has an error; the others are complete.
+        wanted = tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
+        view.set_group_offsets((yield OffsetFetchRequest(groups=wanted)))
+    if shared:
+        of_share = tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared))
+        view.set_group_offsets((yield DescribeShareGroupOffsetsRequest(groups=of_share)))
+    for kind, groups in by_type.items():
+        query = DESCRIBE_QUERIES[kind]
+        described = yield query.request(tuple(sorted(groups)))
+        for group in described.groups:
+            if not group.error_code:
+                view.set_group_description(group.group_id, group, partial(query.description, group, broker))
 
 
 class LedPartitions:

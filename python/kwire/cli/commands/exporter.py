@@ -34,15 +34,15 @@ LEVELS = ("cluster", "topic", "partition")
     default=15.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two requests for metadata, committed offsets, and ends of logs.",
+    help="Time between two requests for metadata, groups, and ends of logs.",
 )
 @click.option(
     "--long-interval",
     type=FiniteRange(min=1),
-    default=120.0,
+    default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two requests for groups, first offsets, sizes, configs, transactions, quorum, and tokens.",
+    help="Time between two requests for first offsets, sizes, configs, transactions, quorum, and tokens.",
 )
 @click.option(
     "--names",
