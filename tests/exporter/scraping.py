@@ -28,8 +28,8 @@ class Series(dict[tuple[str, tuple[str, ...]], float]):
     """Values by name and values of labels, in the order of the labels, without the label `cluster`."""
 
     @classmethod
-    def parse(cls, text: str, *, openmetrics: bool = False) -> Series:
-        families = (parse_openmetrics if openmetrics else parse_text)(text)
+    def parse(cls, content: str, *, openmetrics: bool = False) -> Series:
+        families = (parse_openmetrics if openmetrics else parse_text)(content)
         return cls(
             {
                 (sample.name, tuple(value for name, value in sample.labels.items() if name != "cluster")): sample.value
@@ -48,8 +48,12 @@ class Series(dict[tuple[str, tuple[str, ...]], float]):
 
 
 def scrape(*views: ClusterView, openmetrics: bool = False) -> Series:
-    text = b"".join(page(views, CollectorRegistry(), openmetrics=openmetrics).parts).decode()
-    return Series.parse(text, openmetrics=openmetrics)
+    return Series.parse(text(*views, openmetrics=openmetrics), openmetrics=openmetrics)
+
+
+def text(*views: ClusterView, openmetrics: bool = False) -> str:
+    """Return a page of metrics."""
+    return b"".join(page(views, CollectorRegistry(), openmetrics=openmetrics).parts).decode()
 
 
 def view(names: str = "kwire", name: str = "test", **options: Any) -> ClusterView:

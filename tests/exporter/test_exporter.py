@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from kwire.exporter.application import page
+from kwire.exporter.cluster_requests import CoordinatedGroups
 from kwire.exporter.metric_table import metric_table
 from kwire.exporter.offset_history import UNKNOWN, OffsetHistory
 from kwire.http.incidents import PastIncidents
+from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kwire.testing import FakeCluster
 from scripts import exporter_files
 from tests.eventually import eventually
@@ -165,6 +169,38 @@ def test_answers_of_a_silent_broker_are_dropped(cluster: FakeCluster) -> None:
     assert not scrape(ours).of("kafka_group_info")
     assert 0 < len(scrape(ours).of("kafka_partition_newest_offset")) < 6
     assert scrape(ours).one("kafka_partitions") == 6
+
+
+def test_members_are_requested_if_the_list_of_groups_changed_and_otherwise_rarely() -> None:
+    ours, groups = view(), CoordinatedGroups(rounds=3)
+
+    def listing(state: str) -> ListGroupsResponse:
+        group = ListedGroup(group_id="shop", protocol_type="consumer", group_state=state, group_type="classic")
+        return ListGroupsResponse(error_code=0, groups=(group,))
+
+    def apis(listed: ListGroupsResponse) -> list[int]:
+        """Return the API keys of the requests of one round."""
+        responses: dict[int, Any] = {
+            ListGroupsRequest.api_key: listed,
+            OffsetFetchRequest.api_key: OffsetFetchResponse(groups=()),
+            DescribeGroupsRequest.api_key: DescribeGroupsResponse(groups=()),
+        }
+        keys = []
+        sequence = groups.requests(ours, None, 1)
+        request = next(sequence, None)
+        while request is not None:
+            keys.append(request.api_key)
+            try:
+                request = sequence.send(responses[request.api_key])
+            except StopIteration:
+                request = None
+        return keys
+
+    stable, empty = listing("Stable"), listing("Empty")
+    with_members, without = [16, 9, 15], [16, 9]
+    rounds = [apis(listed) for listed in (stable, stable, stable, stable, empty, empty)]
+    assert rounds == [with_members, without, without, with_members, with_members, without]
+    assert ours.groups["shop"].state == "Empty"
 
 
 def test_selection_and_limit(cluster: FakeCluster) -> None:

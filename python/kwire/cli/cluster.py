@@ -146,6 +146,10 @@ KEYS: dict[str, type | tuple[type, ...]] = {
 """The keys of a cluster in the configuration file, and their types."""
 
 
+CLIENT_ID = "kwire-admin"
+"""The client id of a cluster whose properties name none."""
+
+
 class ClusterChoice(NamedTuple):
     """A cluster, how to connect to it, and what is allowed there.
 
@@ -163,7 +167,7 @@ class ClusterChoice(NamedTuple):
     name: str | None
     bootstrap: str
     config: ConnectionConfig | None = None
-    client_id: str = "kwire-admin"
+    client_id: str = CLIENT_ID
     timeout: float = DEFAULT_TIMEOUT
     cluster_id: str | None = None
     read_only: bool = False
@@ -221,7 +225,7 @@ def choose_cluster(
         name,
         servers or "",
         properties.connection if properties is not None else None,
-        (properties and properties.client_id) or "kwire-admin",
+        (properties and properties.client_id) or CLIENT_ID,
         timeout or (properties and properties.request_timeout) or DEFAULT_TIMEOUT,
         named.get("cluster_id"),
         named.get("read_only", False),
@@ -229,11 +233,12 @@ def choose_cluster(
     )
 
 
-def choose_checked(options: dict[str, Any], cluster: str | None = None) -> ClusterChoice:
+def choose_checked(options: dict[str, Any], client_id: str, cluster: str | None = None) -> ClusterChoice:
     """Return the cluster of a server, and remove the options that choose it from `options`.
 
     Args:
         options: the options of the command.
+        client_id: the client id of the server, unless the cluster's properties name one.
         cluster: a cluster of the configuration file, in place of the option.
 
     Raises:
@@ -249,7 +254,7 @@ def choose_checked(options: dict[str, Any], cluster: str | None = None) -> Clust
         Endpoint.parse_all(choice.bootstrap)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--bootstrap") from None
-    return choice
+    return choice._replace(client_id=client_id) if choice.client_id == CLIENT_ID else choice
 
 
 def _overrides(texts: Sequence[str]) -> dict[str, str]:

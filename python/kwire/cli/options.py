@@ -155,17 +155,12 @@ def ready_file_option(content: str, condition: str) -> Callable[[Command], Comma
     return file_option("--ready-file", description=f"Write {content} as JSON once {condition}.")
 
 
-def interval_option(*short: str, description: str, least: float) -> Callable[[Command], Command]:
-    """Add `--interval`: by default 1 second, at least `least` seconds.
-
-    Args:
-        short: short forms of the option.
-    """
+def interval_option(*names: str, description: str, least: float, default: float = 1.0) -> Callable[[Command], Command]:
+    """Add an option with seconds, at least `least`. `names`: its names; `--interval` by default."""
     return click.option(
-        *short,
-        "--interval",
+        *(names or ("--interval",)),
         type=FiniteRange(min=least),
-        default=1.0,
+        default=default,
         show_default=True,
         metavar="SECONDS",
         help=description,

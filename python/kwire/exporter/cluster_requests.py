@@ -2,8 +2,8 @@
 
 | interval | to each broker | to one broker |
 |---|---|---|
-| short | its groups, their offsets and members; the ends of the logs that it leads | metadata |
-| long | the first offsets of these logs, log directories, transactions | configs of topics, quorum, features, tokens |
+| short | its groups with their offsets; the ends of the logs that it leads | metadata |
+| long | members, first offsets, log directories, transactions | configs of topics, quorum, features, tokens |
 
 Each sequence is one conversation: the groups that a broker lists are in one OffsetFetch (KIP-709) and one request for
 members of each type, and all partitions that it leads are in one ListOffsets.
@@ -64,7 +64,7 @@ def cluster_requests(view: ClusterView, interval: float, long_interval: float) -
         return long(sequence)._replace(brokers="one")
 
     return [
-        short(_groups),
+        PolledRequest(partial(CoordinatedGroups(round(long_interval / interval)).requests, view), interval),
         short(partial(_offsets, LedPartitions(LATEST))),
         long(partial(_offsets, LedPartitions(EARLIEST))),
         long(_log_dirs),
@@ -73,28 +73,48 @@ def cluster_requests(view: ClusterView, interval: float, long_interval: float) -
     ]
 
 
-def _groups(view: ClusterView, _: Any, broker: int) -> RequestSequence:
-    listed = yield ListGroupsRequest()
-    view.set_groups(broker, listed)
-    by_type: dict[GroupType, list[str]] = defaultdict(list)
-    for group in view.groups.values():
-        if group.coordinator == broker and group.kind is not None:
-            by_type[group.kind].append(group.group_id)
-    shared = by_type.get(GroupType.SHARE, [])
-    others = [group for kind, groups in by_type.items() if kind is not GroupType.SHARE for group in groups]
-    if others:
-        # Without authorization for a group, its entry has an error; the others are complete.
-        wanted = tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
-        view.set_group_offsets((yield OffsetFetchRequest(groups=wanted)))
-    if shared:
-        of_share = tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared))
-        view.set_group_offsets((yield DescribeShareGroupOffsetsRequest(groups=of_share)))
-    for kind, groups in by_type.items():
-        query = DESCRIBE_QUERIES[kind]
-        described = yield query.request(tuple(sorted(groups)))
-        for group in described.groups:
-            if not group.error_code:
-                view.set_group_description(group.group_id, group, partial(query.description, group, broker))
+class CoordinatedGroups:
+    """Requests for the groups that a broker coordinates, their offsets, and their members.
+
+    Members cost as much as the rest together, so they are requested if the list of groups changed, which contains
+    their states, and otherwise rarely.
+
+    Args:
+        rounds: number of rounds from one request for members to the next, if the list stays equal.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self._described: dict[int, tuple[int, Any]] = {}
+
+    def requests(self, view: ClusterView, _: Any, broker: int) -> RequestSequence:
+        listed = yield ListGroupsRequest()
+        view.set_groups(broker, listed)
+        by_type: dict[GroupType, list[str]] = defaultdict(list)
+        for group in view.groups.values():
+            if group.coordinator == broker and group.kind is not None:
+                by_type[group.kind].append(group.group_id)
+        shared = by_type.get(GroupType.SHARE, [])
+        others = [group for kind, groups in by_type.items() if kind is not GroupType.SHARE for group in groups]
+        if others:
+            # Without authorization for a group, its entry has an error; the others are complete.
+            wanted = tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
+            view.set_group_offsets((yield OffsetFetchRequest(groups=wanted)))
+        if shared:
+            of_share = tuple(
+                DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared)
+            )
+            view.set_group_offsets((yield DescribeShareGroupOffsetsRequest(groups=of_share)))
+        rounds_left, before = self._described.pop(broker, (0, None))  # after a failure, the next round describes them
+        if rounds_left <= 0 or listed.groups is not before:
+            rounds_left = self._rounds
+            for kind, groups in by_type.items():
+                query = DESCRIBE_QUERIES[kind]
+                described = yield query.request(tuple(sorted(groups)))
+                for group in described.groups:
+                    if not group.error_code:
+                        view.set_group_description(group.group_id, group, partial(query.description, group, broker))
+        self._described[broker] = rounds_left - 1, listed.groups
 
 
 class LedPartitions:

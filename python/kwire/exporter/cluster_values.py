@@ -11,7 +11,6 @@ from typing import Any
 
 import kwire
 from kwire.messages import UnknownMessage, api_name, find
-from kwire.releases import guess_release
 
 # Views are Any here: their module imports this one, and imports for types would close a circle.
 
@@ -62,9 +61,7 @@ def cluster_values(view: Any) -> dict[str, Any]:
         **_broker_values(view),
         **_log_dir_values(view),
         **({} if quorum is None else _quorum_values(quorum)),
-        **(
-            {} if metadata is None else _metadata_values(view, "" if features is None else str(guess_release(features)))
-        ),
+        **({} if metadata is None else _metadata_values(view)),
     }
 
 
@@ -77,7 +74,7 @@ def _broker_values(view: Any) -> dict[str, Any]:
     }
 
 
-def _metadata_values(view: Any, release: str) -> dict[str, Any]:
+def _metadata_values(view: Any) -> dict[str, Any]:
     brokers, cluster_id = view.metadata.brokers, view.metadata.cluster_id or ""
     # Under KRaft, Metadata names any live broker as the controller; the quorum knows.
     controller = view.controller if view.quorum is None else view.quorum.leader_id
@@ -90,7 +87,7 @@ def _metadata_values(view: Any, release: str) -> dict[str, Any]:
         "broker_addresses": [((broker.node_id, f"{broker.host}:{broker.port}"), 1) for broker in brokers],
         "broker_sizes": [(labels, sizes[labels[0]]) for labels in infos if labels[0] in sizes],
         "peer_broker_info": [((*labels, str(labels[0] == controller).lower()), 1) for labels in infos],
-        "peer_cluster_info": [((release, len(brokers), controller, cluster_id), 1)],
+        "peer_cluster_info": [((view.release, len(brokers), controller, cluster_id), 1)],
         "leader_partitions": [((broker.node_id,), view.leaders[broker.node_id]) for broker in brokers],
         "controller_id": controller,
     }

@@ -27,6 +27,7 @@ from kwire.exporter.offset_history import UNKNOWN
 from kwire.exporter.topic_record import MonitoredTopic, PartitionCounts
 from kwire.metadata import events
 from kwire.protocol import NoCommonVersion
+from kwire.releases import guess_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -122,6 +123,7 @@ class ClusterView:
         self.hanging: dict[int, dict[tuple[str, int], int]] = {}
         self.quorum: Any = None
         self.features: Any = None
+        self.release = ""
         self.tokens: Sequence[Any] = ()
         self.answered: dict[tuple[int, int], float] = {}
         self.latency: dict[tuple[int, int], tuple[int, float]] = {}
@@ -334,7 +336,8 @@ class ClusterView:
 
     def set_features(self, response: Any) -> None:
         """Take an ApiVersions response."""
-        self.features = response
+        if response is not self.features:
+            self.features, self.release = response, str(guess_release(response))
 
     def set_tokens(self, response: Any) -> None:
         """Take the delegation tokens that the client may see."""

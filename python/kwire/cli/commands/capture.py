@@ -34,7 +34,7 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 
 @click.command(params=[*choosing_options()])
 @click.argument("out", type=click.Path(file_okay=False), metavar="OUT")
-@interval_option("-i", description="Poll each broker at this interval.", least=0.01)
+@interval_option("-i", "--interval", description="Poll each broker at this interval.", least=0.01)
 @click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
 @click.option("--one", is_flag=True, help="Poll one broker instead of all brokers.")

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from kwire.cli.cluster import choose_checked, cluster_names, cluster_options
-from kwire.cli.options import require
-from kwire.cli.parameter_types import FiniteRange
+from kwire.cli.options import interval_option, require
 from kwire.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 from kwire.operations.command_line import Named
 
@@ -28,21 +27,12 @@ LEVELS = ("cluster", "topic", "partition")
 )
 @click.option("--all-clusters", is_flag=True, help="Export every cluster of the configuration file.")
 @server_options("127.0.0.1:9308")
-@click.option(
-    "--interval",
-    type=FiniteRange(min=1),
-    default=15.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two requests for metadata, groups, and ends of logs.",
-)
-@click.option(
+@interval_option(description="Time between two requests for metadata, groups, and ends of logs.", least=1, default=15.0)
+@interval_option(
     "--long-interval",
-    type=FiniteRange(min=1),
+    description="Time between two requests for first offsets, sizes, configs, members, transactions, quorum, tokens.",
+    least=1,
     default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two requests for first offsets, sizes, configs, transactions, quorum, and tokens.",
 )
 @click.option(
     "--names",
@@ -107,8 +97,7 @@ def exporter(
         clusters = tuple(cluster_names())
         if not clusters:
             raise click.UsageError("--all-clusters: the configuration file has no clusters")
-    common = dict(options)
-    chosen = [choose_checked(dict(common), name) for name in dict.fromkeys(clusters)] or [choose_checked(dict(common))]
+    chosen = [choose_checked(dict(options), "kwire-exporter", name) for name in dict.fromkeys(clusters) or [None]]
     for option in cluster_options():
         options.pop(option.name or "", None)
     checked = http_options(extra="exporter", **options)
@@ -127,7 +116,7 @@ def exporter(
             ),
             each.bootstrap,
             each.config,
-            "kwire-exporter" if each.client_id == "kwire-admin" else each.client_id,
+            each.client_id,
             each.timeout,
             interval,
             long_interval,

@@ -78,7 +78,7 @@ def http(
         return 0
     require("prometheus_client", "http")
     incidents = past_incidents(gold)
-    chosen = choose_checked(options)
+    chosen = choose_checked(options, "kwire-http")
     checked = http_options(extra="http", anonymous=anonymous, **options)
     from kwire.http.application import application
     from kwire.http.change_feed import ChangeFeed
@@ -87,7 +87,7 @@ def http(
     served = ServedCluster(
         chosen.bootstrap,
         chosen.config,
-        "kwire-http" if chosen.client_id == "kwire-admin" else chosen.client_id,
+        chosen.client_id,
         chosen.timeout,
         chosen.cluster_id,
         chosen.read_only,
