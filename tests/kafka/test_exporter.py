@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import confluent_kafka
 
-from kwire.client.admin import AdminClient, NewTopic, TopicPartition
+from kwire.client.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AdminClient,
+    NewTopic,
+    ResourceType,
+    TopicPartition,
+)
 from kwire.exporter.metric_table import metric_table
 from tests.eventually import PATIENCE, eventually
 from tests.exporter.scraping import Series, monitored, scrape, view
@@ -15,6 +23,7 @@ from tests.kafka.kafka_scripts import kafkas_own
 
 if TYPE_CHECKING:
     from kwire.testing.kafka import KafkaCluster
+    from kwire.testing.kafka.security import ClusterSecurity
 
 TOPIC = "exporter-orders"
 GROUPS = ("exporter-behind", "exporter-done")
@@ -94,3 +103,35 @@ def _compared(series: Series, committed: str, lag: str) -> dict[tuple[str, ...],
 
 def _mentions(series: Series, *names: str) -> bool:
     return any(name in labels for _, labels in series for name in names)
+
+
+async def test_acls_that_hide_half_of_the_cluster(secured: KafkaCluster, security: ClusterSecurity) -> None:
+    """A user may describe one of two topics and one of two groups, both of which have offsets for both topics."""
+    shown, hidden = "exporter-shown", "exporter-hidden"
+    acls = [
+        AclBinding(resource_type=kind, resource_name=shown, principal="User:alice", operation=AclOperation.DESCRIBE)
+        for kind in (ResourceType.TOPIC, ResourceType.GROUP)
+    ]
+    ours = view(topics="exporter-.*", groups="exporter-.*")
+    async with await AdminClient.open(secured.bootstrap, config=security.config("PLAIN")) as admin:
+        (await admin.create_topics({name: NewTopic(partitions=2) for name in (shown, hidden)})).raise_first()
+        await admin.wait_until_created({shown: 2, hidden: 2})
+        for group in (shown, hidden):
+            await admin.alter_group_offsets(group, {TopicPartition(topic, 0): 0 for topic in (shown, hidden)})
+        (await admin.create_acls(acls)).raise_first()
+        await admin.wait_until_acls(created=acls)
+        alice = security.config("PLAIN", user="alice")
+        async with monitored(secured.bootstrap, ours, interval=1.0, timeout=PATIENCE, config=alice):
+            await eventually(lambda: scrape(ours).one("kafka_group_lag", shown) == 0, "the lag of the group")
+            await eventually(lambda: scrape(ours).of("kafka_partition_oldest_offset"), "the first offsets")
+        await admin.delete_acls([AclBindingFilter(principal="User:alice", resource_name=shown)])
+    series = scrape(ours)
+    assert set(series.of("kafka_topic_partitions")) == {(shown,)}
+    assert set(series.of("kafka_partition_newest_offset")) == {(shown, "0"), (shown, "1")}
+    assert {labels[0] for labels in series.of("kafka_group_info")} == {shown}
+    assert set(series.of("kafka_group_partition_committed_offset")) == {(shown, shown, "0")}
+    assert (series.one("kwire_exporter_cluster_up"), series.one("kafka_brokers")) == (1, 1)
+    assert series.one("kafka_topics") == 1
+    # Without Describe on the cluster, the rest is not known; that is no failure.
+    for name in ("kafka_log_dir_size_bytes", "kafka_quorum_leader_epoch", "kwire_exporter_failed_requests_total"):
+        assert series.of(name) == {}, name
