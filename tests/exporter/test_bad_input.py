@@ -70,7 +70,7 @@ def test_a_day_of_churn_does_not_grow() -> None:
 
 
 def test_a_hundred_thousand_groups() -> None:
-    """All are exact, what exceeds --max-series is counted, and nothing remains of those that are deleted."""
+    """All are exact, series above --max-series are counted, and deleted groups leave nothing."""
     offsets = {number: {"orders": {number % 10: number}} for number in range(GROUPS)}
     with FakeCluster(3, topics=["orders"], partitions=10) as cluster:
         cluster.set_ends("orders", dict.fromkeys(range(10), GROUPS))

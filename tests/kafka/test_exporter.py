@@ -106,7 +106,7 @@ def _mentions(series: Series, *names: str) -> bool:
 
 
 async def test_acls_that_hide_half_of_the_cluster(secured: KafkaCluster, security: ClusterSecurity) -> None:
-    """A user may describe one of two topics and one of two groups, both of which have offsets for both topics."""
+    """A user may describe one of two topics and one of two groups; each group has offsets for both topics."""
     shown, hidden = "exporter-shown", "exporter-hidden"
     acls = [
         AclBinding(resource_type=kind, resource_name=shown, principal="User:alice", operation=AclOperation.DESCRIBE)
@@ -132,6 +132,6 @@ async def test_acls_that_hide_half_of_the_cluster(secured: KafkaCluster, securit
     assert set(series.of("kafka_group_partition_committed_offset")) == {(shown, shown, "0")}
     assert (series.one("kwire_exporter_cluster_up"), series.one("kafka_brokers")) == (1, 1)
     assert series.one("kafka_topics") == 1
-    # Without Describe on the cluster, the rest is not known; that is no failure.
+    # Without Describe on the cluster, the rest is unknown, without failed requests.
     for name in ("kafka_log_dir_size_bytes", "kafka_quorum_leader_epoch", "kwire_exporter_failed_requests_total"):
         assert series.of(name) == {}, name
