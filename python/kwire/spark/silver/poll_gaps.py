@@ -37,8 +37,6 @@ GAP_INTERVALS = 5
 INTERVALS = 5
 """Number of earlier intervals whose median is the usual one, so that a gap does not hide the next. Chosen."""
 
-_NOT_CARRIED = {"frame": None, "request": None, "duration_us": None, "clock_step_us": None}
-
 
 class PollGaps:
     """Finds the gaps before the polls of brokers, which are added in order of time."""
@@ -52,7 +50,15 @@ class PollGaps:
         if row.api_key != METADATA:
             return None
         # No request has the key -1, so nothing takes the row for a response.
-        carried = row._replace(kind=RowKind.CARRIED, api_key=-1, error=CARRIED_POLL, **_NOT_CARRIED)
+        carried = row._replace(
+            kind=RowKind.CARRIED,
+            api_key=-1,
+            error=CARRIED_POLL,
+            frame=None,
+            request=None,
+            duration_us=None,
+            clock_step_us=None,
+        )
         times = [microseconds(poll.polled_at) for poll in self._polls.get(reporter_of(row), ())]
         self.seed(carried)
         if len(times) < 2:
