@@ -12,12 +12,15 @@ import socket
 import subprocess
 import time
 from base64 import b64encode
+from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire.spark.sinks.ledger import BACKLOG_AFTER
 from kwire.spark.sinks.notice import summary_of
 from kwire.spark.sinks.publisher import LONGEST_PAUSE, Round, SinkDelivery, SinkThread
 from kwire.spark.sinks.webhook import AlertmanagerSink, WebhookSink
@@ -172,6 +175,39 @@ def test_failed_notice_is_repeated_only_if_it_may_have_arrived(
         pass
 
     assert [body["status"] for body in webhook.bodies] == statuses
+
+
+@pytest.mark.parametrize("down_for", [timedelta(minutes=1), timedelta(days=1)])
+def test_webhook_that_was_down_for_a_day_gets_what_lasts_and_one_summary(
+    webhook: Webhook, tmp_path: Path, down_for: timedelta
+) -> None:
+    known, lasting = incident(0, kind="broker_lost"), incident(900)
+    meanwhile = [incident(number, ended=number + 1) for number in range(100, 400)]
+    delivery = delivery_to(WebhookSink(webhook.url), tmp_path)
+    delivery.publish(lambda _: [known])
+    webhook.status = 429  # it says that it has not accepted the notice
+    known["ended_at"] = START
+    for builds in (100, 200, 300):
+        assert delivery.publish(lambda _, builds=builds: [known, *meanwhile[:builds], lasting]).accepted == 0
+    delivery.release()
+    [file] = tmp_path.rglob("ledger.json")
+    ledger = json.loads(file.read_text())
+    since = datetime.fromisoformat(ledger["unavailable_since"]) - down_for
+    file.write_text(json.dumps(ledger | {"unavailable_since": since.isoformat()}))
+    webhook.status = 200
+    webhook.bodies.clear()
+
+    restarted = delivery_to(WebhookSink(webhook.url), tmp_path)
+    while restarted.publish(lambda _: [known, *meanwhile, lasting]).accepted:
+        pass
+
+    notices = Counter(alert["labels"]["kind"] for body in webhook.bodies for alert in body["alerts"])
+    if down_for < BACKLOG_AFTER:
+        assert notices == {"broker_lost": 1, "broker_killed": 301}
+    else:
+        assert notices == {"broker_lost": 1, "broker_killed": 1, "notices_missed": 1}
+        [summary] = [body["alerts"][0] for body in webhook.bodies if "missed" in body["alerts"][0]["labels"]["kind"]]
+        assert "300 Kafka incidents began and ended" in summary["annotations"]["summary"]
 
 
 ALWAYS, NEVER = 1e-9, 1e9
