@@ -7,7 +7,9 @@ for must exist. Without an acknowledgment, a topic has the complete change or no
 from __future__ import annotations
 
 import itertools
+import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -190,6 +192,22 @@ def request(scenario: Scenario, admin: BlockingAdminClient, topics: Topics) -> R
             return Responses(scenario.request(admin, topics), repeated)
         except OutcomeUnknown:
             repeated = True
+
+
+def request_during(
+    fault: Callable[[], object], delay: float, scenario: Scenario, admin: BlockingAdminClient, topics: Topics
+) -> Responses:
+    """Request a change, and inject a fault `delay` seconds later. The fault has ended when this returns."""
+
+    def inject() -> None:
+        time.sleep(delay)
+        fault()
+
+    with ThreadPoolExecutor() as pool:
+        injecting = pool.submit(inject)
+        responses = request(scenario, admin, topics)
+        injecting.result()
+    return responses
 
 
 def check(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics, responses: Responses | None) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from kwire.client.admin import BlockingAdminClient
 from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.testing.local_cluster import LocalCluster
-from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, check, check_new_work, create_topics, request
+from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, check, check_new_work, create_topics, request_during
 from tests.cluster.repetitions import random_times, rounds
 from tests.cluster.zookeeper_servers import PartitioningProxy, ZooKeeperEnsemble, lose_power
 
@@ -44,12 +42,7 @@ def test_one_of_three_servers_is_lost_during_a_batch(
             topics = create_topics(admin)
             leader = ensemble.leader()
             victim = leader if lost == "leader" else next(server for server in ensemble.servers if server is not leader)
-            killing = threading.Timer(chance.uniform(0, 0.02), victim.kill)
-            killing.start()
-            with ThreadPoolExecutor() as pool:
-                requesting = pool.submit(request, scenario, admin, topics)
-                killing.join()
-                responses = requesting.result()
+            responses = request_during(victim.kill, chance.uniform(0, 0.02), scenario, admin, topics)
             try:
                 check(f"ZooKeeper {lost} of three lost during a batch", cluster, scenario, topics, responses)
             finally:
@@ -82,17 +75,16 @@ def test_nodes_are_partitioned_from_zookeeper_during_a_batch(
 ) -> None:
     cluster, scenario = cluster_behind_proxy, SCENARIOS[name]
     chance = random_times(f"{sessions} {name}")
+
+    def separate() -> None:
+        proxy.partition()
+        time.sleep(SESSION_SECONDS * (0.4 if sessions == "survive" else 2))
+        proxy.heal()
+
     with BlockingAdminClient(cluster.bootstrap) as admin:
         for _ in rounds(1):
             topics = create_topics(admin)
-            separating = threading.Timer(chance.uniform(0, 0.02), proxy.partition)
-            separating.start()
-            with ThreadPoolExecutor() as pool:
-                requesting = pool.submit(request, scenario, admin, topics)
-                separating.join()
-                time.sleep(SESSION_SECONDS * (0.4 if sessions == "survive" else 2))
-                proxy.heal()
-                responses = requesting.result()
+            responses = request_during(separate, chance.uniform(0, 0.02), scenario, admin, topics)
             check(f"nodes partitioned from ZooKeeper, sessions {sessions}", cluster, scenario, topics, responses)
         check_new_work(cluster, admin)
 
@@ -113,11 +105,6 @@ def test_power_of_zookeeper_is_lost_during_a_batch(
     with BlockingAdminClient(cluster.bootstrap) as admin:
         for _ in rounds(1):
             topics = create_topics(admin)
-            losing = threading.Timer(chance.uniform(0, 0.02), lose_and_restart)
-            losing.start()
-            with ThreadPoolExecutor() as pool:
-                requesting = pool.submit(request, scenario, admin, topics)
-                losing.join()
-                responses = requesting.result()
+            responses = request_during(lose_and_restart, chance.uniform(0, 0.02), scenario, admin, topics)
             check("power of ZooKeeper lost during a batch", cluster, scenario, topics, responses)
         check_new_work(cluster, admin)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import threading
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cluster.consistency import broker_epochs, wait_consistent
-from tests.cluster.faults import SCENARIOS, check, check_new_work, controller_id, create_topics, request
+from tests.cluster.faults import SCENARIOS, check, check_new_work, controller_id, create_topics, request, request_during
 from tests.cluster.repetitions import SOAK, random_times, rounds
 from tests.eventually import eventually_sync
 
@@ -118,10 +118,8 @@ def test_kill_at_a_random_time(name: str, cluster: LocalCluster, admin: Blocking
     for _ in rounds(1):
         topics = create_topics(admin)
         node_id = controller_id(admin)
-        killing = threading.Timer(chance.uniform(0, 0.03), cluster.kill_node, (node_id,))
-        killing.start()
-        responses = request(scenario, admin, topics)
-        killing.join()
+        kill = partial(cluster.kill_node, node_id)
+        responses = request_during(kill, chance.uniform(0, 0.03), scenario, admin, topics)
         cluster.start_node(node_id)
         check(f"{name}: controller killed at a random time", cluster, scenario, topics, responses)
     check_new_work(cluster, admin)

@@ -26,7 +26,7 @@ from tests.cluster.faults import (
     controller_id,
     create,
     create_topics,
-    request,
+    request_during,
 )
 from tests.cluster.repetitions import random_times, rounds
 from tests.eventually import eventually_sync
@@ -48,10 +48,8 @@ def test_controller_session_expires_during_a_batch(
         topics = create_topics(admin)
         node_id = controller_id(admin)
         epoch = controller_epoch(cluster)
-        suspending = threading.Timer(chance.uniform(0, 0.02), suspend_until_deposed, (cluster, node_id))
-        suspending.start()
-        responses = request(scenario, admin, topics)
-        suspending.join()
+        suspend = partial(suspend_until_deposed, cluster, node_id)
+        responses = request_during(suspend, chance.uniform(0, 0.02), scenario, admin, topics)
         check("session of the controller ended during a batch", cluster, scenario, topics, responses)
         assert controller_epoch(cluster) > epoch, "its session did not expire"
         assert '"event": "the ZooKeeper session has ended"' in cluster.log(node_id)
@@ -72,17 +70,15 @@ def suspend_until_deposed(cluster: LocalCluster, node_id: int) -> None:
 def test_zookeeper_is_killed_during_a_batch(name: str, cluster: LocalCluster, admin: BlockingAdminClient) -> None:
     chance = random_times(name)
     scenario = SCENARIOS[name]
+
+    def kill_and_restart() -> None:
+        cluster.zookeeper.kill()
+        time.sleep(chance.uniform(0.1, 1.5))
+        cluster.zookeeper.start()
+
     for _ in rounds(1):
         topics = create_topics(admin)
-        killing = threading.Timer(chance.uniform(0, 0.02), cluster.zookeeper.kill)
-        starting = threading.Timer(chance.uniform(0.1, 1.5), cluster.zookeeper.start)
-        killing.start()
-        with ThreadPoolExecutor() as pool:
-            requesting = pool.submit(request, scenario, admin, topics)
-            killing.join()
-            starting.start()
-            starting.join()
-            responses = requesting.result()
+        responses = request_during(kill_and_restart, chance.uniform(0, 0.02), scenario, admin, topics)
         check("ZooKeeper killed during a batch", cluster, scenario, topics, responses)
     check_new_work(cluster, admin)
 

@@ -6,10 +6,9 @@ cut off from ZooKeeper can still be asked, and an unreachable node keeps its ses
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -25,7 +24,7 @@ from tests.cluster.faults import (
     check_new_work,
     controller_id,
     create_topics,
-    request,
+    request_during,
 )
 from tests.cluster.repetitions import random_times, rounds
 from tests.cluster.zookeeper_servers import PartitioningProxy
@@ -74,6 +73,14 @@ def separable() -> Iterator[SeparableCluster]:
         yield SeparableCluster(stack.enter_context(cluster), proxies)
 
 
+def separate(proxies: list[PartitioningProxy], seconds: float) -> None:
+    for proxy in proxies:
+        proxy.partition()
+    time.sleep(seconds)
+    for proxy in proxies:
+        proxy.heal()
+
+
 @pytest.mark.parametrize("who", ["the controller", "another node"])
 @pytest.mark.parametrize("lost", ["zookeeper", "peers", "both"])
 def test_one_node_is_partitioned_during_a_batch(lost: str, who: str, separable: SeparableCluster) -> None:
@@ -87,18 +94,8 @@ def test_one_node_is_partitioned_during_a_batch(lost: str, who: str, separable: 
             node = controller if who == "the controller" else next(node for node in NODES if node != controller)
             cut = list(proxies[node]) if lost == "both" else [getattr(proxies[node], lost)]
 
-            def separate(cut: list[PartitioningProxy] = cut) -> None:
-                for proxy in cut:
-                    proxy.partition()
-
-            separating = threading.Timer(chance.uniform(0, 0.02), separate)
-            separating.start()
-            with ThreadPoolExecutor() as pool:
-                requesting = pool.submit(request, scenario, admin, topics)
-                separating.join()
-                time.sleep(SESSION_SECONDS * chance.choice((0.4, 2)))  # the session survives, or ends
-                for proxy in cut:
-                    proxy.heal()
-                responses = requesting.result()
+            delay = chance.uniform(0, 0.02)
+            duration = SESSION_SECONDS * chance.choice((0.4, 2))  # the session survives, or ends
+            responses = request_during(partial(separate, cut, duration), delay, scenario, admin, topics)
             check(f"{who} partitioned from {lost}", cluster, scenario, topics, responses)
         check_new_work(cluster, admin)
