@@ -154,10 +154,11 @@ def test_topics_with_a_common_prefix_are_different() -> None:
     decoder = MessageDecoder(version=1)
     decoder(metadata(topic("a", 1), topic("ab", 1)))
 
-    assert [read_topic.name for read_topic in decoder(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
-    assert [
-        len(read_topic.partitions) for read_topic in decoder(metadata(topic("a", 1, 1), topic("ab", 1))).topics
-    ] == [2, 1]
+    assert [described.name for described in decoder(metadata(topic("ab", 1), topic("a", 1))).topics] == ["ab", "a"]
+    assert [len(described.partitions) for described in decoder(metadata(topic("a", 1, 1), topic("ab", 1))).topics] == [
+        2,
+        1,
+    ]
 
 
 def test_topics_with_the_same_name_are_matched_by_position() -> None:

@@ -92,6 +92,6 @@ async def _values(admin: AdminClient, folder: Path) -> dict[str, object]:
         partitions = [{"topic": topic, "partition": 0, "replicas": [replica]}]
         text = json.dumps({"version": 1, "partitions": partitions})
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    [directory] = {describe_log_dir.path for describe_log_dir in await admin.describe_log_dirs([1])}
+    [directory] = {log_dir.path for log_dir in await admin.describe_log_dirs([1])}
     values: dict[str, object] = {"folder": folder, "directory": directory, "setting": "log.retention.ms"}
     return values | {"token": "nosuch", "feature": "group.version", "level": 0, "next_level": 1, "live": 0}

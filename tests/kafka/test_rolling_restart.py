@@ -160,7 +160,7 @@ class Verbs:
         assert all(partition.lag == 0 for partition in lag.partitions), lag
 
     async def describe_log_dirs(self) -> None:
-        assert all(describe_log_dir.error is None for describe_log_dir in await self.admin.describe_log_dirs())
+        assert all(log_dir.error is None for log_dir in await self.admin.describe_log_dirs())
 
     async def list_transactions(self) -> None:
         await self.admin.list_transactions()

@@ -162,7 +162,7 @@ def captured(rows: Iterable[Row], folder: Path) -> list[Row]:
     """Write rows to a capture and return its rows of bronze: repeated responses have no frame there."""
     with Capture(folder) as capture:
         capture.append_many(row._replace(kind=None) for row in rows)
-    return [to_row for batch in read(folder) for to_row in to_rows(batch) if to_row.kind != "carried"]
+    return [row for batch in read(folder) for row in to_rows(batch) if row.kind != "carried"]
 
 
 def common_events(rows: Sequence[Row], cuts: Sequence[int] | None = None) -> list[TimedEvent]:

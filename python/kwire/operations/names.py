@@ -40,9 +40,7 @@ async def _transactions(admin: AdminClient) -> Iterable[str]:
 
 
 async def _tokens(admin: AdminClient) -> Iterable[str]:
-    return [
-        describe_delegation_token.token_id for describe_delegation_token in await admin.describe_delegation_tokens()
-    ]
+    return [token.token_id for token in await admin.describe_delegation_tokens()]
 
 
 async def _tools(admin: AdminClient) -> Iterable[str]:

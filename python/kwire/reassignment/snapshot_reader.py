@@ -30,11 +30,7 @@ async def read_snapshot(admin: AdminClient, *, sizes: bool = True) -> ClusterSna
         ConnectionFault: a live broker did not respond in time.
     """
     cluster = await admin.describe_cluster()
-    topics = [
-        describe_topic
-        for describe_topic in (await admin.describe_topics()).values()
-        if isinstance(describe_topic, TopicDescription)
-    ]
+    topics = [topic for topic in (await admin.describe_topics()).values() if isinstance(topic, TopicDescription)]
     log_dirs = await admin.describe_log_dirs() if sizes and admin.dialect == "kafka" else []
     partition_sizes = replica_sizes(log_dirs)
     disks = _disks(log_dirs)

@@ -263,10 +263,7 @@ async def check_case(admin: AdminClient, case: str, values: dict[str, object]) -
         values["token"] = real.token
 
         async def listed() -> Any:
-            return any(
-                describe_delegation_token.token_id == real.token
-                for describe_delegation_token in await admin.describe_delegation_tokens()
-            )
+            return any(token.token_id == real.token for token in await admin.describe_delegation_tokens())
 
         if verb_of(case)[1] == "create":
             await eventually(listed, "the broker lists the token")

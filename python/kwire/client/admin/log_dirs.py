@@ -166,10 +166,10 @@ async def wait_for_log_dirs(
     while True:
         arrived = {
             partition
-            for describe_log_dir in await describe_log_dirs(admin, [broker_id])
-            for replica in describe_log_dir.replicas
+            for log_dir in await describe_log_dirs(admin, [broker_id])
+            for replica in log_dir.replicas
             if not replica.is_future
-            and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == describe_log_dir.path
+            and paths.get(partition := TopicPartition(replica.topic, replica.partition)) == log_dir.path
         }
         if len(arrived) == len(paths) or admin.router.metadata.clock() >= deadline:
             return arrived

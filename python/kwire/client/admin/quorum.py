@@ -107,10 +107,7 @@ async def describe_quorum(admin: AdminSession) -> QuorumDescription:
         partition.leader_id,
         partition.leader_epoch,
         partition.high_watermark,
-        tuple(
-            _replica(current_voter, listeners.get(current_voter.replica_id, {}))
-            for current_voter in partition.current_voters
-        ),
+        tuple(_replica(voter, listeners.get(voter.replica_id, {})) for voter in partition.current_voters),
         tuple(_replica(observer, {}) for observer in partition.observers),
     )
 

@@ -68,11 +68,8 @@ async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[Delegation
     """
     if not ids:
         raise InvalidArgument("name at least one token by its id")
-    tokens = {
-        describe_delegation_token.token_id: describe_delegation_token
-        for describe_delegation_token in await admin.describe_delegation_tokens()
-    }
-    for node_id in ids:
-        if node_id not in tokens:
-            raise InvalidArgument(f"delegation token {node_id!r} does not exist, or this user cannot describe it")
-    return [tokens[fromkey] for fromkey in dict.fromkeys(ids)]
+    tokens = {token.token_id: token for token in await admin.describe_delegation_tokens()}
+    for token_id in ids:
+        if token_id not in tokens:
+            raise InvalidArgument(f"delegation token {token_id!r} does not exist, or this user cannot describe it")
+    return [tokens[token_id] for token_id in dict.fromkeys(ids)]

@@ -188,7 +188,7 @@ async def test_entries_with_unknown_operations_are_kept(server: EmbeddedZooKeepe
             resource_type=ResourceType.TOPIC, resource_name="t", principal="User:a", operation=AclOperation.READ
         )
         await admin.create_acls([read])
-        assert [describe_acl.operation for describe_acl in await admin.describe_acls()] == [
+        assert [acl.operation for acl in await admin.describe_acls()] == [
             AclOperation.READ,
             AclOperation.UNKNOWN,
         ]
