@@ -64,6 +64,39 @@ def consumer(cluster: KafkaCluster, group: str, **settings: Any) -> confluent_ka
     return made
 
 
+def share_member(group: str, topic: str) -> ShareGroupHeartbeatRequest:
+    """Return the request of a new member of a share group."""
+    return ShareGroupHeartbeatRequest(
+        group_id=group, member_id=str(uuid4()), member_epoch=0, subscribed_topic_names=(topic,)
+    )
+
+
+def streams_member(group: str, topic: str) -> StreamsGroupHeartbeatRequest:
+    """Return the request of a new member of a streams group with one subtopology."""
+    subtopology = Subtopology(
+        subtopology_id="0",
+        source_topics=(topic,),
+        source_topic_regex=(),
+        state_changelog_topics=(),
+        repartition_sink_topics=(),
+        repartition_source_topics=(),
+        copartition_groups=(),
+    )
+    return StreamsGroupHeartbeatRequest(
+        group_id=group,
+        member_id=str(uuid4()),
+        member_epoch=0,
+        endpoint_information_epoch=0,
+        rebalance_timeout_ms=60_000,
+        topology=Topology(epoch=0, subtopologies=(subtopology,)),
+        active_tasks=(),
+        standby_tasks=(),
+        warmup_tasks=(),
+        process_id="p",
+        client_tags=(),
+    )
+
+
 async def test_offsets_are_looked_up(cluster: KafkaCluster, orders: Operator) -> None:
     del orders
     first, second = ORDERS
@@ -208,35 +241,7 @@ async def test_share_and_streams_groups_are_described(kafka44: Kafka44) -> None:
     ):
         (await admin.create_topics({"group-orders": NewTopic(partitions=2, replication_factor=1)})).raise_first()
         await admin.wait_until_created(["group-orders"])
-        share = ShareGroupHeartbeatRequest(
-            group_id="share-group", member_id=str(uuid4()), member_epoch=0, subscribed_topic_names=("group-orders",)
-        )
-        streams = StreamsGroupHeartbeatRequest(
-            group_id="streams-group",
-            member_id=str(uuid4()),
-            member_epoch=0,
-            endpoint_information_epoch=0,
-            rebalance_timeout_ms=60_000,
-            topology=Topology(
-                epoch=0,
-                subtopologies=(
-                    Subtopology(
-                        subtopology_id="0",
-                        source_topics=("group-orders",),
-                        source_topic_regex=(),
-                        state_changelog_topics=(),
-                        repartition_sink_topics=(),
-                        repartition_source_topics=(),
-                        copartition_groups=(),
-                    ),
-                ),
-            ),
-            active_tasks=(),
-            standby_tasks=(),
-            warmup_tasks=(),
-            process_id="p",
-            client_tags=(),
-        )
+        share, streams = share_member("share-group", "group-orders"), streams_member("streams-group", "group-orders")
         await admin.list_group_offsets(["streams-group"])  # creates the topic of the coordinators
         requests: list[Request[Any]] = [share, streams]
         for heartbeat in requests:

@@ -64,7 +64,7 @@ class ReleaseTools:
     """
 
     def __init__(self, releases: Iterable[str]) -> None:
-        pairs = [word for release in releases for word in (release, _jars(release))]
+        pairs = [word for release in releases for word in (release, release_jars(release))]
         command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Djava.security.manager=allow", str(PROGRAM), *pairs]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the JVM
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
@@ -100,8 +100,8 @@ class ReleaseTools:
         return data
 
 
-def _jars(release: str) -> str:
-    """Return the folders with the jars of a release."""
+def release_jars(release: str) -> str:
+    """Return the folders with the jars of a release, as in a class path but without `*`."""
     with tempfile.TemporaryDirectory() as folder:
         pom = Path(folder) / f"tools-{release}.xml"
         pom.write_text(POM.format(release=release, artifact=ARTIFACTS[release]), encoding="utf-8")

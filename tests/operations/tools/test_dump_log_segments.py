@@ -6,13 +6,21 @@ import json
 import lzma
 import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import kwire
 from kwire import records
+from kwire.messages.consumer_offsets import GroupMetadataKey, GroupMetadataValue
+from kwire.messages.consumer_offsets.group_metadata import MemberMetadata
+from kwire.messages.kafka import ConsumerProtocolSubscription
+from kwire.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from kwire.records import Header, Record
 from tests.operations.tools.running import output, run
+
+if TYPE_CHECKING:
+    from kwire.declare import Message
 
 TIME = 1_700_000_000_000
 NAME = "00000000000000000005.log"
@@ -206,6 +214,47 @@ async def test_snapshot_of_metadata_is_printed_without_secrets(tmp_path: Path) -
         'payload: {"type":"USER_SCRAM_CREDENTIAL_RECORD","version":0,"data":{"name":"alice","mechanism":1,'
         '"salt":"[hidden]","storedKey":"[hidden]","serverKey":"[hidden]","iterations":4096}}'
     )
+
+
+async def test_data_of_members_is_decoded_unless_it_is_invalid(tmp_path: Path) -> None:
+    subscription = kwire.encode_versioned(ConsumerProtocolSubscription(topics=("orders",)), version=0)
+    members = tuple(
+        MemberMetadata(
+            member_id="m", client_id="c", client_host="h", session_timeout=1, subscription=data, assignment=b"\0"
+        )
+        for data in (subscription, subscription[:-1], b"")
+    )
+    for protocol, expected in (("consumer", [0, 1, 1]), ("connect", [1, 1, 1])):
+        value = GroupMetadataValue(protocol_type=protocol, generation=1, protocol="range", leader="m", members=members)
+        [document] = await payloads(tmp_path, "--offsets-decoder", 2, GroupMetadataKey(group="g"), value)
+        assert [type(member["subscription"]) for member in document["members"]] == [(dict, str)[at] for at in expected]
+        assert {member["assignment"] for member in document["members"]} == {"AA=="}
+
+
+@pytest.mark.parametrize(("status", "name"), [(0, "Empty"), (7, "PrepareEpochFence"), (8, "8"), (-1, "-1")])
+async def test_state_of_a_transaction_has_a_name(tmp_path: Path, status: int, name: str) -> None:
+    value = TransactionLogValue(
+        producer_id=1,
+        producer_epoch=0,
+        transaction_timeout_ms=1,
+        transaction_status=status,
+        transaction_partitions=None,
+        transaction_last_update_timestamp_ms=TIME,
+        transaction_start_timestamp_ms=TIME,
+    )
+    key = TransactionLogKey(transactional_id="t")
+    [document] = await payloads(tmp_path, "--transaction-log-decoder", 0, key, value)
+    assert document["transactionStatus"] == name
+
+
+async def payloads(folder: Path, option: str, type: int, key: Message, value: Message) -> list[Any]:
+    """Return the data of the value in the only record of a log, as the tool prints it."""
+    topic = {"--offsets-decoder": "__consumer_offsets", "--transaction-log-decoder": "__transaction_state"}[option]
+    stored = records.encode_internal_record(topic, records.InternalRecord(type, key, value, 0))
+    path = folder / NAME
+    path.write_bytes(records.encode([Record(offset=5, timestamp=TIME, key=stored[0], value=stored[1])], base_offset=5))
+    lines = await output("dump-log-segments", "--files", path, option)
+    return [json.loads(line.partition(" payload: ")[2])["data"] for line in lines if " payload: " in line]
 
 
 async def test_two_decoders_of_internal_topics_are_refused(segment: Path) -> None:

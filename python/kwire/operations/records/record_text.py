@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwire.errors import KwireError
 from kwire.jsonform import to_json
+from kwire.messages.consumer_offsets import GroupMetadataValue
+from kwire.messages.kafka import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kwire.messages.transaction_state import TransactionLogValue
 from kwire.operations.parameters import InvalidArgument
 from kwire.records import internal_record
+from kwire.versioned import decode_versioned
 
 if TYPE_CHECKING:
+    from kwire.declare import Message
     from kwire.records import Record
 
 __all__ = ["RecordContents", "RecordDecoder", "compact_json", "decoder", "plain_contents", "topic_contents"]
@@ -32,6 +38,18 @@ def _number(layout: str) -> RecordDecoder:
 
     return decode
 
+
+TRANSACTION_STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+"""Names of the states of transactions, by their number (`TransactionState` in Kafka)."""
 
 DECODERS: Mapping[str, RecordDecoder] = {
     "string": _text,
@@ -90,10 +108,31 @@ def topic_contents(topic: str) -> RecordContents:
             name = type(decoded.value).__name__
             facts = {"type": "".join(f"_{c}" if c.isupper() else c.upper() for c in name).lstrip("_")}
             facts["version"] = decoded.version
-        facts["data"] = to_json(decoded.value, version=decoded.version, hide_secrets=True)
+        facts["data"] = _value_document(decoded.value, decoded.version)
         return key, compact_json(facts)
 
     return contents
+
+
+def _value_document(value: Message, version: int) -> object:
+    """Return a value in Kafka's JSON form, with the names and the embedded data that Kafka's tool shows instead."""
+    document: Any = to_json(value, version=version, hide_secrets=True)
+    if isinstance(value, TransactionLogValue):
+        status = value.transaction_status
+        known = 0 <= status < len(TRANSACTION_STATES)
+        document["transactionStatus"] = TRANSACTION_STATES[status] if known else str(status)
+    elif isinstance(value, GroupMetadataValue) and value.protocol_type == "consumer":
+        for member, shown in zip(value.members, document["members"], strict=True):
+            _show_embedded(shown, "subscription", ConsumerProtocolSubscription, member.subscription)
+            _show_embedded(shown, "assignment", ConsumerProtocolAssignment, member.assignment)
+    return document
+
+
+def _show_embedded(document: Any, name: str, cls: type[Message], data: bytes) -> None:
+    """Replace the bytes of a field by the message in it; invalid bytes stay, as in Kafka's tool."""
+    with suppress(KwireError):
+        version, message = decode_versioned(cls, data)
+        document[name] = to_json(message, version=version)
 
 
 def compact_json(document: object) -> str:
