@@ -19,6 +19,17 @@ def test_no_static_is_mutable() -> None:
     assert not [path for path, text in sources.items() if re.search(r"\bstatic\s+mut\b", text)]
 
 
+def test_statics_that_need_the_gil_belong_to_adopted_classes() -> None:
+    """Builds without a GIL adopt no class, so they do not use these statics (docs/design/free-threading.md)."""
+    unlocked = {
+        path.stem
+        for path in RUST.rglob("*.rs")
+        for name in re.findall(r"(?m)^\s*(?:pub(?:\(crate\))? )?static \w+: (\w+)", path.read_text())
+        if name in set(re.findall(r"unsafe impl Sync for (\w+)", path.read_text()))
+    }
+    assert unlocked == {"unsafe_slabs", "unsafe_instances"}
+
+
 @pytest.mark.parametrize("crate", PURE)
 def test_pure_crates_forbid_unsafe_code(crate: str) -> None:
     assert "\n#![forbid(unsafe_code)]\n" in (RUST / crate / "src" / "lib.rs").read_text()

@@ -14,7 +14,7 @@
 //! ints and the addresses of small ints are not checked here: `unsafe_digits` and `unsafe_constants` measure them and do
 //! without.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_ulong, c_void};
 use std::mem::size_of;
 
 use pyo3::exceptions::PyImportError;
@@ -120,6 +120,15 @@ fn probe<'py>(py: Python<'py>, slots: Option<(&str, &str)>) -> PyResult<Bound<'p
     Ok(class.cast_into::<PyType>()?)
 }
 
+/// Return the flags in a class, which are atomic on builds without a GIL.
+///
+/// # Safety
+/// The class is alive.
+unsafe fn flags(class: *mut ffi::PyTypeObject) -> c_ulong {
+    // SAFETY: the class is alive. An atomic number has the layout of the number.
+    unsafe { (&raw const (*class).tp_flags).cast::<c_ulong>().read() }
+}
+
 /// Compare the fields of a class that `adopt` reads and writes with what the interpreter's own functions return.
 fn check_type(class: &Bound<'_, PyType>) -> PyResult<()> {
     let py = class.py();
@@ -134,7 +143,7 @@ fn check_type(class: &Bound<'_, PyType>) -> PyResult<()> {
                 ("__itemsize__", (*kind).tp_itemsize),
                 ("__dictoffset__", (*kind).tp_dictoffset),
                 ("__weakrefoffset__", (*kind).tp_weaklistoffset),
-                ("__flags__", isize::try_from((*kind).tp_flags).unwrap_or(-1)),
+                ("__flags__", isize::try_from(flags(kind)).unwrap_or(-1)),
             ];
             let slots = [
                 ("tp_alloc", address((*kind).tp_alloc), slot(ffi::Py_tp_alloc)),
@@ -167,7 +176,7 @@ fn check_type(class: &Bound<'_, PyType>) -> PyResult<()> {
         }
     }
     // SAFETY: as above.
-    let (with_slots, with_dict) = unsafe { ((*class.as_type_ptr()).tp_flags, (*plain.as_type_ptr()).tp_flags) };
+    let (with_slots, with_dict) = unsafe { (flags(class.as_type_ptr()), flags(plain.as_type_ptr())) };
     require(with_slots & MANAGED == 0 && with_dict & MANAGED == MANAGED, || {
         "a dict or weak references have other flags".to_owned()
     })

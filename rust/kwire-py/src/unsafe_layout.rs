@@ -297,7 +297,11 @@ pub(crate) unsafe fn write(object: *mut ffi::PyObject, offset: usize, value: *mu
 /// Nothing else refers to the object.
 #[inline(always)]
 unsafe fn set_first_reference(object: *mut ffi::PyObject) {
+    // A build without a GIL has two counts. It adopts no class, so it has no templates.
+    #[cfg(Py_GIL_DISABLED)]
+    let _ = object;
     // SAFETY: nothing else refers to the object, and this field is its reference count.
+    #[cfg(not(Py_GIL_DISABLED))]
     unsafe {
         #[cfg(Py_3_12)]
         {

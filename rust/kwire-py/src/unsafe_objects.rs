@@ -95,18 +95,23 @@ pub(crate) fn adopt(cls: &Bound<'_, PyType>, names: &Bound<'_, PyTuple>) -> PyRe
     // `tp_traverse` is never called.
     unsafe {
         let end = HEADER + offsets.len() * SLOT;
-        let plain = (*kind).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
+        let flags = ffi::PyType_GetFlags(kind);
+        let plain = flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
             && (*kind).tp_itemsize == 0
             && (*kind).tp_dictoffset == 0
             && (*kind).tp_weaklistoffset == 0
             && (*kind).tp_finalize.is_none()
             && (*kind).tp_del.is_none()
-            && (*kind).tp_flags & MANAGED == 0
+            && flags & MANAGED == 0
             && usize::try_from((*kind).tp_basicsize) == Ok(end);
         if !(plain && consecutive) {
             return Ok(false);
         }
-        (*kind).tp_flags &= !ffi::Py_TPFLAGS_HAVE_GC;
+        // Builds without a GIL, where the flags are atomic, have returned above.
+        #[cfg(not(Py_GIL_DISABLED))]
+        {
+            (*kind).tp_flags &= !ffi::Py_TPFLAGS_HAVE_GC;
+        }
         (*kind).tp_traverse = None;
         (*kind).tp_clear = None;
         (*kind).tp_alloc = Some(allocate);
