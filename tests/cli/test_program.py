@@ -143,7 +143,10 @@ def test_documented_examples_print_the_documented_output(line: str, output: str)
             "--request cannot be combined with --message and --version",
         ),
         (("decode", "-m", "MetadataResponse", "-v", "1", "nofile.bin"), "'nofile.bin' is neither hex, nor JSON, nor"),
-        (("decode", "-m", "MetadataResponse", "-v", "1", "."), "Is a directory"),
+        (
+            ("decode", "-m", "MetadataResponse", "-v", "1", "."),
+            ". is a folder: name a file, or read a capture",
+        ),
         (("plan", "MetadataRespons"), "did you mean"),
         (("plan",), "Missing argument 'NAME'"),
     ],
@@ -180,8 +183,9 @@ def test_messages_are_found_in_any_case() -> None:
     assert run("decode", "--response", "-m", "metadata", "-v", "1", "00000007", body[2]).code == 0
 
 
-def test_empty_input_is_said() -> None:
-    done = run("decode", stdin="")
+@for_rows("arguments", [(), ("",)])
+def test_empty_input_is_said(arguments: tuple[str, ...]) -> None:
+    done = run("decode", *arguments, stdin="")
 
     assert (done.code, done.err) == (1, "Error: the input is empty: expected hex, JSON, or bytes\n")
 

@@ -75,8 +75,8 @@ def hexdump(frame: Frame, dialect: str, paint: Paint, *, everything: bool, hide_
     if hide_secrets and frame.rest_may_be_secret:
         rest = [_hidden(line) for line in rest]
     columns = _Columns([line for _, lines in parts for line in lines] + rest, len(frame.payload), paint, everything)
-    for part, lines in parts:
-        if part.start:
+    for number, (part, lines) in enumerate(parts):
+        if number > 0:
             yield ""
         size = f"{len(part.data)} byte{'' if len(part.data) == 1 else 's'}"
         yield paint("title", part.title) + paint("quiet", f", {size}" + (f" from {part.start}" if part.start else ""))

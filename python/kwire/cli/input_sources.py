@@ -66,7 +66,7 @@ def open_source(words: tuple[str, ...]) -> BufferedReader:
 
 def _exists(word: str) -> bool:
     try:
-        return Path(word).exists()
+        return word != "" and Path(word).exists()
     except (OSError, ValueError):
         return False  # too long for a file name, or with invalid characters
 
@@ -74,6 +74,8 @@ def _exists(word: str) -> bool:
 def _open_file(path: Path) -> BufferedReader:
     try:
         file = path.open("rb")
+    except IsADirectoryError:
+        raise click.UsageError(f"{path} is a folder: name a file, or read a capture with `kwire replay`") from None
     except OSError as error:
         raise click.UsageError(f"{path}: {error.strerror}") from None
     if path.suffix == ".xz":
