@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,9 @@ def test_clicks_lead_from_a_group_to_its_topic_and_to_a_broker(kafka44: Kafka44)
         expect(page.locator("#details-title")).to_have_text("Broker 1")
         expect(details).to_contain_text("Log directories")
         expect(details.locator("tr", has_text="log.dirs").first).to_contain_text("static")
+        expect(details.locator("tr", has_text="background.threads")).to_be_hidden()
+        details.get_by_text(re.compile(r"^\d+ defaults$")).click()
+        expect(details.locator("tr", has_text="background.threads")).to_be_visible()
         page.get_by_role("link", name="All of the cluster").click()
         expect(page.locator("#overview")).to_be_visible()
 

@@ -36,7 +36,7 @@ function element(name, cell) {
 
 // Lets long names break between their words and values, rather than anywhere. Numbers and addresses stay whole.
 function breakable(text) {
-  const parts = `${text ?? "-"}`.split(/(?<=[._])(?=\p{L})|(?<=,)(?=\S)|(?=:\d{4,}$)/u);
+  const parts = `${text ?? "-"}`.split(/(?<=[\p{L}\d][._])(?=\p{L})|(?<=,)(?=\S)|(?=:\d{4,}$)/u);
   return parts.flatMap((part, index) => (index === 0 ? [part] : [document.createElement("wbr"), part]));
 }
 
