@@ -84,6 +84,7 @@ def test_links_of_the_readme_are_absolute_and_lead_to_files_that_exist() -> None
     tree = re.escape(URLS["Repository"]) + r"/(?:blob|tree)/main/"
     raw = re.escape(URLS["Repository"].replace("github.com", "raw.githubusercontent.com")) + "/main/"
     site = re.escape(URLS["Documentation"])
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")  # names pages that are generated as well
     links = [
         inline or reference
         for inline, reference in re.findall(r"\]\(([^)]+)\)|^\[[^\]]+\]: (\S+)$", text, re.MULTILINE)
@@ -96,7 +97,7 @@ def test_links_of_the_readme_are_absolute_and_lead_to_files_that_exist() -> None
         if path != link:
             assert (ROOT / path).exists(), link
         elif page != link:
-            assert (ROOT / "docs" / (page.rstrip("/") or "index")).with_suffix(".md").exists(), link
+            assert f"- {page.rstrip('/') or 'index'}.md\n" in navigation, link
 
 
 def test_links_of_contributing_lead_to_files_that_exist() -> None:
