@@ -13,8 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from kwire.client.polled_requests import as_sequence
 from kwire.exporter.application import MonitoredCluster, monitor, page
 from kwire.exporter.cluster_requests import cluster_requests
-from kwire.exporter.cluster_view import ClusterView, Selection
+from kwire.exporter.cluster_view import ClusterView
 from kwire.exporter.metric_table import metric_table
+from kwire.exporter.selection import Selection
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.testing.fake_offsets import SERVED
 

@@ -6,6 +6,7 @@
 | `cluster_requests` | the requests to each broker, and which of them are sent how often |
 | `cluster_view` | what is known about a cluster: responses in, changed metrics out |
 | `cluster_values` | the values of the cluster, its brokers, and its controller |
+| `selection` | the topics and groups that have series, and the level of detail |
 | `topic_record`, `group_record` | the values of a topic, and of a group for a topic |
 | `offset_history` | ends of logs over time, from which lag in seconds follows |
 | `exposition` | series as text, rendered when they change |

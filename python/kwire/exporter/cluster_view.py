@@ -12,7 +12,6 @@ these steps:
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter, defaultdict
 from operator import attrgetter
@@ -35,44 +34,15 @@ if TYPE_CHECKING:
     from kwire.client.admin.group_values import GroupDescription
     from kwire.client.poll import Poll
     from kwire.exporter.metric_table import NameSet
+    from kwire.exporter.selection import Selection
 
-__all__ = ["ClusterView", "Selection"]
+__all__ = ["ClusterView"]
 
 HANGING_AFTER_MS = 900_000
 """The default of `transaction.max.timeout.ms`: no transaction that is alive is older."""
 STALE_AFTER_S = 300.0
 """Age in seconds from which the answers of a broker are not shown any more, as Prometheus does with samples."""
 EVENTS = tuple(name for name in events.__all__ if name != "MetadataEvent")
-
-
-class Selection:
-    """The topics and groups that have series, and the level of detail.
-
-    Args:
-        level: 0 for the cluster and groups, 1 with topics, 2 with partitions.
-        topics: expression that the whole name of a topic must match.
-        groups: expression that the whole id of a group must match.
-        excluded_topics: expression that it must not match; None for none.
-        excluded_groups: expression that it must not match; None for none.
-        max_series: maximum number of series of a cluster.
-
-    Raises:
-        re.error: an expression is invalid.
-    """
-
-    def __init__(
-        self,
-        level: int = 2,
-        topics: str = ".*",
-        groups: str = ".*",
-        excluded_topics: str | None = None,
-        excluded_groups: str | None = None,
-        max_series: int = 1_000_000,
-    ) -> None:
-        self.level = level
-        self.max_series = max_series
-        self.has_topic = _matcher(topics, excluded_topics)
-        self.has_group = _matcher(groups, excluded_groups)
 
 
 class ClusterView:
@@ -512,10 +482,3 @@ class ClusterView:
         for by_api in (self.answered, self.latency):
             for key in [key for key in by_api if key[0] == broker]:
                 del by_api[key]
-
-
-def _matcher(include: str, exclude: str | None) -> Callable[[str], bool]:
-    """Return a function that returns whether a name matches `include` and not `exclude`."""
-    included = re.compile(include)
-    excluded = None if exclude is None else re.compile(exclude)
-    return lambda name: bool(included.fullmatch(name)) and not (excluded is not None and excluded.fullmatch(name))

@@ -102,8 +102,9 @@ def exporter(
         options.pop(option.name or "", None)
     checked = http_options(extra="exporter", **options)
     from kwire.exporter.application import MonitoredCluster, application
-    from kwire.exporter.cluster_view import ClusterView, Selection
+    from kwire.exporter.cluster_view import ClusterView
     from kwire.exporter.metric_table import metric_table
+    from kwire.exporter.selection import Selection
 
     try:
         selection = Selection(LEVELS.index(level), topics, groups, exclude_topics, exclude_groups, max_series)
