@@ -105,7 +105,8 @@ def promtool(*arguments: str | Path, stdin: str = "") -> str:
     return run.stdout + run.stderr
 
 
-def test_promtool_accepts_metrics_and_rules(exporter: ServerProcess) -> None:
+def test_promtool_accepts_metrics_and_rules(exporter: ServerProcess, cluster: FakeCluster) -> None:
+    assert {seen.client_id for seen in cluster.requests()} == {"kwire-exporter"}
     answer = exporter.get("/metrics")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
