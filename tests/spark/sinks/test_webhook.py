@@ -187,8 +187,10 @@ def test_webhook_that_was_down_for_a_day_gets_what_lasts_and_one_summary(
     delivery.publish(lambda _: [known])
     webhook.status = 429  # it says that it has not accepted the notice
     known["ended_at"] = START
-    for builds in (100, 200, 300):
-        assert delivery.publish(lambda _, builds=builds: [known, *meanwhile[:builds], lasting]).accepted == 0
+    gold = [known, lasting]
+    for number in range(0, 300, 100):
+        gold.extend(meanwhile[number : number + 100])
+        assert delivery.publish(lambda _: gold).accepted == 0
     delivery.release()
     [file] = tmp_path.rglob("ledger.json")
     ledger = json.loads(file.read_text())
@@ -198,7 +200,7 @@ def test_webhook_that_was_down_for_a_day_gets_what_lasts_and_one_summary(
     webhook.bodies.clear()
 
     restarted = delivery_to(WebhookSink(webhook.url), tmp_path)
-    while restarted.publish(lambda _: [known, *meanwhile, lasting]).accepted:
+    while restarted.publish(lambda _: gold).accepted:
         pass
 
     notices = Counter(alert["labels"]["kind"] for body in webhook.bodies for alert in body["alerts"])

@@ -474,11 +474,11 @@ def _diagnose(build: GoldBuild, window: Window, new_signals: DataFrame) -> datet
     start = window.start
     rows = new_signals.drop(FILED_AT)
     if start is None:
-        build.replace(incidents.TABLE, incidents.incidents(rows), None)
+        build.replace(incidents.TABLE, incidents.incidents(rows), None, keep_equal=True)
         return None
     since = min(window.incidents_since.get(start, start), start)
     earlier = build.between(signals.TABLE, since, start)
-    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(rows)), since)
+    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(rows)), since, keep_equal=True)
     return since
 
 

@@ -8,6 +8,7 @@ others.
 from __future__ import annotations
 
 import uuid
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,13 +18,14 @@ from kwire.spark.store.record import INGESTS
 from kwire.storage.location import not_visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow.fs import FileSystem
 
     from kwire.capture import Row
+    from kwire.spark.store.record import DataFile
     from kwire.storage.location import Location
 
 
@@ -72,11 +74,17 @@ class TableFile:
     """A file of a table, for one partition."""
 
     def __init__(
-        self, output: Output, kind: FileKind, table: str, partition: dict[str, str], schema: pa.Schema
+        self,
+        output: Output,
+        kind: FileKind,
+        table: str,
+        partition: dict[str, str],
+        schema: pa.Schema,
+        prefix: str = "",
     ) -> None:
         self._output, self._kind, self._table, self._partition = output, kind, table, partition
         folder = "".join(f"{name}={value}/" for name, value in partition.items())
-        self._path = f"{folder}{uuid.uuid4().hex}.parquet"
+        self._path = f"{folder}{prefix}{uuid.uuid4().hex}.parquet"
         self._with_nan: set[str] = set()
         self._writer, self._footers = output.open(f"{table}/{self._path}", schema)
 
@@ -101,12 +109,22 @@ class TableFile:
 
 
 class PartitionWriter(NamedTuple):
-    """Writes rows to files of a table, one per partition and task. `partition_by` are the last columns of the input."""
+    """Writes rows to files of a table, one per partition and task.
+
+    Attributes:
+        location: the folder of the store.
+        folder: the folder of the table, relative to it.
+        schema: the schema of the files.
+        partition_by: the last columns of the input.
+        stored: files that are kept where the rows of their partition are the same, by `digest_of` their rows; None
+            writes all files.
+    """
 
     location: Location
     folder: str
     schema: pa.Schema
     partition_by: tuple[str, ...]
+    stored: dict[str, DataFile] | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows. For `mapInArrow`."""
@@ -115,8 +133,11 @@ class PartitionWriter(NamedTuple):
 
         output = Output(self.location)
         files: dict[tuple[str, ...], TableFile] = {}
-        for batch in batches:
-            rows = pa.table(batch)
+        kept: list[WrittenFile] = []
+        tables = [pa.table(batch) for batch in batches] if self.stored is not None else map(pa.table, batches)
+        if isinstance(tables, list) and tables:  # all rows of a partition are compared
+            tables = [pa.concat_tables(tables)]
+        for rows in tables:
             keys = rows.select(list(self.partition_by)).group_by(list(self.partition_by)).aggregate([]).to_pylist()
             for key in keys:
                 own = rows
@@ -124,7 +145,31 @@ class PartitionWriter(NamedTuple):
                     own = own.filter(pc.equal(own[name], value)) if len(keys) > 1 else own
                 partition = {name: str(value) for name, value in key.items()}
                 key_values = tuple(partition.values())
+                own = own.select(self.schema.names).cast(self.schema)
+                prefix = ""
+                if self.stored is not None:
+                    digest = digest_of(own, key_values)
+                    if digest in self.stored:
+                        kept.append(WrittenFile(FileKind.GOLD, self.folder, self.stored[digest]))
+                        continue
+                    prefix = f"{digest}-"
                 if key_values not in files:
-                    files[key_values] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
-                files[key_values].write(own.select(self.schema.names).cast(self.schema))
-        yield manifest([file.close() for file in files.values()])
+                    files[key_values] = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema, prefix)
+                files[key_values].write(own)
+        yield manifest([*kept, *(file.close() for file in files.values())])
+
+
+def digest_of(rows: pa.Table, partition: tuple[str, ...]) -> str:
+    """Return a hash of the rows of a partition. Equal rows may have several, for example in another order."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    return blake2b(sink.getvalue(), key="/".join(partition).encode(), digest_size=16).hexdigest()
+
+
+def digests(files: Iterable[DataFile]) -> dict[str, DataFile]:
+    """Return the files that are named by the hash of their rows, by that hash."""
+    names = ((file.path.rpartition("/")[2].partition("-"), file) for file in files)
+    return {digest: file for (digest, separator, _), file in names if separator}
