@@ -29,6 +29,7 @@ NO_BROKER_9 = dict.fromkeys(KAFKA, "BROKER_ID_NOT_REGISTERED") | {"3.9.1": NOT_S
 NO_FEATURES: dict[Kind, str] = {"3.9.1": "INVALID_REQUEST"}
 NO_KRAFT: dict[Kind, str] = {"3.9.1": NOT_SERVED}
 NO_OTHER_VOTER = dict.fromkeys(KAFKA, "not node 9") | {"3.9.1": NOT_SERVED}
+NO_ZOOKEEPER: dict[Kind, str] = dict.fromkeys(("4.4.0", "4.4.0 secured"), "no broker reports a ZooKeeper")
 NO_TOKENS: dict[Kind, str] = dict.fromkeys(PLAINTEXT, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")
 
 FEATURES: dict[Kind, tuple[str, int]] = {"nodes": ("group_coordinator", 2)}
@@ -149,6 +150,7 @@ STEPS = (
         errors=dict.fromkeys(KAFKA, "no open transaction of verbs-0 starts at 0"),
         succeeds_in="tests/kafka/test_hanging_transactions.py",
     ),
+    Step("zookeeper show", "is the controller", NO_ZOOKEEPER),
     Step("tools list", '"get-offset-shell"'),
     Step("tools run get-offset-shell --topic verbs", "verbs", only=KAFKA),
     Step("tools run --broker any status", "controller", only=("nodes",)),
