@@ -19,6 +19,7 @@ import snappy
 import zstandard
 
 from kwire import records
+from kwire.records import Compression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,10 +64,11 @@ def main() -> None:
 
 
 def measure(name: str, library: Library, size: int, batch: list[tuple[int, int, bytes, bytes]], rounds: int) -> None:
-    plain, data = records.encode(batch), records.encode(batch, compression=name)
+    compression = Compression[name.upper()]
+    plain, data = records.encode(batch), records.encode(batch, compression=compression)
     compressed = library.compress(plain[HEADER:])
     calls: dict[str, Callable[[], object]] = {
-        "encode": lambda: records.encode(batch, compression=name),
+        "encode": lambda: records.encode(batch, compression=compression),
         "compress": lambda: library.compress(plain[HEADER:]),
         "encode plain": lambda: records.encode(batch),
         "decode": lambda: records.decode(data),

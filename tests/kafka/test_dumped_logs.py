@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import confluent_kafka
@@ -101,17 +102,18 @@ async def write_records(cluster: Kafka44) -> None:
         streams = streams_member("streams-group", TOPIC)
         members: list[Request[Any]] = [share_member("share-group", TOPIC), streams]
         for request in members:
-
-            async def joined(request: Request[Any] = request) -> bool:
-                return bool((await connection.send(request)).error_code == 0)
-
-            await eventually(joined, "the coordinator accepts the member")
+            await eventually(partial(is_accepted, connection, request), "the coordinator accepts the member")
         left = type(streams)(
             group_id=streams.group_id, member_id=streams.member_id, member_epoch=-1, endpoint_information_epoch=0
         )
-        assert (await connection.send(left)).error_code == 0
+        assert await is_accepted(connection, left)
         (await admin.alter_group_offsets("streams-group", {TopicPartition(TOPIC, 0): 1})).raise_first()
         (await admin.delete_groups(["streams-group"])).raise_first()
+
+
+async def is_accepted(connection: Connection, heartbeat: Request[Any]) -> Any:
+    response: Any = await connection.send(heartbeat)
+    return response.error_code == 0
 
 
 def consume(cluster: Kafka44, group: str, protocol: str) -> None:

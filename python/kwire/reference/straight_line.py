@@ -218,8 +218,7 @@ class Decoding:
             self.read_integers(element, n, name)
         else:
             is_repeated = self.loops > 0 and isinstance(element, StructType)
-            if is_repeated:
-                start, memo, sizes = self.find_equal_array(n, name)
+            repeated = self.find_equal_array(n, name) if is_repeated else None
             smallest = layout.smallest(element, compact)
             code.add(f"if {n} * {smallest} > end - p: raise Unusual")
             elements = code.variable()
@@ -233,7 +232,8 @@ class Decoding:
             code.add(f"{elements}.append({value})")
             code.dedent()
             code.add(f"{name} = tuple({elements})")
-            if is_repeated:
+            if repeated is not None:
+                start, memo, sizes = repeated
                 code.add(f"if {n} >= {REPEATED} and p - {start} <= {n} * {MAX_SIZE}:")
                 code.add(f"    {sizes}[{n}] = p - {start}")
                 code.add(f"    {memo}[data[{start}:p]] = {name}")
