@@ -2,7 +2,7 @@
 
     python -m benches.exporter --kafka-exporter PROGRAM --kminion PROGRAM [--active 0.1] [--rounds N]
 
-N is a multiple of 8, so that the rounds contain whole long intervals of kwire (120 s).
+N is a multiple of 4, so that the rounds contain whole long intervals of kwire (60 s).
 
 A fake cluster of 12 brokers serves all three the same bytes: 3,500 topics of 20 partitions, and 1,500 groups with
 offsets for 50 partitions each. Between two rounds, every partition of some topics grows, and the groups that read them

@@ -69,7 +69,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Let the search rank the pages for newcomers first, and the reference last."""
-    section = next((ancestor.title for ancestor in page.ancestors), None)
+    section = next((outermost.title for outermost in reversed([*page.ancestors])), None)
     is_reference = page.file.src_uri.startswith("reference/")
     page.meta["search"] = {"boost": NEWCOMERS_BOOST if section == "Start" else REFERENCE_BOOST if is_reference else 1}
     return markdown
@@ -85,10 +85,10 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/settings.md", "\n".join(_settings_page())
     yield "reference/permissions.md", "\n".join(_permissions_page())
     yield "reference/admin.md", "\n".join(_admin_index())
-    for noun, (described, operations) in admin_nouns().items():
-        yield f"reference/admin/{noun}.md", "\n".join(_admin_page(described, operations))
-    for document, path in PROJECT.items():
-        yield path, _project_page((ROOT / document).read_text(encoding="utf-8"))
+    for noun, (noun_module, operations) in admin_nouns().items():
+        yield f"reference/admin/{noun}.md", "\n".join(_admin_page(noun_module, operations))
+    for document, page in PROJECT.items():
+        yield page, _project_page((ROOT / document).read_text(encoding="utf-8"))
 
 
 def _project_page(text: str) -> str:
