@@ -19,7 +19,6 @@ from tests.installing import ROOT, empty_environment, install, run
 CODEC = (
     "test_uuids.py",
     "columnar/test_content.py",
-    "columnar/test_document.py",
     "columnar/test_limits.py",
     "columnar/test_tagged_structs.py",
     "declare",
