@@ -73,8 +73,8 @@ class ReleaseTools:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+        with self._process:  # closes its pipes
+            self._process.kill()
         self._errors.close()
 
     def run(self, release: str, main: str, *arguments: str) -> Printed:
