@@ -107,9 +107,9 @@ async def test_files_outside_of_the_folders_are_refused(tmp_path: Path) -> None:
 async def test_options_of_kafkas_tool_without_effect_are_accepted() -> None:
     from tests.operations.tools.running import run
 
-    words = ("--socket.timeout.ms", "6000", "--retry.backoff.ms", "1", "--group", "app", "--time-limit", "0.2")
-    accepted = await run("consumer-offset-checker", "--zookeeper", "127.0.0.1:1", *words)
-    assert accepted.exit_status == 3
-    helped = await run("consumer-offset-checker", "--help")
-    assert "--socket.timeout.ms MS" in helped.output
+    words = ("--offsets", "1", "--max-wait-ms", "1000", "--topic", "app")
+    accepted = await run("get-offset-shell", "--bootstrap-server", "127.0.0.1:1", *words)
+    assert "cannot connect" in str(accepted.error)
+    helped = await run("get-offset-shell", "--help")
+    assert "--max-wait-ms MS" in helped.output
     assert "Accepted for the sake of old scripts, without effect." in helped.output
