@@ -147,7 +147,7 @@ DAMAGES = {
 @pytest.mark.programs  # 33,000 polls take a minute
 def test_damages_stay_within_their_bounds(spark: SparkSession, tmp_path: Path) -> None:
     def incidents_after(change: Callable[[Sequence[Row]], Iterable[Row]], folder: Path) -> dict[str, list[Incident]]:
-        # One damage at a time is little data, of which gold is built without jobs of Spark.
+        # One damage at a time is little data, and its gold is built without jobs of Spark.
         recorded.write_silver([row for name in recorded.NAMES for row in change(recorded.bronze(name))], folder)
         gold.build(spark, PipelineStore(str(folder)))
         return incidents(folder)
