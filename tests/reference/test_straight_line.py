@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -86,11 +87,11 @@ def test_equal_arrays_of_partitions_are_decoded_once() -> None:
         {"unknown_tags": {9: b"x"}, "finalized_features_epoch": 0},
     ],
 )
-def test_declared_tags_are_written_unless_they_have_their_default(values: dict[str, object]) -> None:
+def test_declared_tags_are_written_unless_they_have_their_default(values: dict[str, Any]) -> None:
     message = ApiVersionsResponse(
         error_code=0,
         api_keys=(ApiVersion(api_key=3, min_version=0, max_version=4),),
-        **values,  # type: ignore[arg-type]  # rows have different fields
+        **values,
     )
     layout = layout_of(ApiVersionsResponse, 3)
     encode = Encoding(layout, Writers(layout).tag_section, EncoderOutput).function()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -61,7 +62,7 @@ def response(
     )
 
 
-def columns_of(rows: dict[str, list[tuple[object, ...]]], table: str, *columns: str) -> list[tuple[object, ...]]:
+def columns_of(rows: dict[str, list[tuple[Any, ...]]], table: str, *columns: str) -> list[tuple[Any, ...]]:
     names = [column.name for column in SILVER_SCHEMAS[table].columns]
     places = [names.index(column) for column in columns]
     return [tuple(row[place] for place in places) for row in rows[table]]
@@ -259,8 +260,8 @@ def poll_gaps(*seconds: float, duration_s: float = 0.0, restart_at: int = 0) -> 
     rows = [first.take(), silver_rows(polls[restart_at:], first.state())]
     begin = microseconds(BEGIN)
     columns = "last_polled_at", "polled_at", "missed_polls"
-    gaps = [gap for each in rows for gap in columns_of(each, "poll_gaps", *columns)]
-    return [((start - begin) / 1e6, (end - begin) / 1e6, missed) for start, end, missed in gaps]  # type: ignore[operator]  # integers
+    gaps = [gap for tables in rows for gap in columns_of(tables, "poll_gaps", *columns)]
+    return [((start - begin) / 1e6, (end - begin) / 1e6, missed) for start, end, missed in gaps]
 
 
 def test_time_without_polls_is_a_row() -> None:

@@ -268,7 +268,7 @@ transactions = Script(
         ScriptOption("transactionalId", "forceTerminateTransaction: The transactional id.", "id"),
         ScriptOption("topic", "The topic.", "topic name"),
         ScriptOption("partition", "The number of the partition.", "partition", "Integer"),
-        ScriptOption("broker-id", "The broker that is asked for producers.", "id", "Integer"),
+        ScriptOption("broker-id", "The broker whose replicas report their producers.", "id", "Integer"),
         ScriptOption("start-offset", "abort: Where the transaction starts.", "offset", "Long"),
         ScriptOption("producer-id", "abort: The producer id, for brokers before 3.0.", "id", "Long"),
         ScriptOption("producer-epoch", "abort: The producer epoch, for brokers before 3.0.", "epoch", "Short"),
