@@ -12,13 +12,14 @@ from kwire.compat.group_options import (
     common_options,
     delete_groups,
     need_one_of,
-    print_groups,
+    run_action,
 )
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import Script, ScriptFailed, java_error
 
 if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, CommittedOffset, TopicPartition
+    from kwire.compat.group_options import GroupAction
     from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
 
@@ -54,17 +55,19 @@ async def run(run: ScriptRun) -> None:
         need_one_of(values, action, *SCOPES)
         need_one_of(values, action, *SCENARIOS)
         check_scenario(values, SCENARIOS)
-    admin = await run.admin(values.number("timeout"))
-    if action == "list":
-        await print_groups(run, admin, GroupType.SHARE, STATES)
-    elif action == "describe":
-        await _describe(run, admin, values)
-    elif action == "delete":
-        await delete_groups(run, admin, GroupType.SHARE, _not_a_share_group, "")
-    elif action == "reset-offsets":
-        await _reset(run, admin, values)
-    else:
-        await _delete_offsets(run, admin, values)
+    actions: dict[str, GroupAction] = {
+        "describe": _describe,
+        "delete": _delete,
+        "reset-offsets": _reset,
+        "delete-offsets": _delete_offsets,
+    }
+    await run_action(run, action, GroupType.SHARE, STATES, actions)
+
+
+async def _delete(run: ScriptRun, admin: AdminClient, _: OptionValues) -> None:
+    from kwire.client.admin import GroupType
+
+    await delete_groups(run, admin, GroupType.SHARE, _not_a_share_group, "")
 
 
 def _not_a_share_group(group: str) -> str:

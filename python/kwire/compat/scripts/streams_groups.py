@@ -14,7 +14,7 @@ from kwire.compat.group_options import (
     delete_groups,
     listed,
     need_one_of,
-    print_groups,
+    run_action,
 )
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import Script, ScriptFailed, java_error
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kwire.client.admin import AdminClient, TopicPartition
+    from kwire.compat.group_options import GroupAction
     from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
 
@@ -47,17 +48,13 @@ async def run(run: ScriptRun) -> None:
     values.forbid("list", "group")
     action = check_action(values, before_last="or ", views=("members", "offsets", "state", "topology"))
     _check(values, action)
-    admin = await run.admin(values.number("timeout"))
-    if action == "list":
-        await print_groups(run, admin, GroupType.STREAMS, STATES)
-    elif action == "describe":
-        await _describe(run, admin, values)
-    elif action == "delete":
-        await _delete(run, admin, values)
-    elif action == "reset-offsets":
-        await _reset(run, admin, values)
-    else:
-        await _delete_offsets(run, admin, values)
+    actions: dict[str, GroupAction] = {
+        "describe": _describe,
+        "delete": _delete,
+        "reset-offsets": _reset,
+        "delete-offsets": _delete_offsets,
+    }
+    await run_action(run, action, GroupType.STREAMS, STATES, actions)
 
 
 def _check(values: OptionValues, action: str) -> None:
