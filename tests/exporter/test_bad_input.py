@@ -57,7 +57,7 @@ def test_a_day_of_churn_does_not_grow() -> None:
                     ours.answered,
                     ours.failed,
                 )
-                sizes.append(sum(len(each) for each in held) + sum(family.series for family in ours.families))
+                sizes.append(sum(len(values) for values in held) + sum(family.series for family in ours.families))
                 if minute in (120, 24 * 60 - 2):
                     memory[minute] = allocated()
         finally:

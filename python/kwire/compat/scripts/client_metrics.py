@@ -76,9 +76,9 @@ async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) ->
     if name is not None and name not in names:
         run.print(f"The client metric resource {name} doesn't exist and doesn't have dynamic config.")
         return
-    for each in names if name is None else [name]:
-        run.print(f"Client metrics configs for {each} are:")
-        for config, value in (await _described(admin, each)).items():
+    for subscription in names if name is None else [name]:
+        run.print(f"Client metrics configs for {subscription} are:")
+        for config, value in (await _described(admin, subscription)).items():
             run.print(f"  {config}={value}")
 
 

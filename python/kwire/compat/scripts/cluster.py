@@ -58,10 +58,14 @@ async def _unregister_controller(run: ScriptRun) -> None:
 
 async def _list_endpoints(run: ScriptRun) -> None:
     admin = await run.admin()
-    rows = [(each.id, each.host, each.port, each.rack, False) for each in (await admin.describe_cluster()).brokers]
+    rows = [
+        (broker.id, broker.host, broker.port, broker.rack, False) for broker in (await admin.describe_cluster()).brokers
+    ]
     if "include-fenced-brokers" in run.values:
         registered = await admin.registered_brokers() or {}
-        rows = [(id, each.host, each.port, each.rack, each.is_fenced) for id, each in registered.items()] or rows
+        rows = [
+            (id, broker.host, broker.port, broker.rack, broker.is_fenced) for id, broker in registered.items()
+        ] or rows
     rows.sort()
     width = max(len(host) for _, host, *_ in rows)
     line = f"{{:<10}} {{:<{width}}} {{:<10}} {{:<10}} {{:<10}} {{:<15}}"

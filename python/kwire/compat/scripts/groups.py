@@ -41,7 +41,7 @@ async def run(run: ScriptRun) -> None:
     groups = [group for group in await (await run.admin()).list_groups() if _is_chosen(values, group)]
     rows = [
         ("GROUP", "TYPE", "PROTOCOL"),
-        *((each.group_id, each.type.value.title(), each.protocol_type) for each in groups),
+        *((group.group_id, group.type.value.title(), group.protocol_type) for group in groups),
     ]
     width = max(WIDTH, *(len(cell) for row in rows for cell in row))
     for row in rows:

@@ -143,7 +143,7 @@ def _print_members(run: ScriptRun, group: Any) -> None:
         ("GROUP", *titles, "#PARTITIONS", *(["MEMBER-EPOCH"] if verbose else []), "ASSIGNMENT")
     ]
     for names, member in members:
-        assigned = {each.topic_name: sorted(each.partitions) for each in member.assignment.topic_partitions}
+        assigned = {topic.topic_name: sorted(topic.partitions) for topic in member.assignment.topic_partitions}
         count = sum(map(len, assigned.values()))
         text = ";".join(f"{topic}:{','.join(map(str, indexes))}" for topic, indexes in sorted(assigned.items()))
         rows.append((group.group_id, *names, count, *([member.member_epoch] if verbose else []), text))

@@ -208,7 +208,7 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None
         epoch = "-" if offset is None or offset.leader_epoch is None else offset.leader_epoch
         rows.append((group.group_id, *partition, *([current, epoch, end.offset] if verbose else []), lag))
     titles = ("CURRENT-OFFSET", "LEADER-EPOCH", "LOG-END-OFFSET") if verbose else ()
-    widths = (max(15, len(group.group_id)), max(15, *(len(each.topic) for each in partitions)), 10)
+    widths = (max(15, len(group.group_id)), max(15, *(len(partition.topic) for partition in partitions)), 10)
     _print_rows(run, (*widths, *([15] * 3 * verbose)), ("GROUP", "TOPIC", "PARTITION", *titles, "OFFSET-LAG"), *rows)
 
 

@@ -74,7 +74,10 @@ async def _list(run: ScriptRun, admin: AdminClient) -> None:
     except KwireError as error:
         _fail("Failed to list transactions", error)
     rows = [("TransactionalId", "Coordinator", "ProducerId", "TransactionState")]
-    rows += [(each.transactional_id, str(each.coordinator), str(each.producer_id), each.state) for each in listed]
+    rows += [
+        (listing.transactional_id, str(listing.coordinator), str(listing.producer_id), listing.state)
+        for listing in listed
+    ]
     run.print_columns(rows)
 
 
@@ -140,7 +143,7 @@ async def _abort(run: ScriptRun, admin: AdminClient) -> None:
         producers = await _producers(
             admin, partition, None, f"Failed to validate producer state for partition {partition}"
         )
-        producer = next((each for each in producers if each.transaction_start_offset == start), None)
+        producer = next((active for active in producers if active.transaction_start_offset == start), None)
         if producer is None:
             raise ScriptFailed(
                 f"Could not find any open transactions starting at offset {start} on partition {partition}"
@@ -208,9 +211,9 @@ async def _partitions(admin: AdminClient, topic: str | None, broker: int | None)
         if isinstance(described, AdminError):
             _fail("Failed to describe 1 topics", described)
         partitions += [
-            TopicPartition(name, each.partition)
-            for each in described.partitions
-            if broker is None or broker in each.replicas
+            TopicPartition(name, partition.partition)
+            for partition in described.partitions
+            if broker is None or broker in partition.replicas
         ]
     return partitions
 

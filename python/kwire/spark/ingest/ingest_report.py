@@ -50,7 +50,7 @@ class IngestReport:
             f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
             f"{self.repeated:,} repeated; {self.seconds:.1f} s"
             + "".join(f"\n  damaged: {each}" for each in self.damaged)
-            + "".join(f"\n  missing: {each}" for each in self.missing)
+            + "".join(f"\n  missing: {rows}" for rows in self.missing)
             + "".join(f"\n  refused: {each}" for each in self.refused)
         )
 
