@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.ingest.ingest_report import IngestReport, ReporterPolls
 from kwire.spark.live.live_gold import LiveGold
 from kwire.spark.pipeline import Pipeline
@@ -38,9 +40,20 @@ def test_gold_is_due_early_once_a_broker_has_failed_twice(spark: SparkSession, t
     assert left_after(one=ReporterPolls(True, 0), two=ReporterPolls(True, 1)) > 3000
     assert left_after(one=ReporterPolls(True, 1), two=ReporterPolls(True, 1)) > 3000
     assert left_after(one=ReporterPolls(False, 1)) <= SETTLING.total_seconds()
+    assert live.seconds_left() > 0
+    live.build()
+    assert live.seconds_left() <= SETTLING.total_seconds()  # the incident was too new for that build
+    before = time.time_ns() // 1000 - round(SETTLING.total_seconds() * 1e6)
+    assert left_after(two=ReporterPolls(True, 2, before)) == 0  # polls at long intervals: it is old enough
     live.build()
     assert left_after(one=ReporterPolls(False, 10)) > 3000
     assert left_after(one=ReporterPolls(True, 2)) <= SETTLING.total_seconds()
+
+
+def test_failure_begins_with_the_first_failed_poll_of_several_ingests() -> None:
+    earlier, later = ReporterPolls(True, 1, 10), ReporterPolls(False, 2, 20)
+    assert earlier.followed_by(later) == ReporterPolls(True, 3, 10)
+    assert later.followed_by(ReporterPolls(True, 1, 30)) == ReporterPolls(True, 1, 30)
 
 
 def test_round_reads_only_incidents_that_the_ledger_needs(spark: SparkSession, tmp_path: Path) -> None:
@@ -176,7 +189,8 @@ def test_live_pipeline_sends_each_incident_once_across_restarts(
     received = len(webhook.bodies)
     build()
 
-    assert report.polls == {"c/1": ReporterPolls(True, 0), "c/2": ReporterPolls(True, 20)}
+    since = microseconds(outage[0].polled_at)
+    assert report.polls == {"c/1": ReporterPolls(True, 0), "c/2": ReporterPolls(True, 20, since)}
     assert (to_callable, to_webhook) == (1, 0)
     assert samples['kwire_pipeline_open_incidents{cluster_id="c",kind="broker_killed"}'] == 1
     assert samples['kwire_pipeline_incidents_total{cluster_id="c",kind="broker_killed"}'] == 1

@@ -9,14 +9,23 @@ from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 
 class ReporterPolls(NamedTuple):
-    """The outcome of polls of a broker: whether any has a response, and the number of failures after the last one."""
+    """The outcome of polls of a broker.
+
+    Attributes:
+        responded: True if any has a response.
+        failed: number of failures after the last response.
+        failing_since: time of the first of these failures in microseconds since 1970; None without one.
+    """
 
     responded: bool
     failed: int
+    failing_since: int | None = None
 
     def followed_by(self, later: ReporterPolls) -> ReporterPolls:
         """Return the outcome of these polls and later ones."""
-        return later if later.responded else ReporterPolls(self.responded, self.failed + later.failed)
+        if later.responded:
+            return later
+        return ReporterPolls(self.responded, self.failed + later.failed, self.failing_since or later.failing_since)
 
 
 @dataclass
@@ -49,9 +58,9 @@ class IngestReport:
         return (
             f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
             f"{self.repeated:,} repeated; {self.seconds:.1f} s"
-            + "".join(f"\n  damaged: {each}" for each in self.damaged)
+            + "".join(f"\n  damaged: {reason}" for reason in self.damaged)
             + "".join(f"\n  missing: {rows}" for rows in self.missing)
-            + "".join(f"\n  refused: {each}" for each in self.refused)
+            + "".join(f"\n  refused: {reason}" for reason in self.refused)
         )
 
     def add(self, other: IngestReport) -> None:

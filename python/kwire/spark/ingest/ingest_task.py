@@ -288,6 +288,7 @@ class _ReporterIngest:
         self._cluster = ("", "")
         self._responded = False
         self._failed_polls = 0
+        self._failing_since: int | None = None
         self._order = PollOrder()
         self.applied = 0
 
@@ -333,8 +334,9 @@ class _ReporterIngest:
         self._state_is_current = False
         if row.kind == "error":
             self._failed_polls += 1
+            self._failing_since = self._failing_since or at
         elif row.kind != "carried":
-            self._responded, self._failed_polls = True, 0
+            self._responded, self._failed_polls, self._failing_since = True, 0, None
         self.applied += 1
         if applied.cluster_id:
             self._cluster = f"{row.broker_id}/{row.endpoint}", applied.cluster_id
@@ -350,7 +352,15 @@ class _ReporterIngest:
         address, cluster = self._cluster
         state = self._current_state()
         return ReporterProgress(
-            self.key, state, self._last, days, address, cluster, self._responded, self._failed_polls
+            key=self.key,
+            state=state,
+            last=self._last,
+            days=days,
+            address=address,
+            cluster=cluster,
+            responded=self._responded,
+            failed_polls=self._failed_polls,
+            failing_since=self._failing_since,
         )
 
     def _current_state(self) -> str:

@@ -50,7 +50,8 @@ def to_report(entries: Iterable[ManifestEntry]) -> IngestReport:
     """Return the report that a manifest describes."""
     report = IngestReport(row_counts(entries))
     for reporter in of_type(entries, ReporterProgress):
-        report.add_polls(reporter.key, ReporterPolls(reporter.responded, reporter.failed_polls))
+        polls = ReporterPolls(reporter.responded, reporter.failed_polls, reporter.failing_since)
+        report.add_polls(reporter.key, polls)
     return report
 
 
@@ -64,7 +65,7 @@ def row_counts(entries: Iterable[ManifestEntry]) -> dict[str, int]:
 
 
 def record_progress(record: CommitRecord, change: StoreChange, capture: CaptureProgress) -> None:
-    """CommitRecord how far a capture is ingested."""
+    """Record the rows of a capture that are ingested."""
     before = record.progress.captures.get(capture.folder, {})
     continued = capture.first == before.get("row")
     spans = [list(span) for span in before.get("spans", [])] if continued else []

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 CONFIRMED = 2
 """Failed polls in a row after which an outage is an incident."""
+SHORTEST_BUILD = 0.75
+"""Expected duration of a build, of the last one's: one that ends before an incident can be sent needs another one.
+Chosen, not measured."""
 
 
 class LiveGold:
@@ -43,6 +46,7 @@ class LiveGold:
         self._metrics = metrics
         self._next = time.monotonic() + every
         self._seconds = 0.0
+        self._sendable_at = 0.0
         self._polls: dict[str, ReporterPolls] = {}
         self._lock = threading.Lock()
         self._backoff = Backoff("the build of gold")
@@ -57,8 +61,12 @@ class LiveGold:
                 before = self._polls.get(key, ReporterPolls(True, 0))
                 self._polls[key] = now = before.followed_by(polls)
                 if now.failed >= CONFIRMED and (polls.responded or before.failed < CONFIRMED):
-                    wait = SETTLING.total_seconds() - self._seconds / 2
-                    self._next = min(self._next, time.monotonic() + max(wait, 0.0))
+                    age = max(time.time() - now.failing_since / 1e6, 0.0) if now.failing_since is not None else 0.0
+                    self._sendable_at = time.monotonic() + SETTLING.total_seconds() - age
+                    self._next = min(self._next, self._build_before_sending())
+
+    def _build_before_sending(self) -> float:
+        return self._sendable_at - SHORTEST_BUILD * self._seconds
 
     def seconds_left(self) -> float:
         """Return the seconds until the next build is due; 0.0 if it is."""
@@ -91,7 +99,10 @@ class LiveGold:
             self._next = started + self._every
         self._pipeline.gold()
         with self._lock:
-            self._seconds = time.monotonic() - started
+            ended = time.monotonic()
+            self._seconds = ended - started
+            if ended < self._sendable_at:  # faster than expected: the next build sends the incident
+                self._next = min(self._next, self._build_before_sending())
         if self._metrics is not None:
             self._metrics.add_build(self._seconds)
         self._publisher.wake()

@@ -48,7 +48,8 @@ class ReporterProgress:
 
     `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
     `days` the file of the state at the beginning of each day, and `address` the broker and endpoint of `cluster`.
-    `responded` is true if any new poll has a response; `failed_polls` is the number of failures after the last one.
+    `responded` is true if any new poll has a response; `failed_polls` is the number of failures after the last one, and
+    `failing_since` the time of the first of them in microseconds since 1970.
     """
 
     key: str
@@ -59,6 +60,7 @@ class ReporterProgress:
     cluster: str
     responded: bool
     failed_polls: int
+    failing_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
