@@ -127,7 +127,7 @@ def serve(active: float, scale: float) -> None:
             answer = ""
             match command.strip():
                 case "change":
-                    for name in [names[(first + each) % topics] for each in range(round(active * topics))]:
+                    for name in [names[(first + number) % topics] for number in range(round(active * topics))]:
                         ends[name] = [end + 100 for end in ends[name]]
                         cluster.set_ends(name, dict(zip(everything, ends[name], strict=True)))
                     first += round(active * topics)

@@ -38,8 +38,8 @@ producer = KafkaProducer(bootstrap_servers=target, acks="all", compression_type=
 copied = 0
 while copied < int(count):
     for batch in consumer.poll(1000, max_records=5000).values():
-        for each in batch:
-            producer.send(copy, each.value, each.key, each.headers, 0, each.timestamp)
+        for record in batch:
+            producer.send(copy, record.value, record.key, record.headers, 0, record.timestamp)
             copied += 1
 producer.flush()
 producer.close()

@@ -372,7 +372,7 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         while not self.ended.wait(0.25):
-            self.memory = max(self.memory, sum(resident(each) for each in tree(self._process_id)))
+            self.memory = max(self.memory, sum(resident(process) for process in tree(self._process_id)))
             self.cpu = max(self.cpu, cpu_of(self._process_id))
 
 
@@ -383,14 +383,14 @@ def tree(process_id: int) -> list[int]:
         if (fields := _stat(int(path.name))) is not None:
             parents.setdefault(int(fields[1]), []).append(int(path.name))
     found = [process_id]
-    for each in found:
-        found += parents.get(each, [])
+    for process in found:
+        found += parents.get(process, [])
     return found
 
 
 def cpu_of(process_id: int) -> float:
     """Return the CPU seconds of a process and its descendants, including ended ones."""
-    stats = [fields for each in tree(process_id) if (fields := _stat(each)) is not None]
+    stats = [fields for process in tree(process_id) if (fields := _stat(process)) is not None]
     return sum(sum(int(fields[place]) for place in (11, 12, 13, 14)) for fields in stats) / _TICKS
 
 

@@ -104,7 +104,7 @@ async def _places(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dic
 async def active_moves(admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> dict[LogDirReplica, str]:
     """Return the current log directory of the replicas that are moving."""
     places = await _places(admin, paths)
-    return {replica: each.current for replica, each in places.items() if each.future and each.current}
+    return {replica: place.current for replica, place in places.items() if place.future and place.current}
 
 
 async def print_states(run: ScriptRun, admin: AdminClient, paths: Mapping[LogDirReplica, str]) -> bool:

@@ -137,7 +137,7 @@ def run_class(arguments: Sequence[str], release: str | None = None) -> int:
     if name in classes:
         from kwire.compat.script import run_tool
 
-        [tool] = [each for each, found in find_tools().tools.items() if name in found.replaces][:1]
+        [tool] = [tool for tool, entry in find_tools().tools.items() if name in entry.replaces][:1]
         return run_tool(tool, rest)
     from kwire.operations.registry import similar
 

@@ -45,7 +45,9 @@ def cluster_values(view: Any) -> dict[str, Any]:
         "events": [((name,), count) for name, count in view.events.items()],
         "group_counts": list(Counter((group.kind or "", group.state) for group in view.groups.values()).items()),
         "transactions": list(
-            Counter((each.transaction_state,) for listed in view.transactions.values() for each in listed).items()
+            Counter(
+                (transaction.transaction_state,) for listed in view.transactions.values() for transaction in listed
+            ).items()
         ),
         "hanging_transactions": [pair for hanging in view.hanging.values() for pair in hanging.items()],
         # Security
@@ -68,7 +70,7 @@ def cluster_values(view: Any) -> dict[str, Any]:
 def _broker_values(view: Any) -> dict[str, Any]:
     """Return which brokers answer. A broker that the metadata does not list any more is down while it is polled."""
     listed = () if view.metadata is None else view.metadata.brokers
-    ids = {each.node_id for each in listed} | {broker for broker, _ in view.answered} | view.down
+    ids = {broker.node_id for broker in listed} | {broker for broker, _ in view.answered} | view.down
     return {
         "broker_up": [((broker_id,), int(broker_id not in view.down)) for broker_id in sorted(ids) if broker_id >= 0]
     }
@@ -94,19 +96,25 @@ def _metadata_values(view: Any) -> dict[str, Any]:
 
 
 def _log_dir_values(view: Any) -> dict[str, Any]:
-    dirs = [((broker, each.log_dir), each, size) for broker, dirs in view.log_dirs.items() for each, size in dirs]
+    dirs = [
+        ((broker, log_dir.log_dir), log_dir, size) for broker, dirs in view.log_dirs.items() for log_dir, size in dirs
+    ]
     return {
         "log_dir_sizes": [(labels, size) for labels, _, size in dirs],
-        "log_dir_volumes": [(labels, each.total_bytes) for labels, each, _ in dirs if each.total_bytes >= 0],
-        "log_dir_usable": [(labels, each.usable_bytes) for labels, each, _ in dirs if each.usable_bytes >= 0],
-        "log_dir_online": [(labels, int(not each.error_code)) for labels, each, _ in dirs],
+        "log_dir_volumes": [(labels, log_dir.total_bytes) for labels, log_dir, _ in dirs if log_dir.total_bytes >= 0],
+        "log_dir_usable": [(labels, log_dir.usable_bytes) for labels, log_dir, _ in dirs if log_dir.usable_bytes >= 0],
+        "log_dir_online": [(labels, int(not log_dir.error_code)) for labels, log_dir, _ in dirs],
     }
 
 
 def _quorum_values(quorum: Any) -> dict[str, Any]:
-    replicas = [(each, role) for role in ("voter", "observer") for each in getattr(quorum, _REPLICAS[role])]
-    end = max((each.log_end_offset for each, _ in replicas), default=0)
-    lags = [((each.replica_id, role), end - each.log_end_offset) for each, role in replicas if each.log_end_offset >= 0]
+    replicas = [(replica, role) for role in ("voter", "observer") for replica in getattr(quorum, _REPLICAS[role])]
+    end = max((replica.log_end_offset for replica, _ in replicas), default=0)
+    lags = [
+        ((replica.replica_id, role), end - replica.log_end_offset)
+        for replica, role in replicas
+        if replica.log_end_offset >= 0
+    ]
     return {
         "quorum_epoch": quorum.leader_epoch,
         "quorum_high_watermark": quorum.high_watermark,

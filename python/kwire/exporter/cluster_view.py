@@ -279,10 +279,10 @@ class ClusterView:
         """Take the producers of partitions with open transactions: a transaction that no coordinator knows hangs."""
         newest = int(self._clock() * 1000) - HANGING_AFTER_MS
         known = {
-            each.producer_id
+            transaction.producer_id
             for listed in self.transactions.values()
-            for each in listed
-            if each.transaction_state != "Empty"
+            for transaction in listed
+            if transaction.transaction_state != "Empty"
         }
         hanging = {}
         for topic in topics:

@@ -179,7 +179,7 @@ def _similar(name: str, candidates: list[str]) -> list[str]:
     """Return the most similar names, best first. An API name stands for its request and response."""
     from difflib import get_close_matches
 
-    of_an_api = [each for each in (f"{name}Request", f"{name}Response") if each in candidates]
+    of_an_api = [message for message in (f"{name}Request", f"{name}Response") if message in candidates]
     return of_an_api or get_close_matches(name, candidates, n=3, cutoff=0.85)
 
 

@@ -62,7 +62,7 @@ def read_topics(path: Path) -> list[str]:
         ToolFailed: the file cannot be read, or has another form.
     """
     try:
-        return [each.znode_name("topic") for each in JsonObject.decode(_read(path), str(path)).objects("topics")]
+        return [topic.znode_name("topic") for topic in JsonObject.decode(_read(path), str(path)).objects("topics")]
     except ZnodeError as error:
         raise ToolFailed(str(error)) from None
 

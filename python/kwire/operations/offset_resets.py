@@ -127,7 +127,7 @@ async def plan_offsets(
         start, end = starts[partition], ends[partition]
         offset = at_target[0][partition] if at_target else None
         if isinstance(start, AdminError) or isinstance(end, AdminError) or isinstance(offset, AdminError):
-            plan[partition] = next(each for each in (start, end, offset) if isinstance(each, AdminError))
+            plan[partition] = next(answer for answer in (start, end, offset) if isinstance(answer, AdminError))
             continue
         before = committed[partition].offset if partition in committed else None
         wanted = requested[partition] if offset is None else offset.offset

@@ -101,7 +101,7 @@ async def describe_topics(
 
 def _partition_text(partition: PartitionDescription) -> str:
     leader = "none" if partition.leader is None else partition.leader
-    replicas, isr = (",".join(map(str, each)) for each in (partition.replicas, partition.isr))
+    replicas, isr = (",".join(map(str, brokers)) for brokers in (partition.replicas, partition.isr))
     return f"Partition: {partition.partition}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
 
 

@@ -114,7 +114,7 @@ def committed(batches: Iterable[RecordBatch], aborted: Iterable[Aborted]) -> Ite
             yield batch
 
 
-_TYPES = frozenset(each.value for each in ControlRecordType if each >= 0)
+_TYPES = frozenset(record_type.value for record_type in ControlRecordType if record_type >= 0)
 
 
 def _version(name: str, data: bytes | None) -> int:

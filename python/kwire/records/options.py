@@ -148,7 +148,7 @@ def _compression(value: Compression | CompressionName) -> Compression:
             pass
     elif isinstance(value, Compression):
         return value
-    names = ", ".join(each.name.lower() for each in Compression)
+    names = ", ".join(compression.name.lower() for compression in Compression)
     raise ValueError(f"compression: expected one of {names}, found {value!r}")
 
 

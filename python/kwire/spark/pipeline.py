@@ -146,7 +146,9 @@ class Pipeline:
 
         def run(record: CommitRecord) -> list[ManifestEntry] | None:
             progress_by_path = [(path, record.progress.captures.get(path, {})) for path in paths]
-            captures = [(path, each.get("row", 0), each.get("fingerprint", "")) for path, each in progress_by_path]
+            captures = [
+                (path, progress.get("row", 0), progress.get("fingerprint", "")) for path, progress in progress_by_path
+            ]
             plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
             entries = self._run(plan.mapInArrow(CaptureTask(self._task(record)).ingest, MANIFEST))
             if len(paths) > 1 and share_a_reporter(entries):

@@ -113,18 +113,18 @@ def exporter(
     monitored = [
         MonitoredCluster(
             ClusterView(
-                each.name or each.bootstrap, metric_table().names[names], selection, names_cluster=len(chosen) > 1
+                cluster.name or cluster.bootstrap, metric_table().names[names], selection, names_cluster=len(chosen) > 1
             ),
-            each.bootstrap,
-            each.config,
-            each.client_id,
-            each.timeout,
+            cluster.bootstrap,
+            cluster.config,
+            cluster.client_id,
+            cluster.timeout,
             interval,
             long_interval,
             past_incidents(gold),
         )
-        for each in chosen
+        for cluster in chosen
     ]
-    subject = "metrics of " + ", ".join(each.view.name for each in monitored)
+    subject = "metrics of " + ", ".join(cluster.view.name for cluster in monitored)
     run_server(lambda _: application(monitored, checked.tokens), checked, subject)
     return 0

@@ -308,7 +308,7 @@ async def _reset(run: ScriptRun, admin: AdminClient) -> None:
         targets = await plan_targets(run, admin, group)
         if "execute" in values and targets:
             (await admin.alter_group_offsets(group, targets)).raise_first()
-        rows += [(group, each.topic, each.partition, offset) for each, offset in targets.items()]
+        rows += [(group, partition.topic, partition.partition, offset) for partition, offset in targets.items()]
     if "export" in values:
         import csv
 

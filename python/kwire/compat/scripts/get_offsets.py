@@ -68,7 +68,7 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
     try:
         if rules is not None:
             chosen = [_rule(text) for text in rules.split(",")]
-            return lambda name, index: any(each(name, index) for each in chosen)
+            return lambda name, index: any(matches(name, index) for matches in chosen)
         pattern = re.compile(topic or ".*")
         numbers = None if partitions is None else {int(text) for text in partitions.split(",")}
     except ValueError:

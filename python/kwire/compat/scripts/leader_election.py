@@ -104,10 +104,10 @@ def _with_leaders(topics: Mapping[str, Any], chosen: Iterable[Partition] | None)
     """Return by partition whether its preferred leader leads it already."""
     selected = None if chosen is None else set(chosen)
     return {
-        f"{name}-{each.partition}": each.leader == each.replicas[0]
+        f"{name}-{partition.partition}": partition.leader == partition.replicas[0]
         for name, topic in topics.items()
-        for each in getattr(topic, "partitions", ())
-        if each.replicas and (selected is None or (name, each.partition) in selected)
+        for partition in getattr(topic, "partitions", ())
+        if partition.replicas and (selected is None or (name, partition.partition) in selected)
     }
 
 

@@ -230,7 +230,7 @@ async def _throttle(
     log_dirs: Mapping[LogDirReplica, str],
 ) -> None:
     """Limit the rates of moves between brokers and between log directories, as far as the options say so."""
-    rate, log_dir_rate = (run.values.number(each) for each in ("throttle", "replica-alter-log-dirs-throttle"))
+    rate, log_dir_rate = (run.values.number(option) for option in ("throttle", "replica-alter-log-dirs-throttle"))
     if rate is not None or log_dir_rate is not None:
         run.print(
             "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is "
@@ -354,7 +354,7 @@ async def _cancel(run: ScriptRun, admin: AdminClient, targets: Targets, log_dirs
 
 async def _list(run: ScriptRun, admin: AdminClient) -> None:
     lines = []
-    for status in sorted(await admin.list_reassignments(), key=lambda each: each.topic):
+    for status in sorted(await admin.list_reassignments(), key=lambda move: move.topic):
         for index, move in sorted(status.moves.items()):
             line = f"{status.topic}-{index}: replicas: {','.join(map(str, move.replicas))}."
             if move.adding:

@@ -94,7 +94,7 @@ def _operations(run: ScriptRun, type: ResourceType) -> list[str]:
             "producer": {"Topic": ["Write", "Describe"], "Cluster": ["Create"]},
             "consumer": {"Topic": ["Read", "Describe"], "Group": ["Read"]},
         }
-        listed = [each for role, of in of_role.items() if role in values for each in of.get(type, [])]
+        listed = [operation for role, of in of_role.items() if role in values for operation in of.get(type, [])]
         return [*dict.fromkeys(listed)]
     by_name = {name.lower(): name for name in OPERATIONS}
     try:

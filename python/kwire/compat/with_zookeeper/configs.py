@@ -114,7 +114,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
         configs = described[resource]
         if isinstance(configs, AdminError):
             raise configs
-        changed = [f"{key}={each.value}" for key, each in sorted(configs.items()) if each.source in DYNAMIC]
+        changed = [f"{key}={entry.value}" for key, entry in sorted(configs.items()) if entry.source in DYNAMIC]
         if entity.name is not None or changed or type is ConfigResourceType.TOPIC:
             _print(run, {entity.type: name}, changed)
 

@@ -39,10 +39,10 @@ async def run(run: ScriptRun) -> None:
     except ToolFailed as error:
         run.warn(str(error))
         raise ScriptFailed(FAILURE, on_stdout=True) from None
-    valid = [each for each in chosen if each in existing]
+    valid = [partition for partition in chosen if partition in existing]
     by_topic: dict[str, list[int]] = {}
-    for each in valid:
-        by_topic.setdefault(each.topic, []).append(each.partition)
+    for partition in valid:
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
     errors = (await admin.elect_leaders(by_topic)).errors if by_topic else {}
     if errors:
         raise ScriptFailed("\n".join([FAILURE, *(f"{item}: {error.text}" for item, error in errors.items())]))
@@ -53,11 +53,11 @@ async def run(run: ScriptRun) -> None:
     document = PreferredReplicaElection(tuple(valid)).encode().decode()
     run.print(f"Created preferred replica election path with {document}")
     run.print(f"Successfully started preferred replica election for partitions {_set(valid)}")
-    for each in chosen:
-        if each not in valid:
+    for partition in chosen:
+        if partition not in valid:
             run.print(
-                f"Skipping preferred replica leader election for partition [{each.topic},{each.partition}] since it "
-                "doesn't exist."
+                "Skipping preferred replica leader election for partition "
+                f"[{partition.topic},{partition.partition}] since it doesn't exist."
             )
 
 

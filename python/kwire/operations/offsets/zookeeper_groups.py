@@ -93,7 +93,7 @@ def _print_old(
     run.print(", ".join(OLD_TITLES))
     for partition, owner in zip(partitions, owners, strict=True):
         offset, end = offsets.get(partition), ends.get(partition)
-        numbers = ["unknown" if each is None else str(each) for each in (offset, end)]
+        numbers = ["unknown" if number is None else str(number) for number in (offset, end)]
         lag = "unknown" if offset is None or end is None else str(end - offset)
         consumer = ConsumerOwner.decode(owner.data).consumer if isinstance(owner, Znode) else "none"
         run.print(", ".join([group, partition.topic, str(partition.partition), *numbers, lag, consumer]))
@@ -145,14 +145,14 @@ async def delete_groups(run: ToolRun, groups: Sequence[str], topics: Sequence[st
         # Groups that were not named are skipped in silence, as Kafka 0.10.2 does.
         if problem and groups:
             failed += len(what)
-            for each in what:
-                run.print(f"{error}Delete for {each} failed because {problem}.")
+            for deleted in what:
+                run.print(f"{error}Delete for {deleted} failed because {problem}.")
         elif not problem:
             await _delete(store, group, topics)
             if groups:
                 everything = "" if topics else "all "
-                for each in what:
-                    run.print(f"Deleted {everything}consumer group information for {each} in zookeeper.")
+                for deleted in what:
+                    run.print(f"Deleted {everything}consumer group information for {deleted} in zookeeper.")
     if not groups:
         for topic in topics:
             run.print(

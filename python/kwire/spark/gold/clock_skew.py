@@ -214,7 +214,7 @@ def _differences_of_cluster(rows: pa.Table) -> pa.Table:
         columns = (polls[name].to_pylist() for name in ("poller_id", "broker_id", "at", "failed"))
         measured = compare(rows["cluster_id"][0].as_py(), _sample(changes), PollTimes(zip(*columns, strict=True)))
     schema = ddl_schema(DIFFERENCES)
-    values = [dict(zip(schema.names, each.to_row(), strict=True)) for each in measured]
+    values = [dict(zip(schema.names, difference.to_row(), strict=True)) for difference in measured]
     return pa.Table.from_pylist(values, schema)
 
 

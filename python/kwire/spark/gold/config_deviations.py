@@ -200,13 +200,13 @@ def _fold(table: pa.Table) -> pa.Table:
     rows: list[dict[str, Any]] = [
         {
             **resource,
-            "key": each.key,
-            "desired_value": each.desired_value,
-            "value": each.value,
-            "from_us": each.since,
-            "to_us": each.until,
+            "key": config.key,
+            "desired_value": config.desired_value,
+            "value": config.value,
+            "from_us": config.since,
+            "to_us": config.until,
         }
-        for each in configs.all()
+        for config in configs.all()
     ]
     return pa.Table.from_pylist(rows, schema=ddl_schema(_FOUND))
 

@@ -204,14 +204,14 @@ def vote(observations: dict[int, Observation], voters: Sequence[int]) -> Observa
 def _of_most_reported_topic(reported: list[Observation]) -> list[Observation]:
     """Return the observations of the topic id, or of absence, that most voters report."""
     first = reported[0]
-    if all(each.topic_id == first.topic_id and each.present == first.present for each in reported):
+    if all(report.topic_id == first.topic_id and report.present == first.present for report in reported):
         return reported
     groups: dict[tuple[bool, str | None], list[Observation]] = {}
-    for each in reported:
-        groups.setdefault((each.present, each.topic_id), []).append(each)
+    for report in reported:
+        groups.setdefault((report.present, report.topic_id), []).append(report)
 
     def weight(topic: tuple[bool, str | None]) -> tuple[int, int]:
-        return len(groups[topic]), max(each.since for each in groups[topic])
+        return len(groups[topic]), max(report.since for report in groups[topic])
 
     identified = [topic for topic in groups if topic[0] and topic[1] is not None]
     if identified and (True, None) in groups:
@@ -224,27 +224,27 @@ def _of_highest_epoch(reported: list[Observation], observations: dict[int, Obser
 
     The result is empty if only brokers without a vote reported that epoch.
     """
-    topic_id = next((each.topic_id for each in reported if each.topic_id is not None), None)
-    highest = max(each.epoch for each in reported)
+    topic_id = next((report.topic_id for report in reported if report.topic_id is not None), None)
+    highest = max(report.epoch for report in reported)
     if topic_id is not None and len(observations) > len(reported):
         same_topic = (
             observation
             for observation in observations.values()
             if observation.present and observation.topic_id == topic_id
         )
-        highest = max([highest, *(each.epoch for each in same_topic)])
-    return [each for each in reported if each.epoch == highest]
+        highest = max([highest, *(report.epoch for report in same_topic)])
+    return [report for report in reported if report.epoch == highest]
 
 
 def _of_most_reported_state(reported: list[Observation]) -> list[Observation]:
     """Return the observations of the state that most voters report."""
     first = reported[0]
-    if all(each.fingerprint == first.fingerprint for each in reported):
+    if all(report.fingerprint == first.fingerprint for report in reported):
         return reported
-    states = Counter(each.fingerprint for each in reported)
-    newest = {each.fingerprint: each.since for each in sorted(reported, key=_since)}
+    states = Counter(report.fingerprint for report in reported)
+    newest = {report.fingerprint: report.since for report in sorted(reported, key=_since)}
     best = max(states, key=lambda state: (states[state], newest[state]))
-    return [each for each in reported if each.fingerprint == best]
+    return [report for report in reported if report.fingerprint == best]
 
 
 def _since(observation: Observation) -> int:

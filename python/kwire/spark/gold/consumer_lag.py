@@ -141,7 +141,7 @@ class _Fold:
         for event in events:
             if kept_events is None and self.as_of is not None and event.at >= self.as_of:
                 kept_events = lag.kept_events()
-            rows += [_row(each) for each in lag.apply(event) if self.start is None or each.at >= self.start]
+            rows += [_row(change) for change in lag.apply(event) if self.start is None or change.at >= self.start]
         if self.as_of is not None:
             rows += [_kept_row(event) for event in (lag.kept_events() if kept_events is None else kept_events)]
         return rows

@@ -88,7 +88,9 @@ class PartitionLagHistory:
 
     def kept_events(self) -> list[Event]:
         """Return the events that give the current state, in order of time."""
-        commits = [each for position in self._positions.values() for each in (position.before, position.commit) if each]
+        commits = [
+            commit for position in self._positions.values() for commit in (position.before, position.commit) if commit
+        ]
         return sorted([*self._ends, *commits], key=lambda event: event.at)
 
     def apply(self, event: Event) -> Iterator[LagSample | Stall]:

@@ -54,7 +54,7 @@ class InProcessSession:
 
         schema = ddl_schema(ddl)
         values = list(zip(*rows, strict=True)) or [()] * len(schema)
-        arrays = [pa.array(*each) for each in zip(values, schema.types, strict=True)]
+        arrays = [pa.array(column, type_) for column, type_ in zip(values, schema.types, strict=True)]
         return cast("DataFrame", self.frame(pa.table(arrays, schema)))
 
     def read_files(self, files: Iterable[tuple[str, dict[str, str]]], ddl: str, file_system: FileSystem) -> DataFrame:
@@ -181,7 +181,7 @@ class InProcessFrame:
     def withColumn(self, name: str, column: SqlColumn) -> InProcessFrame:
         if name not in self.columns:
             return self.select("*", column.alias(name))
-        return self.select(*(column.alias(name) if each == name else each for each in self.columns))
+        return self.select(*(column.alias(name) if present == name else present for present in self.columns))
 
     def withColumnRenamed(self, old: str, new: str) -> InProcessFrame:
         return self.select(*(column_of(name).alias(new if name == old else name) for name in self.columns))

@@ -61,7 +61,7 @@ class BrokerState:
         self._topic_ids: dict[str, UUID] = {}
         self._features: dict[str, tuple[int, int]] = {}
         self._lags: dict[tuple[str, int, int], list[int]] = {}
-        self._inputs = [(each.api_keys, each.state(self._add)) for each in INPUTS]
+        self._inputs = [(silver_input.api_keys, silver_input.state(self._add)) for silver_input in INPUTS]
 
     def apply_input(self, at: int, message: Message) -> None:
         """Apply a response of an input (`kwire.spark.silver.inputs`); other responses have no effect."""
@@ -196,7 +196,7 @@ class BrokerState:
 
     def apply_features(self, at: int, epoch: int, finalized: Iterable[Any]) -> None:
         """Apply the finalized features of an ApiVersions response, which has all of them."""
-        reported = {each.name: (each.min_version_level, each.max_version_level) for each in finalized}
+        reported = {feature.name: (feature.min_version_level, feature.max_version_level) for feature in finalized}
         for name, old, new in keyed_changes(self._features, reported):
             if new is not None:
                 self._add("features", at, name, "set", *new, epoch)

@@ -264,7 +264,7 @@ class StateBuilder:
         self._last[row.request_key] = _LastResponse(row, message)
         if row.api_key == DESCRIBE_CONFIGS:
             self._forget_config_requests(state)
-        elif any(row.api_key in each.api_keys for each in INPUTS):
+        elif any(row.api_key in silver_input.api_keys for silver_input in INPUTS):
             self._forget_input_requests(row)
 
     def _forget_input_requests(self, row: Row) -> None:

@@ -127,7 +127,7 @@ _TABLES = (
             Column("last", "bigint", "the last lag", "records"),
         ),
     ),
-    *(table for each in INPUTS for table in each.tables),
+    *(table for silver_input in INPUTS for table in silver_input.tables),
     Table(
         "polls",
         "Every poll, and whether it succeeded.",

@@ -537,7 +537,7 @@ def _new_alert(notice: IncidentNotice) -> SentAlert:
 
 def _alert(values: dict[str, Any]) -> SentAlert:
     sending = values.pop("sending")
-    missed = {id: _alert(each) for id, each in values.pop("missed", {}).items()}
+    missed = {id: _alert(alert) for id, alert in values.pop("missed", {}).items()}
     alert = SentAlert(**values | {"state": AlertState(values["state"]), "missed": missed})
     if sending is not None:
         alert.sending = Sending(**sending)

@@ -186,5 +186,5 @@ def _time(text: str | None) -> datetime | None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     return rfc3339(value) if isinstance(value, datetime) else value

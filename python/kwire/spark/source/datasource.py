@@ -148,7 +148,7 @@ class KwireSource(DataSource):
 
     def _list(self, option: str) -> frozenset[str] | None:
         value = self.options.get(option)
-        return None if value is None else frozenset(each.strip() for each in value.split(","))
+        return None if value is None else frozenset(part.strip() for part in value.split(","))
 
     def _time(self, option: str) -> datetime | None:
         value = self.options.get(option)

@@ -28,7 +28,7 @@ KEPT = timedelta(days=7)
 EXPIRING = ("bronze", "silver/polls", "silver/bad_frames", "silver/lag")
 """Event tables: days past retention are deleted. Other tables of silver hold current state and never expire."""
 
-RESUMED = {"silver/partitions", *(f"silver/{name}" for each in INPUTS for name in each.resumed)}
+RESUMED = {"silver/partitions", *(f"silver/{name}" for silver_input in INPUTS for name in silver_input.resumed)}
 """Tables of silver whose state gold keeps: their old days can be deleted once gold has the state after them."""
 
 

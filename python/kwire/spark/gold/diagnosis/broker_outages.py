@@ -273,11 +273,11 @@ class _BrokerHistory:
         in_sync = max((at for at, level in self.levels if at < outage.start and level <= 0), default=0)
         since = max(in_sync, previous_return, outage.start - LONGEST_SHUTDOWN - self.signals.settle)
         lost = {SignalKind.LEADER_LOST, SignalKind.LEADERLESS}
-        signs = [each for each in self.about if each.kind in lost and since <= each.at < outage.start]
+        signs = [sign for sign in self.about if sign.kind in lost and since <= sign.at < outage.start]
         if outage.failed_polls is None:
             since = max(since, outage.start - LONGEST_SESSION)
             lagging = {SignalKind.ISR_LEFT, SignalKind.OUT_OF_SYNC}
-            signs += [each for each in self.about if each.kind in lagging and since <= each.at < outage.start]
+            signs += [sign for sign in self.about if sign.kind in lagging and since <= sign.at < outage.start]
         return min(signs, key=lambda signal: signal.at, default=None)
 
     def _began_at(self, incident: Incident, outage: Outage, within: list[Signal]) -> int:
@@ -297,7 +297,7 @@ class _BrokerHistory:
 
     def _classify(self, outage: Outage, incident: Incident, within: list[Signal]) -> tuple[IncidentKind, str]:
         """Return the kind of an outage and its cause."""
-        handed_over = [each for each in within if each.kind in {SignalKind.LEADER_LOST, SignalKind.LEADERLESS}]
+        handed_over = [sign for sign in within if sign.kind in {SignalKind.LEADER_LOST, SignalKind.LEADERLESS}]
         if outage.failed_polls is None:
             assert outage.unlisted is not None
             return _classify_unpolled(outage.unlisted.first, handed_over)

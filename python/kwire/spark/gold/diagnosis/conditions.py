@@ -57,7 +57,7 @@ def deviating_configs(signals: Signals) -> list[Incident]:
     deviating: dict[str, set[str]] = {}
     # An incident lasts while any config of its resource deviates.
     for signal in signals.of(SignalKind.CONFIG_CONFORMS, SignalKind.CONFIG_DEVIATED):
-        kind, name, key = (signal.detail.get(each, "") for each in ("resource_type", "resource", "key"))
+        kind, name, key = (signal.detail.get(field, "") for field in ("resource_type", "resource", "key"))
         resource = f"{kind}/{name or 'default'}"
         incident = open_incidents.get(resource)
         if signal.kind == SignalKind.CONFIG_DEVIATED:
@@ -70,7 +70,7 @@ def deviating_configs(signals: Signals) -> list[Incident]:
                 open_incidents[resource] = incident
                 incidents.append(incident)
             deviating.setdefault(resource, set()).add(key)
-            value, desired = (signal.detail.get(each, "(unset)") for each in ("value", "desired_value"))
+            value, desired = (signal.detail.get(field, "(unset)") for field in ("value", "desired_value"))
             incident.attributes[key] = f"{value}, desired {desired}"
         elif incident is not None:
             deviating[resource].discard(key)

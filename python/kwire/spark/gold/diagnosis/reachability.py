@@ -81,7 +81,7 @@ def without_effects(outages: Iterable[Incident], unreachable: list[Incident], se
     """
     independent: list[Incident] = []
     for incident in outages:
-        total = next((each for each in unreachable if _is_part(incident, each, settle)), None)
+        total = next((outage for outage in unreachable if _is_part(incident, outage, settle)), None)
         if total is None:
             independent.append(incident)
         elif incident.first_sign != Sign.RESPONDS and not _ends_with(incident, total, settle):

@@ -93,7 +93,9 @@ class GroupOffsetsState:
             self._add(LOG_ENDS.name, at, topic, partition, "gone", end)
 
     def _apply_groups(self, at: int, listed: Iterable[Any]) -> None:
-        reported = {each.group_id: _Group(each.group_state, each.group_type, each.protocol_type) for each in listed}
+        reported = {
+            group.group_id: _Group(group.group_state, group.group_type, group.protocol_type) for group in listed
+        }
         for group, old, new in keyed_changes(self._groups, reported):
             if new is not None:
                 self._add(GROUPS.name, at, group, "set", *new)
