@@ -40,7 +40,7 @@ METRICS: dict[str, tuple[str | None, str, str]] = {
 
 
 class GroupOffset(NamedTuple):
-    """What Kafka's script prints for a partition that a group has a committed offset for."""
+    """The line of Kafka's script for a partition with a committed offset of a group."""
 
     committed: float
     end: float
@@ -150,7 +150,7 @@ def _final_offsets(bootstrap: str) -> Offsets:
 
 
 def differences(page: str, names: str, expected: Offsets) -> list[str]:
-    """Return the values of a page of metrics that Kafka's script does not print, and those that are missing."""
+    """Return the differences of a page of metrics from Kafka's script: other values, and missing ones."""
     committed, end, lag = METRICS[names]
     expectations = {
         end: {key[1:]: offset.end for key, offset in expected.items()},
