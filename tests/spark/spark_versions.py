@@ -1,10 +1,18 @@
-"""Programs that need a Spark of their own: another version of PySpark, or another kind of session."""
+"""Programs that need a Spark of their own: another version of PySpark, or another kind of session.
+
+    python -m tests.spark.spark_versions 4.0.0
+
+writes the folder of that version, which pip downloads once, for PYTHONPATH (`make test-spark`).
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pyspark
 
 from tests.installing import ROOT, package_folder
 
@@ -15,14 +23,13 @@ def run_program(program: str, *arguments: object, version: str | None = None) ->
     Args:
         program: the source.
         arguments: of the program.
-        version: the version of PySpark [default: the installed one].
+        version: the version of PySpark [default: the version of this process].
 
     Raises:
         CalledProcessError: it failed.
     """
-    packages = [ROOT / "python", ROOT]
-    if version is not None:
-        packages = [package_folder("pyspark", version, "--no-deps"), *packages]
+    folder = Path(pyspark.__file__).parents[1] if version is None else spark_folder(version)
+    packages = [folder, ROOT / "python", ROOT]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, packages)),
         "PYSPARK_PYTHON": sys.executable,
@@ -32,3 +39,12 @@ def run_program(program: str, *arguments: object, version: str | None = None) ->
     command = [sys.executable, "-c", program, *map(str, arguments)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
+
+
+def spark_folder(version: str) -> Path:
+    """Return the folder with a version of PySpark, for PYTHONPATH."""
+    return package_folder("pyspark", version, "--no-deps")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{spark_folder(sys.argv[1])}\n")

@@ -1,4 +1,4 @@
-"""Delta's own reader sees the tables of a pipeline that runs on Spark 4.2.
+"""Delta's own reader sees the tables of a pipeline that runs on Spark 4.2, also by their names in a catalog.
 
 delta-spark does not exist for the installed Spark yet (docs/design/tables.md).
 """
@@ -10,22 +10,25 @@ from pathlib import Path
 
 import pytest
 
+from kwire.spark.gold import TABLES as GOLD_TABLES
+from kwire.spark.sql_views import VIEWS
 from kwire.spark.store.commits import PipelineStore
 from kwire.testing.kafka.jars import jars_of
+from tests.spark.sinks.alerts import incident, set_incidents
 from tests.spark.spark_versions import run_program
 
 pytestmark = pytest.mark.programs
 
+VERSION = "4.2.0"
+"""The newest PySpark with a delta-spark."""
 TABLES = ("polls", "partitions", "intervals", "incidents")
 
-PROGRAM = """
+SESSION = """
 import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
-from kwire.spark.pipeline import Pipeline
-from tests.spark.bronze_rows import failed_poll, response, table, topic
 
-out, jars, names = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
+out, jars = sys.argv[1:3]
 settings = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "600m",
@@ -42,6 +45,13 @@ settings = {
 builder = SparkSession.builder.master("local[2]")
 for name, value in settings.items():
     builder = builder.config(name, value)
+"""
+
+PROGRAM = """
+from kwire.spark.pipeline import Pipeline
+from tests.spark.bronze_rows import failed_poll, response, table, topic
+
+names = sys.argv[3].split(",")
 spark = builder.getOrCreate()
 pipeline = Pipeline(spark, out)
 frames = Path(out) / "frames"
@@ -71,11 +81,49 @@ print(json.dumps({
 spark.stop()
 """
 
+METASTORE = """
+from kwire.spark.sql_views import VIEWS, registration
+
+folder, task = sys.argv[3:5]
+builder = builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse").enableHiveSupport()
+database = f"jdbc:derby:;databaseName={folder}/metastore;create=true"
+spark = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", database).getOrCreate()
+if task == "register":
+    for _ in range(2):
+        for statement in registration(out, "kafka"):
+            spark.sql(statement)
+else:
+    described = {row.col_name: row.comment for row in spark.sql("DESCRIBE kafka.incidents").collect()}
+    print(json.dumps({
+        "incidents": [row.kind for row in spark.sql("SELECT kind FROM kafka.current_incidents").collect()],
+        "views": [spark.sql(f"SELECT * FROM kafka.{view.name}").count() for view in VIEWS],
+        "comment": described["caused_by"],
+    }))
+spark.stop()
+"""
+
+
+def test_catalog_has_tables_and_views_in_a_new_session(tmp_path: Path) -> None:
+    out, jars = tmp_path / "out", jars_of(Path(__file__).with_name("delta42.xml"))
+    store = PipelineStore(str(out))
+    store.create({table.folder: table.layout for table in GOLD_TABLES})
+    set_incidents(store, incident(0), incident(10, kind="config_changed", ended=20))
+
+    run_program(SESSION + METASTORE, out, jars, tmp_path, "register", version=VERSION)
+    set_incidents(store, incident(0), incident(30, kind="broker_lost"))
+    found = json.loads(run_program(SESSION + METASTORE, out, jars, tmp_path, "read", version=VERSION).splitlines()[-1])
+
+    assert sorted(found["incidents"]) == ["broker_killed", "broker_lost"]  # views show the newest commit
+    assert len(found["views"]) == len(VIEWS)
+    assert found["comment"] == "the incident that caused this one; null if an operator or an accident did"
+
 
 def test_delta_spark_reads_all_tables_and_earlier_versions(tmp_path: Path) -> None:
     jars = jars_of(Path(__file__).with_name("delta42.xml"))
 
-    found = json.loads(run_program(PROGRAM, tmp_path, jars, ",".join(TABLES), version="4.2.0").splitlines()[-1])
+    found = json.loads(
+        run_program(SESSION + PROGRAM, tmp_path, jars, ",".join(TABLES), version=VERSION).splitlines()[-1]
+    )
 
     snapshot = PipelineStore(str(tmp_path)).snapshot()
     counts = {
@@ -84,6 +132,6 @@ def test_delta_spark_reads_all_tables_and_earlier_versions(tmp_path: Path) -> No
         for name in TABLES
         if folder.endswith(f"/{name}")
     }
-    assert found["spark"] == "4.2.0"
+    assert found["spark"] == VERSION
     assert found["last"] == counts
     assert found["newest"] == counts["partitions"] > found["first"] > 0

@@ -91,6 +91,7 @@ def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: di
             str(recording),
             "--out",
             str(out),
+            "--gold",
         ],
         environment | {"PYSPARK_PYTHON": sys.executable},
         tmp_path,
@@ -101,6 +102,7 @@ def test_spark_submit_runs_pipeline_in_executors(tmp_path: Path, environment: di
     [cluster] = stored(out, "polls")["cluster_id"].unique().to_pylist()
     assert silver(out) == expected(row._replace(cluster_id=cluster) for row in bronze(RECORDING))
     assert set(SCHEMA.names) <= set(pq.read_table(out / "bronze").schema.names)
+    assert "broker_killed" in stored(out, "incidents")["kind"].to_pylist()
 
 
 def has_intervals(out: Path) -> bool:
