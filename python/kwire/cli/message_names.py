@@ -35,13 +35,13 @@ class UnknownName(UnknownMessage):
 
 def find_by_name(name: str, dialect: str, *, version: int | None = None, kind: Kind | None = None) -> type[Message]:
     """Return the class with a name; where several classes share its versions, the one with `version`."""
-    found = _find_by_key_or_name(name, dialect, kind)
-    if version is not None and version not in found.versions:
+    message = _find_by_key_or_name(name, dialect, kind)
+    if version is not None and version not in message.versions:
         for cls in every(dialect):
             # Version 2 of CreateTopicRequest is a class of its own: CreateTopicRequest_V2.
-            if cls.__name__.partition("_")[0] == found.__name__ and version in cls.versions:
+            if cls.__name__.partition("_")[0] == message.__name__ and version in cls.versions:
                 return cls
-    return found
+    return message
 
 
 def find_all_by_name(name: str, dialect: str) -> list[type[Message]]:

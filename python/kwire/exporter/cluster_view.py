@@ -263,7 +263,7 @@ class ClusterView:
         Args:
             response: the last stable offsets of the partitions that a broker leads.
         """
-        found: dict[str, list[int]] = defaultdict(list)
+        partitions_of_topics: dict[str, list[int]] = defaultdict(list)
         for topic in response.topics:
             newest = self.records[topic.name].newest if topic.name in self.records else []
             for partition in topic.partitions:
@@ -272,8 +272,8 @@ class ClusterView:
                     and partition.partition_index < len(newest)
                     and partition.offset < newest[partition.partition_index]
                 ):
-                    found[topic.name].append(partition.partition_index)
-        return found
+                    partitions_of_topics[topic.name].append(partition.partition_index)
+        return partitions_of_topics
 
     def set_producers(self, broker: int, topics: Iterable[Any]) -> None:
         """Take the producers of partitions with open transactions: a transaction that no coordinator knows hangs."""

@@ -107,12 +107,12 @@ def every(dialect: str | None = None) -> tuple[type[Message], ...]:
 
     Messages without a key are last: data, then headers.
     """
-    found: dict[type[Message], None] = {}
+    messages: dict[type[Message], None] = {}
     index = _index(FAMILIES)
     for key in sorted(index):
         if dialect is None or key[0] == dialect:
-            found.update(dict.fromkeys(index[key]))
-    return (*(cls for cls in found if cls.api_key >= 0), *(cls for cls in found if cls.api_key < 0))
+            messages.update(dict.fromkeys(index[key]))
+    return (*(cls for cls in messages if cls.api_key >= 0), *(cls for cls in messages if cls.api_key < 0))
 
 
 def resolve(package: str, name: str) -> Any:

@@ -47,7 +47,7 @@ def read_attributes(
     results = _post(url, reads, credentials)
     if not isinstance(results, list) or len(results) != len(beans):
         raise ToolFailed(f"{url}: expected a list of {len(beans)} results, which a Jolokia agent returns")
-    found: dict[str, Any] = {}
+    readings: dict[str, Any] = {}
     for bean, result in zip(beans, results, strict=True):
         fields = _object(url, result)
         if fields.get("status") != 200:
@@ -56,8 +56,8 @@ def read_attributes(
         value = _object(url, fields.get("value"))
         by_bean = value if "*" in bean else {bean: value}
         for name, values in by_bean.items():
-            found |= dict(_flat(name, _object(url, values)))
-    return found
+            readings |= dict(_flat(name, _object(url, values)))
+    return readings
 
 
 def _object(url: str, value: Any) -> dict[str, Any]:

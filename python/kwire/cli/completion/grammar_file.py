@@ -34,9 +34,9 @@ def load_grammar(name: str = "commands") -> Grammar:
     """
     path = os.path.join(cache_folder(), name)
     identity = _identity()
-    found = _read(path)
-    if found is not None and found[0] == identity:
-        return found[1]
+    cached = _read(path)
+    if cached is not None and cached[0] == identity:
+        return cached[1]
     from contextlib import suppress
 
     from kwire.cli.completion.commands import read_commands, read_statements

@@ -111,7 +111,7 @@ async def reload_cluster(context: ControllerContext) -> None:
         time.perf_counter() - started,
     )
     without_id = [topic for topic in context.cluster.topics if topic.topic_id is None]
-    ids = {topic.name: found for topic in without_id if (found := context.known_topic_id(topic.name)) is not None}
+    ids = {topic.name: known_id for topic in without_id if (known_id := context.known_topic_id(topic.name)) is not None}
     await context.restore_topic_ids(without_id, ids)
     await context.elect_leaders()
     context.broadcaster.broadcast_all(context.cluster)

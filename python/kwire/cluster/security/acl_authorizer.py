@@ -148,10 +148,10 @@ class AclAuthorizer:
         if not self._is_complete:
             return False
         rules: list[_Rule] = []
-        for found in self._rules(permission.resource_type, name):
-            if found is None:
+        for of_pattern in self._rules(permission.resource_type, name):
+            if of_pattern is None:
                 return False
-            rules += found
+            rules += of_pattern
         if not rules:
             return self._allow_if_no_acl
         wanted = (permission.operation,)

@@ -80,11 +80,11 @@ async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) ->
     names = sorted(await chosen_groups(admin, values, GroupType.SHARE))
     described = await admin.describe_groups_of_type(names, GroupType.SHARE)
     for name in names:
-        found = described[name]
-        if isinstance(found, AdminError):  # Kafka's script ends with 0
-            run.print(FAILURE + java_error(found))
+        described_group = described[name]
+        if isinstance(described_group, AdminError):  # Kafka's script ends with 0
+            run.print(FAILURE + java_error(described_group))
             return
-        group, coordinator = found
+        group, coordinator = described_group
         if "members" in values:
             _print_members(run, group)
         elif "state" in values:

@@ -90,10 +90,10 @@ async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, in
     from kwire.client.admin import AdminError, GroupType
 
     groups: list[tuple[Any, int]] = []
-    for found in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
-        if isinstance(found, AdminError):
-            raise ScriptFailed(FAILURE + java_error(found), on_stdout=True)
-        groups.append(found)
+    for described in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
+        if isinstance(described, AdminError):
+            raise ScriptFailed(FAILURE + java_error(described), on_stdout=True)
+        groups.append(described)
     return groups
 
 
@@ -233,12 +233,12 @@ def _topics(subtopology: Any) -> list[str]:
 
 def _internal_topics(group: Any) -> list[str]:
     """Return the repartition and changelog topics of a group."""
-    found = {
+    committed = {
         topic.name
         for subtopology in _subtopologies(group)
         for topic in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics)
     }
-    return sorted(found)
+    return sorted(committed)
 
 
 def _print_rows(run: ScriptRun, widths: Sequence[int], *rows: Sequence[object]) -> None:
@@ -254,9 +254,9 @@ async def _delete(run: ScriptRun, admin: AdminClient, values: OptionValues) -> N
     internal: list[str] = []
     if "delete-all-internal-topics" in values:
         names = await chosen_groups(admin, values, GroupType.STREAMS)
-        for found in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
-            if not isinstance(found, AdminError) and found[0].group_state == "Empty":
-                internal += _internal_topics(found[0])
+        for group in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
+            if not isinstance(group, AdminError) and group[0].group_state == "Empty":
+                internal += _internal_topics(group[0])
     await delete_groups(run, admin, GroupType.STREAMS, _unknown, "''")
     await _delete_topics(run, admin, internal)
 
@@ -303,13 +303,13 @@ async def _reset_group(
     from kwire.client.admin import AdminError, GroupType
     from kwire.compat.scripts.consumer_groups import plan_targets
 
-    found = (await admin.describe_groups_of_type([name], GroupType.STREAMS))[name]
-    if isinstance(found, AdminError):
+    described = (await admin.describe_groups_of_type([name], GroupType.STREAMS))[name]
+    if isinstance(described, AdminError):
         if "input-topic" in values:
             run.print(f"\nError: One or more topics are not part of the group '{name}'.")
             return {}
-        raise ScriptFailed(f"{FAILURE}java.util.concurrent.ExecutionException: {java_error(found)}", on_stdout=True)
-    group, _ = found
+        raise ScriptFailed(f"{FAILURE}java.util.concurrent.ExecutionException: {java_error(described)}", on_stdout=True)
+    group, _ = described
     if group.group_state not in ("Empty", "Dead"):
         run.print(
             f"\nError: Assignments can only be reset if the group '{name}' is inactive, but the current state is "

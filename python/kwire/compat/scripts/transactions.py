@@ -86,24 +86,24 @@ async def _describe(run: ScriptRun, admin: AdminClient) -> None:
     from kwire.client.admin.coordinators import KeyType
 
     name = run.values.get("transactional-id") or ""
-    found = (await admin.describe_transactions([name]))[name]
-    if isinstance(found, AdminError):
+    described = (await admin.describe_transactions([name]))[name]
+    if isinstance(described, AdminError):
         failure = f"Failed to describe transaction state of transactional-id `{name}`"
-        if found.name == "TRANSACTIONAL_ID_NOT_FOUND":
+        if described.name == "TRANSACTIONAL_ID_NOT_FOUND":
             request = f"DescribeTransactions request for transactionalId `{name}`"
             raise ScriptFailed(_with_hint(f"{failure}: {request} failed because the ID could not be found"))
-        _fail(failure, found)
-    started = found.started_ms
+        _fail(failure, described)
+    started = described.started_ms
     row = (
         admin.router.metadata.coordinator(KeyType.TRANSACTION, name),
         name,
-        found.producer_id,
-        found.producer_epoch,
-        found.state,
-        found.timeout_ms,
+        described.producer_id,
+        described.producer_epoch,
+        described.state,
+        described.timeout_ms,
         "None" if started is None else started,
         "None" if started is None else int(time.time() * 1000) - started,
-        ",".join(map(str, found.partitions)),
+        ",".join(map(str, described.partitions)),
     )
     run.print_columns([DESCRIPTION, row])
 

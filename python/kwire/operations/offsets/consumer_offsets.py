@@ -72,14 +72,14 @@ async def stored_offsets(store: Store, groups: Sequence[str] = (), topics: Seque
     Raises:
         ToolFailed: the data of a znode are not an offset.
     """
-    found: list[StoredOffset] = []
+    stored: list[StoredOffset] = []
     for group in groups or await child_names(store, ROOT):
         offsets = f"{ROOT}/{group}/offsets"
         for topic in topics or await child_names(store, offsets):
             numbers = sorted(int(name) for name in await child_names(store, f"{offsets}/{topic}") if name.isdecimal())
             znodes = await store.get_many([ConsumerOffset.path(group, topic, number) for number in numbers])
-            found += _decoded(group, topic, zip(numbers, znodes, strict=True))
-    return found
+            stored += _decoded(group, topic, zip(numbers, znodes, strict=True))
+    return stored
 
 
 def _decoded(group: str, topic: str, znodes: Iterator[tuple[int, object]]) -> Iterator[StoredOffset]:

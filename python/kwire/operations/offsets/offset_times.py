@@ -44,9 +44,9 @@ async def offsets_of(
     offsets: dict[TopicPartition, int] = {}
     for wanted in (spec, OffsetSpec(NAMED_TIMES["latest"])):
         missing = [partition for partition in partitions if partition not in offsets]
-        for partition, found in (await admin.list_offsets(dict.fromkeys(missing, wanted))).items():
-            if isinstance(found, AdminError):
-                raise found
-            if found.offset is not None:
-                offsets[partition] = found.offset
+        for partition, position in (await admin.list_offsets(dict.fromkeys(missing, wanted))).items():
+            if isinstance(position, AdminError):
+                raise position
+            if position.offset is not None:
+                offsets[partition] = position.offset
     return {partition: offsets[partition] for partition in partitions}

@@ -112,9 +112,9 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 async def _ends(admin: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    found = await admin.list_offsets(dict.fromkeys(partitions, LATEST), committed_only=True)
+    offsets = await admin.list_offsets(dict.fromkeys(partitions, LATEST), committed_only=True)
     ends = {}
-    for partition, end in found.items():
+    for partition, end in offsets.items():
         if isinstance(end, AdminError):
             raise end
         ends[partition] = end.offset or 0

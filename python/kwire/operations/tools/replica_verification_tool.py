@@ -56,10 +56,10 @@ async def replica_verification_tool(
 
     async with reporting(run, report_interval_ms, progress):
         for partition in partitions:
-            found = await comparison.compare(partition, replicas[partition], starts[partition], ends[partition])
-            for difference in found:
+            differing = await comparison.compare(partition, replicas[partition], starts[partition], ends[partition])
+            for difference in differing:
                 run.print(difference)
-            differences += len(found)
+            differences += len(differing)
             done += 1
     run.print(
         f"{len(partitions)} partitions, {comparison.compared} records compared on "

@@ -118,8 +118,8 @@ def _form(formatter: str | None, properties: Iterable[str], *, print_keys: bool)
 
 async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, replica: int) -> FetchedRecords:
     wanted = {place: offset}
-    found = await (fetcher.fetch(wanted) if replica < 0 else fetcher.fetch_from(replica, wanted))
-    fetched = found[place]
+    records = await (fetcher.fetch(wanted) if replica < 0 else fetcher.fetch_from(replica, wanted))
+    fetched = records[place]
     if isinstance(fetched, AdminError):
         raise ToolFailed(f"offset {offset} of {fetched}")
     return fetched

@@ -47,12 +47,12 @@ async def offsets_at(
         InvalidArgument: the offset is after the end of the log.
     """
     ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
-    found: Mapping[TopicPartition, PartitionOffset | AdminError] = {}
+    answers: Mapping[TopicPartition, PartitionOffset | AdminError] = {}
     if not isinstance(position, int):
-        found = await admin.list_offsets(dict.fromkeys(partitions, position))
+        answers = await admin.list_offsets(dict.fromkeys(partitions, position))
     offsets: dict[TopicPartition, int | AdminError] = {}
     for partition, end in ends.items():
-        at = found.get(partition)
+        at = answers.get(partition)
         if isinstance(end, AdminError):
             offsets[partition] = end
             continue

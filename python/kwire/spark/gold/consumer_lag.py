@@ -128,11 +128,11 @@ class _Fold:
         for row in rows:
             partition = row.pop("partition")
             by_partition.setdefault(partition, []).append(Event(row.pop("at_us"), **row))
-        found: list[dict[str, Any]] = []
+        signals: list[dict[str, Any]] = []
         for partition, events in by_partition.items():
             key = {"cluster_id": cluster_id, "topic": topic, "partition": partition}
-            found += [{**key, **row} for row in self._of_partition(events)]
-        return pa.Table.from_pylist(found, schema=ddl_schema(_FOLDED))
+            signals += [{**key, **row} for row in self._of_partition(events)]
+        return pa.Table.from_pylist(signals, schema=ddl_schema(_FOLDED))
 
     def _of_partition(self, events: list[Event]) -> list[dict[str, Any]]:
         lag = PartitionLagHistory()

@@ -35,9 +35,9 @@ async def list_(
     run: Run, names: Annotated[list[str], Argument("Names of users [default: all].", "USER", "users")]
 ) -> Rows[ScramUser]:
     """List users with SCRAM credentials."""
-    found = await run.admin.describe_user_scram_credentials(names)
+    described = await run.admin.describe_user_scram_credentials(names)
     return rows_of(
-        found,
+        described,
         lambda name, credentials: ScramUser(
             name, tuple(Credential(credential.mechanism, credential.iterations) for credential in credentials)
         ),

@@ -33,14 +33,14 @@ _CAUSES = {
 def find(signals: Signals) -> list[Incident]:
     """Return bursts of changes of the topic list by time."""
     open_by_kind: dict[IncidentKind, Incident] = {}
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     for kind, signal in _classified(signals):
         incident = open_by_kind.get(kind)
         if incident is None or signal.at - (incident.ended_at or 0) > signals.settle:
             incident = Incident(kind, _CAUSES[kind], min(signal.earliest, signal.at), signal.at, Sign.TOPICS)
             incident.add_sign(Sign.TOPICS, signal.at)
             open_by_kind[kind] = incident
-            found.append(incident)
+            incidents.append(incident)
         incident.ended_at = signal.at
         incident.topics.add(signal.topic or "")
         incident.partitions.add(signal)
@@ -48,7 +48,7 @@ def find(signals: Signals) -> list[Incident]:
             incident.attributes[f"{signal.topic}: topic_id"] = " -> ".join(
                 signal.detail.get(name, "(none)") for name in ("was_topic_id", "topic_id")
             )
-    return found
+    return incidents
 
 
 def _classified(signals: Signals) -> list[tuple[IncidentKind, Signal]]:
