@@ -2,12 +2,15 @@
 
 PYTHON ?= python3
 SECONDS ?= 60
+SPARK ?= 4.0.0
 ROUNDS ?= 20
 DIST ?= dist
 OPTIONS ?=
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest $(OPTIONS)
+# What each supported version of Spark must pass; `make test` and `make test-programs` run it on the installed one.
+SPARK_TESTS := $(addprefix tests/spark/,test_pipeline.py test_pipeline_command.py test_killed_pipeline.py test_connect.py live/test_capture_streams.py gold/test_inputs.py)
 # Folders with a target of their own.
 OTHERS := --ignore=tests/kafka --ignore=tests/release --ignore=tests/lint
 # The files with such tests; collecting all files would take longer than some of them.
@@ -21,7 +24,7 @@ RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 # Tests start thousands of processes, and each would compile the modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help java setup demo test test-programs test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
+.PHONY: help java setup demo test test-programs test-spark test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -41,6 +44,10 @@ test-programs: java setup ## run the tests that need the network, a browser, tmu
 
 test-kafka: java setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
 	$(PYTEST) tests/kafka
+
+# PySpark before 4.1 leaves sockets open, which is a warning. The version is in front of the installed one on the path.
+test-spark: java setup ## run ingest, gold, killed streams, spark-submit, two executors, and Connect on PySpark SPARK=4.0.0
+	PYTHONPATH=$$($(BIN)/python -m tests.spark.spark_versions $(SPARK)) $(PYTEST) -W default $(SPARK_TESTS)
 
 test-release: setup ## test the wheel, and the codec on each supported CPython (fetches those that are missing)
 	$(PYTEST) tests/release

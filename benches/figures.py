@@ -36,6 +36,7 @@ TOPICS = (
     "gold_cost",
     "gold_clusters",
     "gold_history",
+    "gold_small",
     "store_files",
     "zookeeper",
     "controller",

@@ -190,7 +190,8 @@ def test_unreachable_cluster_is_error(tmp_path: Path, environment: dict[str, str
     assert done.returncode == 1
     assert "no broker responded: 127.0.0.1:1" in done.stderr.splitlines()[-1]
     assert (tmp_path / "out" / "capture").is_dir()  # the URI is not used as a relative path
-    assert {path.name for path in tmp_path.iterdir()} <= {"conf", "out", "spark-warehouse"}
+    # Spark 4.0 makes `artifacts`.
+    assert {path.name for path in tmp_path.iterdir()} <= {"artifacts", "conf", "out", "spark-warehouse"}
 
 
 def test_status_shows_dead_letters_of_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
