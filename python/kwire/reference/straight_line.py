@@ -47,6 +47,12 @@ REPEATED = 4
 MAX_SIZE = 128
 """Maximum mean size in bytes of the structs in such an array, so that comparisons take linear time in the input."""
 
+SHORT_LENGTHS = (None, *range(127), *[None] * 128)
+"""Lengths by their byte, which is one more; None for those of several bytes, and for null."""
+
+NULLABLE_LENGTHS = (-1, *SHORT_LENGTHS[1:])
+"""The same with -1 for null."""
+
 FEW = 8
 """Number of lengths for which the format of an array of integers is compiled; most replica lists have three."""
 
@@ -72,6 +78,9 @@ class Decoding:
     `p` is the position. Fixed-size fields that follow each other wait in `waiting`, together with the length of the
     field behind them, and are read by one call.
 
+    A slice ends at the end of the input, so `p` may then be behind it. It never decreases: the next number cannot be
+    read there, and the last line of the function compares it with the end. Slices are therefore not checked.
+
     Args:
         tag_section: returns the function of the decoder that reads the tags of a struct.
         source: creates its input at a position.
@@ -88,6 +97,7 @@ class Decoding:
         self.loops = 0
         self.integers: dict[str, str] = {}
         self.code.objects.update(length=length, unpack=unpack, Unusual=Unusual)
+        self.code.objects.update(short_lengths=SHORT_LENGTHS, nullable_lengths=NULLABLE_LENGTHS)
         self.code.add("p = 0")
         self.code.add("end = len(data)")
         message = self.struct(layout)
@@ -168,7 +178,6 @@ class Decoding:
         code = self.code
         uuid: Any = UUID
         name = code.variable()
-        code.add("if p + 16 > end: raise Unusual")
         code.add(f"{name} = {code.object(uuid.__new__)}({code.object(UUID)})")
         code.add(f"{code.object(uuid.int.__set__)}({name}, {code.object(int.from_bytes)}(data[p:p + 16], 'big'))")
         code.add(f"{code.object(uuid.is_safe.__set__)}({name}, {code.object(SafeUUID.unknown)})")
@@ -177,14 +186,14 @@ class Decoding:
 
     def length(self, compact: bool, nullable: bool, classic: str) -> str:
         """Add the code that reads a length, which is -1 for null, into a variable."""
-        name = self.wait("B" if compact else classic)
+        read = self.wait("B" if compact else classic)
         self.read_waiting()
-        if compact:
-            self.code.add(f"{name} -= 1")
-            is_long = f"{name} > 126" if nullable else f"not 0 <= {name} < 127"
-            self.code.add(f"if {is_long}: {name}, p = length(data, p - 1)")
-        else:
-            self.code.add(f"if {name} < {-1 if nullable else 0}: raise Unusual")
+        if not compact:
+            self.code.add(f"if {read} < {-1 if nullable else 0}: raise Unusual")
+            return read
+        name = self.code.variable()
+        self.code.add(f"{name} = {'nullable' if nullable else 'short'}_lengths[{read}]")
+        self.code.add(f"if {name} is None: {name}, p = length(data, p - 1)")
         return name
 
     def sized(self, compact: bool, nullable: bool, classic: str, expression: str, *, limit: int | None = None) -> str:
@@ -202,8 +211,6 @@ class Decoding:
         else:
             code.add(f"{name} = {value}")
             code.add(f"p += {n}")
-        # A slice ends at the end of the input. The position is behind it then, which the caller must notice.
-        code.add("if p > end: raise Unusual")
         return name
 
     def array(self, element: WireType, layout: StructLayout, compact: bool, nullable: bool) -> str:
@@ -269,9 +276,9 @@ class Decoding:
         code.add(f"if not {n}: {name} = ()")
         code.add("else:")
         code.indent()
-        code.add(f"r = data[p:p + {n} * {element.size}]")
-        code.add(f"p += {n} * {element.size}")
-        code.add("if p > end: raise Unusual")
+        code.add(f"q = p + {n} * {element.size}")
+        code.add("r = data[p:q]")
+        code.add("p = q")
         code.add(f"if r != {raw}:")
         code.add(f"    {raw} = r")
         code.add(f"    {last} = {self.integers[letter]}[{n}](r) if {n} < {FEW} else unpack(f'>{{{n}}}{letter}', r)")
