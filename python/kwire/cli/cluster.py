@@ -103,7 +103,10 @@ def cluster_options() -> list[click.Option]:
 
 
 admin_option = click.option(
-    "-a", "--admin", is_flag=True, help="As in `kafka -b BROKERS -a COMMAND` of the KIP-4 drafts; it changes nothing."
+    "-a",
+    "--admin",
+    is_flag=True,
+    help="No effect; accepted because the KIP-4 drafts write `kafka -b BROKERS -a COMMAND`.",
 )
 """Option of the drafts, before the commands that administer a cluster. All nouns do."""
 

@@ -129,27 +129,29 @@ class LazyGroup(click.Group):
     params=[*cluster_options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 success; 1 some of the input is invalid, or an item was refused; 2 wrong usage; 3 the "
-    "cluster is unreachable or a time ran out; 4 authentication or authorization failed; 5 the outcome is unknown; 6 "
-    "the answer of a check is no; 130 interrupted.",
+    "cluster is unreachable or a timeout expired; 4 authentication or authorization failed; 5 the outcome of a change "
+    "is unknown; 6 a check found a problem; 130 interrupted.",
 )
 @admin_option
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
 @click.pass_context
 def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
-    """Administer Kafka clusters, decode and encode Kafka's protocol, and watch metadata.
+    """Administer Kafka clusters, watch their metadata, and decode and encode Kafka's protocol.
+
+    `kafka` and `kwire` are two names of the same program.
 
     \b
-    kafka -b broker-1:9092 topics list
-    kafka -b broker-1:9092 topics create orders --partitions 12 --replication-factor 3
-    kafka -b broker-1:9093 --command-config client.properties topics list
-    kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
-    kwire decode --request --output hexdump frame.bin
-    kwire decode capture.jsonl.xz | jq 'select(.error)'
-    kwire messages MetadataResponse
-    kwire capture --bootstrap broker-1:9092 OUT
+    Examples:
+      kafka -b broker-1:9092 topics list
+      kafka -b broker-1:9092 topics create orders --partitions 12 --replication-factor 3
+      kafka -b broker-1:9093 --command-config client.properties topics list
+      kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
+      kwire decode --request --output hexdump frame.bin
+      kwire decode frames.jsonl.xz | jq 'select(.error)'
+      kwire messages MetadataResponse
+      kwire capture --bootstrap broker-1:9092 OUT
 
-    The INPUT of decode and encode is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin.
-    `kafka` and `kwire` are the same program.
+    `kafka COMMAND --help` describes a command.
     """
     del admin  # every noun is administration
     ctx.obj = cluster  # what verbs take if it is not given after them

@@ -37,7 +37,7 @@ def server_options(address: str) -> Callable[[Command], Command]:
         for option in (
             ready_file_option("url and pid", "the server listens"),
             file_option("--client-authority", description="Accept client certificates of this PEM authority."),
-            file_option("--key", description="PEM private key  [default: that in --certificate]"),
+            file_option("--key", description="PEM private key  [default: the key in --certificate]"),
             file_option("--certificate", description="Serve HTTPS with this PEM certificate chain."),
             file_option(
                 "--tokens",

@@ -35,11 +35,13 @@ CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 @click.command(params=[*choosing_options()])
 @click.argument("out", type=click.Path(file_okay=False), metavar="OUT")
 @interval_option("-i", "--interval", description="Poll each broker at this interval.", least=0.01)
-@click.option("--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at ^C]")
+@click.option(
+    "--duration", type=FiniteRange(min=0), metavar="SECONDS", help="Stop after this time  [default: at Ctrl-C]"
+)
 @click.option("-d", "--dialect", type=click.Choice(["kafka", "kip4"]), help="Use this dialect  [default: detect]")
 @click.option("--one", is_flag=True, help="Poll one broker instead of all brokers.")
 @click.option(
-    "--upload", metavar="URI", help="Copy closed segments to this place, such as s3://bucket/capture, every minute."
+    "--upload", metavar="URI", help="Copy finished files to this URI, such as s3://bucket/capture, every minute."
 )
 @click.option(
     "--poller-id", metavar="NAME", help="Name this poller in the capture  [default: as before in OUT, or random]"
@@ -55,7 +57,7 @@ def capture(
     poller_id: str | None,
     **chosen: Any,
 ) -> int:
-    """Poll a cluster's metadata into a folder.
+    """Poll the metadata of a cluster, and store the responses in a folder.
 
     An existing capture in OUT is continued. `kwire replay OUT` lists the changes, also while this command runs. Polls
     that fail are reported and captured; if no broker has ever answered, the exit code is not 0.

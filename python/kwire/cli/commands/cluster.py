@@ -35,10 +35,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @click.group()
 def cluster() -> None:
-    """Run a cluster of nodes on this machine.
+    """`up` and `start-node` run kwire's own nodes, not brokers of Kafka.
 
-    Nodes serve the admin protocol of the KIP-4 drafts and store no records. ZooKeeper is started with them, unless
-    --zookeeper names one.
+    Nodes are servers of an old draft of Kafka's admin protocol (KIP-4). They store no records. ZooKeeper starts with
+    them and needs Java 17, unless --zookeeper names one that runs.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ SCRIPTS = Path(package.__file__).parent / "scripts"
 @click.command()
 @click.argument("shell", type=click.Choice(sorted(path.name for path in SCRIPTS.iterdir())))
 def completion(shell: str) -> int:
-    """Print the completion script of a shell.
+    """Print the script with which a shell completes commands at Tab.
 
     Commands, options, and live names (topics, groups, brokers, configs) complete at Tab. Names come from the cluster
     that the line or the environment names, and are kept in ~/.cache/kwire for a day.

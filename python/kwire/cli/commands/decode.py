@@ -64,6 +64,8 @@ def decode(
 ) -> int:
     """Decode bytes to JSON, tables, or an annotated hex dump.
 
+    INPUT is hex, JSON, the name of a file (.xz and .gz are decompressed), or - for stdin.
+
     A body needs --message and --version. Values of records and data of groups, such as OffsetCommitValue, begin with
     their version if --version is not given. The header of a request (--request) names its message and version; a
     response (--response) needs the message and version of its request. A document of JSON input is hex in a string, an
@@ -75,8 +77,8 @@ def decode(
       kwire decode --request -o hexdump 0012 0003 00000001 0002 6d65 00 026b 0231 00
       kwire decode --response -m Metadata -v 12 response.bin
       kwire decode -m OffsetCommitValue 0003 000000000000002a ffffffff 0000 0000000000000000
-      kwire decode capture.jsonl.xz | jq -c 'select(.error)'
-      ssh broker cat capture.jsonl | kwire decode -o table -
+      kwire decode frames.jsonl.xz | jq -c 'select(.error)'
+      ssh broker cat frames.jsonl | kwire decode -o table -
     """
     if kind == "request" and (message is not None or version is not None):
         raise click.UsageError(

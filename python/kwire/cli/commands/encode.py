@@ -45,6 +45,8 @@ def encode(
 ) -> int:
     """Encode JSON to bytes.
 
+    INPUT is JSON, the name of a file with JSON (.xz and .gz are decompressed), or - for stdin.
+
     A document is a message in Kafka's own JSON form, named by --message and --version, or a frame as `kwire decode`
     prints it: an object with message, version, and body, and optionally kind and header. The input is one document,
     one document per line, or a list. With --request or --response, a message without a frame gets a header.
@@ -53,7 +55,7 @@ def encode(
     Examples:
       kwire encode -m MetadataRequest -v 1 '{"topics": [{"name": "orders"}]}'
       kwire encode --request -m Metadata -v 1 --sized -o binary '{"topics": null}' | nc broker 9092
-      kwire decode capture.jsonl | kwire encode -o json
+      kwire decode frames.jsonl | kwire encode -o json
     """
     cls, version = resolve_message(message, dialect, version, kind)
     options = EncodeOptions(dialect, kind, cls, version, correlation_id, client_id)

@@ -78,7 +78,7 @@ def exporter(
 ) -> int:
     """Serve the metrics of clusters to Prometheus at /metrics.
 
-    Brokers are asked at the interval, never by a scrape: a scrape shows what is known, and
+    Requests are sent to brokers at the interval, never because of a scrape. A scrape shows the latest known values;
     kwire_exporter_answer_timestamp_seconds has its time.
 
     \b

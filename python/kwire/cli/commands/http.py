@@ -42,7 +42,7 @@ def http(
     role: str | None,
     **options: Any,
 ) -> int:
-    """Serve administration over HTTP: verbs as JSON, changes, and a live page.
+    """Serve a REST API and a web page about one cluster.
 
     The page is at /, the description of the interface at /openapi.json. Verbs that read are GET requests such as
     /api/v1/topics/list. The others are POST requests with a JSON object.

@@ -52,7 +52,7 @@ def node(
     end_with: int | None,
     log_level: str,
 ) -> int:
-    """Run one node of a cluster.
+    """Run one node of a KIP-4 cluster, a server that is not a broker of Kafka.
 
     A node serves the admin protocol of the KIP-4 drafts and takes part in the controller election. Properties have the
     names of Kafka's server.properties. Options override the file, and --set overrides both.

@@ -69,7 +69,7 @@ _skew_option = click.option(
 
 @click.group()
 def pipeline() -> None:
-    """Turn polled metadata into tables, on Spark, and maintain them.
+    """Turn polled metadata into tables with Spark, query and maintain them.
 
     \b
     Examples:
@@ -240,7 +240,7 @@ def ingest(
 @_out_option
 @_skew_option
 def gold(out: str, max_clock_skew: float) -> int:
-    """Bring gold up to date with silver."""
+    """Compute agreed states and incidents (gold) from the changes (silver)."""
     require("pyspark", "spark")
     store = _open_store(out)
     from kwire.spark.pipeline import Pipeline
@@ -254,7 +254,7 @@ def gold(out: str, max_clock_skew: float) -> int:
 @pipeline.command()
 @_out_option
 def optimize(out: str) -> int:
-    """Merge small files. Streams do so too."""
+    """Merge small files. A stream does this itself."""
     store = _open_store(out)
     from kwire.spark.store import maintenance
 
@@ -266,9 +266,9 @@ def optimize(out: str) -> int:
 @_out_option
 @click.option("--keep", type=_AGE, default="7d", show_default=True, metavar="AGE", help="Keep files up to this age.")
 def vacuum(out: str, keep: timedelta) -> int:
-    """Delete files that were merged, replaced, or removed. Streams do so too.
+    """Delete files that were merged, replaced, or removed. A stream does this itself.
 
-    Files that crashed drivers left are deleted at an age of 7 days or more.
+    Files that a crashed driver has left behind are deleted once they are 7 days old.
     """
     store = _open_store(out)
     from kwire.spark.store import maintenance
@@ -292,9 +292,9 @@ def expire(out: str, keep: timedelta) -> int:
 @pipeline.command()
 @_out_option
 def check(out: str) -> int:
-    """Check that the store is whole: what readers and the next ingest need exists and can be read.
+    """Check that no file of the tables is missing or unreadable.
 
-    The exit code is 6 if it is not.
+    The exit code is 6 if one is.
     """
     store = _open_store(out)
     from kwire.spark.store import check as store_check
@@ -310,7 +310,7 @@ def check(out: str) -> int:
 @_out_option
 @click.option("--execute", is_flag=True, help="Take the steps. Without it they are printed only.")
 def repair(out: str, execute: bool) -> int:
-    """Make a store whole that `check` finds faults in.
+    """Repair tables in which `check` has found missing or unreadable files.
 
     Tables return to the newest commit that can be read, and references to missing files are dropped. Stop all ingests
     before.
@@ -329,7 +329,7 @@ def repair(out: str, execute: bool) -> int:
 @pipeline.command()
 @_out_option
 def status(out: str) -> int:
-    """Show what sinks of incidents have received and refused."""
+    """Show the receivers of incidents (sinks): open alerts, and notices that they refused."""
     _open_store(out)
     _print_sinks(out)
     return 0

@@ -25,9 +25,10 @@ from kwire.operations.command_line import Named
 )
 @output_option(["text", "tree", "json"], "Print one line per version, one line per field, or JSON.")
 def plan(name: str, version: int | None, dialect: str, output: str) -> int:
-    """Show the encoding plan of a message.
+    """Show how each version of a message is encoded: its fields and types.
 
-    NAME is a message, or an API for its request and its response. docs/plans.md describes the grammar of plans.
+    NAME is a message, or an API for its request and its response. The page "Plans of the engine" of the documentation
+    describes the grammar.
 
     \b
     Examples:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--gold",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Report on the gold layer in this pipeline folder or URI.",
+    help="Report on the tables that `kwire pipeline` has written to this folder or URI.",
 )
 @click.option(
     "--capture",
@@ -44,7 +44,8 @@ def report(
     """Write an HTML page about what happened to a cluster.
 
     The page starts with the current problems and how long they have existed. It is one HTML file that loads nothing
-    else. For a capture, Spark first builds gold in a temporary folder; this needs Java and takes about ten seconds.
+    else. For a capture, Spark first computes the incidents in a temporary folder; this needs Java and takes about ten
+    seconds.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ from kwire.cli.cluster import admin_option, cluster_options, merge, with_environ
 @click.option("--keep-going", is_flag=True, help="Continue a script after a statement that fails.")
 @click.pass_context
 def shell(context: click.Context, /, admin: bool, keep_going: bool, **values: Any) -> int:
-    """Run statements: at the prompt kafka>, or those of a script on stdin.
+    """Run commands of kafka at a prompt, or from a script on stdin.
 
     A statement ends with ; and may span lines. Every command of kafka that administers a cluster is one. The options
     --output, --timeout, and --debug are the defaults of all statements.

@@ -48,9 +48,11 @@ class Route(NamedTuple):
 )
 @click.option("--client-id", "client_ids", multiple=True, metavar="ID", help="Show only requests with this client id.")
 @click.option(
-    "--errors-only", is_flag=True, help="Show only exchanges with an error code, a decode error, or a missing half."
+    "--errors-only",
+    is_flag=True,
+    help="Show only pairs with an error code, a decode error, or without a request or a response.",
 )
-@click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N exchanges.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N requests with their responses.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens, and bytes that cannot be decoded.")
 @output_option(["json", "table", "hexdump"], "Print JSON lines, rows of a table, or the bytes of each field.")
 @click.option("-a", "--all", "everything", is_flag=True, help="Show long arrays and values of a hex dump in full.")

@@ -12,7 +12,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 @click.group()
 def tools() -> None:
-    """Write a tool of your own.
+    """`new` writes the package of a tool of your own.
 
     \b
     Examples:

@@ -39,14 +39,14 @@ def validate(
     quiet: bool,
     skip_unknown: bool,
 ) -> int:
-    """Count the valid and invalid frames of a capture.
+    """Check bytes without printing them, and count the valid and invalid frames.
 
     The input is the same as for `kwire decode`. The counts go to stdout, a line for each invalid frame to stderr; a
     single invalid frame is shown with the malformed bytes.
 
     \b
     Examples:
-      kwire validate capture.jsonl.xz
+      kwire validate frames.jsonl.xz
       kwire validate --sized --request requests.bin
       kwire validate -m MetadataResponse -v 13 -q body.bin && echo valid
     """

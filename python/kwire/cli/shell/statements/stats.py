@@ -29,7 +29,7 @@ SAMPLES = 2
     "--count",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Stop after N samples  [default: at ^C; 2 without a terminal]",
+    help="Stop after N samples  [default: at Ctrl-C; 2 without a terminal]",
 )
 @click.option("--zookeeper", metavar="HOST:PORT", help="Also read the offsets that consumers of Kafka 0.8 keep there.")
 @click.option(

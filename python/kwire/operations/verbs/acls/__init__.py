@@ -1,1 +1,1 @@
-"""ACLs: list, add, delete, and apply them."""
+"""List, add, and delete ACLs, one by one or as a document."""

@@ -1,1 +1,1 @@
-"""Brokers: list them, show their API versions, and unregister dead ones."""
+"""List brokers, show their API versions, and unregister dead brokers."""

@@ -1,1 +1,1 @@
-"""The cluster as a whole: describe it and check its health."""
+"""Describe a cluster and check its health, or run a cluster for tests on this machine."""

@@ -1,3 +1,3 @@
-"""Configs of topics, brokers, groups, and client metrics, one by one, and a whole cluster as a document."""
+"""Get and set configs, one by one or for a whole cluster as a document."""
 
 ALIASES = ("config",)

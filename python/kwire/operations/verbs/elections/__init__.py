@@ -1,3 +1,3 @@
-"""Elections of partition leaders."""
+"""Elect leaders of partitions."""
 
 ALIASES = ("election",)

@@ -1,1 +1,1 @@
-"""Features of the cluster (KIP-584): the levels that brokers support, and the level of the cluster."""
+"""Show, raise, and lower the levels of the features of a cluster (KIP-584)."""

@@ -1,3 +1,3 @@
-"""Groups of consumers: list, describe, and delete them, show their lag, and reset their offsets."""
+"""List, describe, and delete consumer groups, show their lag, and reset their offsets."""
 
 ALIASES = ("consumer-groups", "consumer-group")

@@ -1,3 +1,3 @@
-"""Log directories of brokers: how much space topics take, and how much is left."""
+"""Show the used and free space of the log directories of brokers, and move replicas between them."""
 
 ALIASES = ("logdirs", "log-dir", "logdir")

@@ -49,7 +49,7 @@ async def move(
     broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers")],
     to: Annotated[str, Option("The log directory, as `log-dirs list` reports it.", "PATH")],
 ) -> Rows[LogDirMove]:
-    """LogDirMove replicas to another log directory of their broker."""
+    """Move replicas to another log directory of their broker."""
     wanted = await partitions_of(run.admin, partitions)
     if not wanted:
         raise InvalidArgument("name at least one topic or partition")

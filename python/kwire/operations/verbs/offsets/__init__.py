@@ -1,3 +1,3 @@
-"""Offsets of partitions: look them up by time, and delete the records before them."""
+"""List the offsets of partitions, also at a time, and delete the records before an offset."""
 
 ALIASES = ("offset",)

@@ -1,3 +1,3 @@
-"""Partitions of topics."""
+"""Add partitions to topics."""
 
 ALIASES = ("partition",)

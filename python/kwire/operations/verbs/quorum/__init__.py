@@ -1,1 +1,1 @@
-"""The KRaft quorum: its leader, voters, and observers."""
+"""Show the KRaft quorum, and add and remove its voters."""

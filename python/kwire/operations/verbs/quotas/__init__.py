@@ -1,3 +1,3 @@
-"""Client quotas of users, client ids, and IP addresses: get, set, and delete them."""
+"""Get, set, and delete the quotas of users, client ids, and IP addresses."""
 
 ALIASES = ("client-quotas", "client-quota")

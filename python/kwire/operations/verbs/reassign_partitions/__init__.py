@@ -1,3 +1,3 @@
-"""Reassignments of partitions to other brokers."""
+"""Move partitions to other brokers: make a plan, execute it, watch it, and roll it back."""
 
 ALIASES = ("reassign-partition", "reassign")

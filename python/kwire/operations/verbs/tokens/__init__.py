@@ -1,3 +1,3 @@
-"""Delegation tokens: list, create, renew, and expire them."""
+"""List, create, renew, and expire delegation tokens."""
 
 ALIASES = ("delegation-tokens", "delegation-token")

@@ -1,1 +1,1 @@
-"""Tools: list and run them, locally or on the nodes of a KIP-4 cluster."""
+"""List and run replacements of Kafka's smaller Java tools, on this machine or on a node of a KIP-4 cluster."""

@@ -1,1 +1,1 @@
-"""Topics: list, describe, create, change, and delete them."""
+"""List, describe, create, change, and delete topics."""

@@ -1,1 +1,1 @@
-"""Transactions (KIP-664): list and describe them, and end hanging ones."""
+"""List and describe transactions, and find and end hanging transactions (KIP-664)."""

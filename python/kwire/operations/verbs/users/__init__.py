@@ -1,3 +1,3 @@
-"""Users with SCRAM credentials: list them, set their passwords, and delete them."""
+"""List users with SCRAM passwords, set their passwords, and delete them."""
 
 ALIASES = ("scram-users", "scram-user")

@@ -1,1 +1,1 @@
-"""The ZooKeeper of a cluster before Kafka 4.0: show what its controller has to do."""
+"""Show what the controller has to do, as ZooKeeper has it (before Kafka 4.0)."""
