@@ -372,7 +372,7 @@ def test_invalid_size_is_rejected_once_it_is_complete(size: int) -> None:
 def test_other_protocols_are_named(data: bytes, protocol: str | None) -> None:
     with pytest.raises(frame.InvalidFrameSize) as caught:
         list(frame.Splitter().feed(data))
-    named = f" bytes, looks like {protocol}, but" if protocol else " bytes, but"
+    named = f"received {protocol} instead" if protocol else " bytes, but"
     assert named in str(caught.value)
 
 

@@ -92,9 +92,9 @@ class InvalidFrameSize(KwireError, ValueError):
         self.max_size = max_size
 
     def __str__(self) -> str:
-        protocol = other_protocol(self.size)
-        likeness = f", looks like {protocol}" if protocol else ""
-        return f"frame of {self.size} bytes{likeness}, but between 0 and {self.max_size} are allowed"
+        if protocol := other_protocol(self.size):
+            return f"received {protocol} instead of Kafka's protocol"
+        return f"frame of {self.size} bytes, but between 0 and {self.max_size} are allowed"
 
 
 _HTTP_STARTS = (b"HTTP", b"GET ", b"HEAD", b"POST", b"PUT ", b"PATC", b"DELE", b"OPTI", b"CONN", b"TRAC", b"PRI ")

@@ -179,7 +179,7 @@ def test_bytes_of_other_protocols_pass_unchanged_and_are_named() -> None:
         "decoding stops for bytes from the client",
         "decoding stops for bytes from the broker",
     ]
-    assert all("looks like TLS" in document["error"]["text"] for document in documents)
+    assert all("received TLS instead of Kafka's protocol" in document["error"]["text"] for document in documents)
 
 
 def test_frames_that_cannot_be_decoded_do_not_stop_later_ones() -> None:

@@ -184,7 +184,7 @@ async def test_http_server_is_named() -> None:
 
     fault = await fault_of_server(serve)
     assert isinstance(fault, OversizedFrame)
-    assert "looks like HTTP" in str(fault)
+    assert "received HTTP instead of Kafka's protocol" in str(fault)
 
 
 def tls_alert() -> bytes:
@@ -207,7 +207,7 @@ async def test_tls_server_is_named() -> None:
 
     fault = await fault_of_server(serve)
     assert isinstance(fault, OversizedFrame)
-    assert "looks like TLS" in str(fault)
+    assert "received TLS instead of Kafka's protocol" in str(fault)
 
 
 async def test_oversized_frame_is_rejected_at_once(cluster: FakeCluster) -> None:

@@ -285,7 +285,7 @@ async def test_plaintext_against_tls_is_named(secured: KafkaCluster) -> None:
     fault = await fault_of(secured.listener("SSL"), None)
 
     assert isinstance(fault, OversizedFrame)
-    assert "looks like TLS (set security.protocol to SSL or SASL_SSL)" in str(fault)
+    assert "received TLS instead of Kafka's protocol: set security.protocol to SSL or SASL_SSL" in str(fault)
 
 
 @pytest.mark.parametrize("tls", [True, False], ids=["TLS", "plaintext"])

@@ -305,14 +305,11 @@ TRUNCATED = DecodeError("truncated", 5, ("brokers",), 4, 0)
         (OversizedFrame(BROKER, 200, 100), "frame of 200 bytes, but between 4 and 100 are allowed"),
         (
             OversizedFrame(BROKER, 0x48545450, 100),
-            "frame of 1213486160 bytes, looks like HTTP, but between 4 and 100 are allowed",
+            "received HTTP instead of Kafka's protocol: use the port of a Kafka listener",
         ),
         (
             OversizedFrame(BROKER, 0x15030300, 100),
-            (
-                "frame of 352518912 bytes, looks like TLS (set security.protocol to SSL or SASL_SSL), but between 4 and"
-                " 100 are allowed"
-            ),
+            "received TLS instead of Kafka's protocol: set security.protocol to SSL or SASL_SSL",
         ),
         (
             InvalidResponse(BROKER, "MetadataResponse", 12, TRUNCATED, b"12345"),

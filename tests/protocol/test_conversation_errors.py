@@ -107,7 +107,7 @@ def test_other_protocols_are_named(data: bytes, protocol: str) -> None:
 
     assert traffic.receive_from_client(data) == []
     assert traffic.receive_from_client(metadata_request(1)) == []
-    assert f"looks like {protocol}" in str(traffic.client_error)
+    assert f"received {protocol}" in str(traffic.client_error)
     assert traffic.server_error is None
 
 

@@ -205,10 +205,11 @@ class OversizedFrame(ConnectionFault):
 
     def reason(self) -> str:
         protocol = other_protocol(self.size)
-        received = f", looks like {protocol}" if protocol else ""
         if protocol == "TLS":
-            received += " (set security.protocol to SSL or SASL_SSL)"
-        return f"frame of {self.size} bytes{received}, but between 4 and {self.max_size} are allowed"
+            return "received TLS instead of Kafka's protocol: set security.protocol to SSL or SASL_SSL"
+        if protocol is not None:
+            return f"received {protocol} instead of Kafka's protocol: use the port of a Kafka listener"
+        return f"frame of {self.size} bytes, but between 4 and {self.max_size} are allowed"
 
 
 class InvalidResponse(ConnectionFault):

@@ -95,8 +95,8 @@ async def test_refused_connections_and_unknown_hosts_fail_at_once(closed_port: i
     ("answer", "config", "kind", "text"),
     [
         (b"", None, ConnectionClosed, "the listener probably expects TLS: set security.protocol to SSL or SASL_SSL"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", None, OversizedFrame, "looks like HTTP"),
-        (b"\x15\x03\x03\x00\x02\x02\x0a", None, OversizedFrame, "looks like TLS"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", None, OversizedFrame, "received HTTP"),
+        (b"\x15\x03\x03\x00\x02\x02\x0a", None, OversizedFrame, "received TLS"),
         (b"", TLS, TlsHandshakeFailed, NOT_TLS),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", TLS, TlsHandshakeFailed, NOT_TLS),
     ],
