@@ -1,7 +1,7 @@
 """Query parameters and JSON objects as arguments of verbs.
 
-A list in a query is a parameter that is repeated. A parameter that is a document takes its text, which the verb reads
-from a temporary file. A parameter that names a file to write is not in the request: its text is in the response.
+A query repeats a parameter to pass a list. Where a command takes a file, the request has the content of the file as a
+string, and the verb reads it from a temporary file. Where a command writes a file, the response has its content.
 """
 
 from __future__ import annotations

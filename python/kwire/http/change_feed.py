@@ -1,7 +1,7 @@
 """Changes of a cluster as server-sent events.
 
-A poller asks every broker. Each of them reports a change itself, so an event names the broker that reported it. A
-broker that does not respond is an event as well: `broker-unreachable`, and `broker-reachable` once it responds.
+A poller polls every broker. There is one event for each broker that reports a change, and the event names this broker.
+If a broker does not respond, there is the event `broker-unreachable`, and `broker-reachable` once it responds again.
 
 The cluster is polled while there is a reader, and READER_TIMEOUT_S longer, so that a reader can reconnect. Events of an
 earlier run of the poller have other ids: changes between two runs are not known.

@@ -1,9 +1,9 @@
 """Keyed diff: compare lists of brokers, topics, partitions, and configs by key instead of position.
 
 A change is a pair (before, after): `before` is None for an added element, `after` is None for a removed one. Elements
-that are the same object or equal are skipped, so the cost follows what changed. Orders differ between responses of one
-broker and have no meaning, so that `is_same` and `is_equivalent` ignore them: the former knows what a decoder found to
-differ, the latter compares two messages.
+that are the same object or equal are skipped, so the cost depends on the changes. Orders differ between responses of
+one broker and have no meaning, so that `is_same` and `is_equivalent` ignore them: the former knows what a decoder
+found to differ, the latter compares two messages.
 """
 
 from __future__ import annotations

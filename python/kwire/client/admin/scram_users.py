@@ -56,9 +56,9 @@ async def alter_user_scram_credentials(
 ) -> Outcomes:
     """Create, replace, and delete credentials. Passwords are salted here with random bytes and are not sent.
 
-    What is sent is as secret as the passwords: use a connection with TLS. The command is repeated after a lost
-    response unless it has deletions, because the second deletion of a credential fails. In a cluster of nodes,
-    each credential is a command of its own, which is never repeated.
+    The derived keys that are sent are as secret as the passwords: use a connection with TLS. The command is
+    repeated after a lost response unless it has deletions, because the second deletion of a credential fails. In a
+    cluster of nodes, each credential is a command of its own, which is never repeated.
 
     Errors of a user: 31 not authorized; 33 unknown mechanism; 91 unknown credential; 92 a credential is
     listed twice; 93 too many iterations; 21, in a cluster of nodes, for all of these but the first.
