@@ -43,14 +43,15 @@ def compatibility_page() -> Iterator[str]:
     yield f"| Python | CPython {pythons[0]} to {pythons[-1]}, PyPy 3.11 without the engine | the codec on each |"
     brokers = list(dict.fromkeys(release.name for kind in ("zk_broker", "broker") for release in releases(kind)))
     tested = ", ".join(kafka_versions())
-    yield f"| Kafka: messages | those of {brokers[0]} to {brokers[-1]} | Java's classes of {tested} |"
+    yield f"| Kafka: messages | the messages of {brokers[0]} to {brokers[-1]} | Kafka's Java classes of {tested} |"
     yield f"| Kafka: `kafka`, `AdminClient` | 0.11 to {brokers[-1]}, with ZooKeeper or KRaft | brokers of {tested} |"
     sparks = spark_versions()
     yield f"| Spark | {sparks[0]} to {sparks[-1]} with Java 17 or newer | {', '.join(sparks)} |"
     yield f"| ZooKeeper of `kwire cluster up` | {zookeeper_version()} | {zookeeper_version()} |\n"
     yield "## APIs by release of Kafka\n"
-    yield "The releases whose brokers serve an API, and the versions in Kafka's newest release and in kwire. An"
-    yield "operation that needs an API of a later release is an error that names it.\n"
+    yield "For each API, this table has the releases whose brokers serve it, its versions in Kafka's newest"
+    yield "release, and its versions in kwire. If an operation needs an API that the cluster does not serve, the"
+    yield "error names the API.\n"
     yield "| API key | API | brokers | versions in Kafka | versions in kwire |\n|---|---|---|---|---|"
     yield from _api_rows()
 

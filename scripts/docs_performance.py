@@ -43,16 +43,18 @@ def performance_page() -> Iterator[str]:
     """Return the lines of the page."""
     native, figures = _newest("native-"), _newest("figures-")
     yield "# Performance\n"
-    yield "Only ratios within one run count: times differ between machines. `make bench` measures on yours, and"
-    yield "[Speed](design/speed.md) has the analysis of each figure.\n"
+    yield "These charts compare kwire with other programs. Only the ratios of times within one chart are"
+    yield "meaningful, because times differ between machines. `make bench` measures on your machine, in a checkout"
+    yield "of the repository. [Speed](design/speed.md) explains the figures.\n"
     yield "## The codec and other codecs in Python\n"
     yield "![Decoding, encoding, and memory, compared with other codecs](benchmarks.svg)\n"
-    yield "`python -m benches.run`. MetadataResponse with 5,000 topics of 20 partitions; smaller is better.\n"
+    yield "Times to decode and encode a MetadataResponse with 5,000 topics of 20 partitions, and the memory of the"
+    yield "decoded message; smaller is better (`python -m benches.run`).\n"
     yield "## The codec and codecs in Java, Go, and Rust\n"
     yield chart(sorted(_native_bars(native), key=lambda bar: bar.length))
-    yield f"\n`python -m benches.native`, {_where(native)}. Nanoseconds to decode a partition of"
-    yield "MetadataResponse v12 with 100,000 partitions into objects; smaller is better.\n"
-    yield "## Everything that is built on it\n"
+    yield "\nNanoseconds to decode one partition of a MetadataResponse v12 with 100,000 partitions into objects;"
+    yield f"smaller is better (`python -m benches.native`, {_where(native)}).\n"
+    yield "## The parts that are built on the codec\n"
     faster = [
         figure
         for figure in _all(figures)
@@ -61,9 +63,9 @@ def performance_page() -> Iterator[str]:
     # A logarithmic scale, because the figures span two orders of magnitude.
     bars = [Bar(figure["name"], log10(figure["value"]), f"{figure['value']:.3g}") for figure in faster]
     yield chart(sorted(bars, key=lambda bar: -bar.length))
-    yield f"\n`python -m benches.figures`, {_where(figures)}. Times as fast as the peer that the name says, on a"
-    yield "logarithmic scale; larger is better. (b) is MetadataResponse with 100,000 partitions. The same run also"
-    yield "measured:\n"
+    yield "\nEach bar shows how many times as fast kwire is as the program that the name of the bar says. The scale is"
+    yield f"logarithmic; larger is better (`python -m benches.figures`, {_where(figures)}). (b) is a"
+    yield "MetadataResponse with 100,000 partitions. The same run also measured:\n"
     yield "| figure | value | measured |\n|---|---|---|"
     for figure in _all(figures):
         if figure not in faster:

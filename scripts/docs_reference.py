@@ -120,12 +120,13 @@ def _modules(family: str) -> dict[str, list[type[Message]]]:
 
 def _settings_page() -> Iterator[str]:
     yield "# Settings\n"
-    yield "The settings of nodes, in `server.properties` and `--set`. A running node follows changes of live ones.\n"
+    yield "The settings of [nodes](../node.md) of a KIP-4 cluster, in `server.properties` and `--set`. A running"
+    yield "node applies changes of settings that are live.\n"
     yield "| setting | default | type | level | live | meaning |\n|---|---|---|---|---|---|"
     for node_setting in node_settings().values():
         yield f"| `{node_setting.name}` {_setting_facts(node_setting)} {node_setting.help} |"
     yield "\n## Topics\n"
-    yield "The settings of topics have the meaning that Kafka gives them. Nodes check and keep them.\n"
+    yield "Nodes check and store the settings of topics, which have the same meaning as in Kafka.\n"
     yield "| setting | type |\n|---|---|"
     for setting in TOPIC_SETTINGS.values():
         yield f"| `{setting.name}` | {setting.type.expected} |"
@@ -142,7 +143,8 @@ def _setting_facts(setting: Setting) -> str:
 
 def _permissions_page() -> Iterator[str]:
     yield "# Permissions\n"
-    yield "The permissions that nodes with an authorizer check before they process a request.\n"
+    yield "The permissions that [nodes](../how-to/secure-nodes.md) of a KIP-4 cluster check before they process a"
+    yield "request, if they have an authorizer.\n"
     yield "| API key | request | permissions |\n|---|---|---|"
     for cls, module in served_requests().items():
         permissions = import_module(f"kwire.cluster.node.requests.apis.{module}").PERMISSIONS
@@ -197,7 +199,8 @@ def _noun_title(module: ModuleType) -> str:
 
 def _message_index() -> Iterator[str]:
     yield "# Messages\n"
-    yield "Every message that kwire declares. `kwire messages NAME` shows the same in a terminal.\n"
+    yield "Every message that kwire can decode and encode. A message is *flexible* in versions with compact types"
+    yield "and tagged fields (KIP-482). `kwire messages NAME` shows the same in a terminal.\n"
     for family in FAMILIES:
         package = import_module(f"kwire.messages.{family}")
         yield f"## {family}\n\n{cleandoc(package.__doc__ or '')}\n"
@@ -245,7 +248,8 @@ OPTION_TITLES = ("| option | meaning |", "|---|---|")
 
 def _command_page() -> Iterator[str]:
     yield "# Commands\n"
-    yield "`pip install 'kwire[cli]'`. Examples are in [Use the command line](../cli.md).\n"
+    yield "All commands with their options; `pip install 'kwire[cli]'` installs them. [Use the command"
+    yield "`kafka`](../how-to/kafka.md) and [Use the command `kwire`](../cli.md) have examples.\n"
     yield from _verb_table()
     context = click.Context(program, info_name="kwire")
     for name in program.list_commands(context):
