@@ -41,7 +41,7 @@ async def add(
     prefixed: Annotated[bool, Option("The names are prefixes of names.")] = False,
     deny: Annotated[bool, Option("Deny the operations, which overrides every permission.")] = False,
 ) -> Rows[AclChange]:
-    """Add ACLs, and wait until every broker reports them. One that exists already stays as it is."""
+    """Add ACLs, and wait until every broker reports them. An ACL that exists already stays as it is."""
     named = [parse_resource(resource) for resource in resources]
     if not named:
         raise InvalidArgument("name at least one resource, such as topic:orders")

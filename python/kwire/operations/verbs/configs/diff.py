@@ -19,7 +19,7 @@ async def diff(
     other_cluster: Annotated[bool, Option(OTHER_CLUSTER_HELP)] = False,
     skip_refused: Annotated[bool, Option(SKIP_REFUSED_HELP)] = False,
 ) -> Rows[DocumentChange]:
-    """Show what differs between a document and the cluster. Any difference is a problem of the cluster."""
+    """Show the differences between a document and the cluster. The check fails if there are any."""
     planned = await plan(run, file, other_cluster=other_cluster, skip_refused=skip_refused, validate=skip_refused)
     if planned.differences:
         raise Unhealthy(planned.rows(would=True), f"Settings that differ from {file}: {len(planned.differences)}")

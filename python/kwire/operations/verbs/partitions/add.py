@@ -18,7 +18,7 @@ async def add(
     to: Annotated[int | None, Option("The new number of partitions.", "N")] = None,
     by: Annotated[int | None, Option("How many partitions to add.", "N")] = None,
 ) -> Rows[ItemChange]:
-    """Add partitions to a topic. Keys of messages map to other partitions afterwards."""
+    """Add partitions to a topic. Later messages with the same key can go to another partition than before."""
     if (to is None) == (by is None):
         raise InvalidArgument("give either --to or --by")
     described = (await run.admin.describe_topics([topic]))[topic]

@@ -31,7 +31,7 @@ class WrittenSnapshot:
 async def snapshot(
     run: Run, file: Annotated[Path, Argument("The file for the snapshot.", "FILE")]
 ) -> Rows[WrittenSnapshot]:
-    """Take a snapshot of the cluster, with which `plan` and `simulate` work elsewhere and later."""
+    """Write a file about the cluster, from which `plan` and `simulate` work without a connection to it."""
     taken = await read_snapshot(run.admin)
     run.files.write(file, taken.to_json())
     return [WrittenSnapshot(str(file), len(taken.brokers), len(taken.partitions))]

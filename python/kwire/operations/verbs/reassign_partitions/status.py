@@ -64,7 +64,7 @@ async def status(
     sample: Annotated[float, Option("Seconds over which the rate is measured [default: 1].", "SECONDS")] = 1.0,
     journal: JournalFolder = None,
 ) -> Rows[MovingPartition]:
-    """List the reassignments in progress, by whichever tool, and explain the newest run of this one."""
+    """List the reassignments in progress, also of other tools, and explain the newest run of kwire."""
     topics = await run.admin.list_reassignments()
     adding = {
         PartitionKey(topic.topic, index): move.adding

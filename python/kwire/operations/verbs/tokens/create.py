@@ -29,7 +29,7 @@ async def create(
         int | None, Option("Milliseconds after which it cannot be renewed [default: set by the cluster].", "MS")
     ] = None,
 ) -> Rows[TokenChange]:
-    """Create a delegation token. Its id and secret are user name and password of a login with SCRAM."""
+    """Create a delegation token. Log in with SCRAM, with its id as user name and its secret as password."""
     parse_principals([*renewer, *([] if owner is None else [owner])])
     await run.admin.describe_delegation_tokens()  # fails as a creation does if the cluster has no tokens
     run.files.check_new(hmac_file)

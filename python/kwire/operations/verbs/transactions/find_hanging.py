@@ -59,7 +59,7 @@ async def find_hanging(
     broker: Annotated[int | None, Option("Only partitions with a replica on this broker.", "ID", "brokers")] = None,
     older_than: OlderThan = MAX_TRANSACTION_TIMEOUT_MS // 1000,
 ) -> Rows[Hanging]:
-    """Find open transactions of partitions that no coordinator knows, so that they would stay open forever."""
+    """Find open transactions that no coordinator knows, and that would therefore stay open forever."""
     wanted = await partitions_of(run.admin, partitions) if partitions else None
     if wanted is None or broker is not None:
         topics = await run.admin.describe_topics({partition.topic for partition in wanted or ()})

@@ -64,7 +64,7 @@ async def show(
         str | None, Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,...")
     ] = None,
 ) -> Rows[ControllerZnode]:
-    """Show what ZooKeeper says about the controller and its work, and what is in the way of that work.
+    """Show the controller and its pending work, as ZooKeeper has them, and what blocks this work.
 
     Deletions and reassignments of a cluster with ZooKeeper wait for brokers that are down, and do not say so.
     """
