@@ -31,7 +31,7 @@ class WrittenSnapshot:
 async def snapshot(
     run: Run, file: Annotated[Path, Argument("The file for the snapshot.", "FILE")]
 ) -> Rows[WrittenSnapshot]:
-    """Write a file about the cluster, from which `plan` and `simulate` work without a connection to it."""
+    """Return a snapshot of the cluster, which `plan` and `simulate` can read in place of the cluster."""
     taken = await read_snapshot(run.admin)
     run.files.write(file, taken.to_json())
     return [WrittenSnapshot(str(file), len(taken.brokers), len(taken.partitions))]
