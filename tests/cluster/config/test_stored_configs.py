@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire.cluster.config import stored_configs
+from kwire.cluster.config import audit
+from kwire.cluster.config.audit import read_audit
 from kwire.cluster.config.stored_configs import (
     ConfigConflict,
     broker_entity,
     change_config,
-    read_audit,
     read_config,
 )
 from kwire.cluster.zookeeper import ConfigChangeNotification
@@ -111,12 +111,12 @@ async def test_lost_connection_is_repaired(fault: InjectedFault) -> None:
 
 
 async def test_audit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_configs, "MAX_AUDIT_ENTRIES", 5)
-    monkeypatch.setattr(stored_configs, "AUDIT_SLACK", 2)
+    monkeypatch.setattr(audit, "MAX_AUDIT_ENTRIES", 5)
+    monkeypatch.setattr(audit, "AUDIT_SLACK", 2)
     async with sessions() as (memory, [store]):
         for number in range(20):
             await change(store, {"a": str(number)})
-        assert 5 <= len(memory.tree.get(stored_configs.AUDIT).children) <= 7
+        assert 5 <= len(memory.tree.get(audit.AUDIT).children) <= 7
         assert (await read_audit(store, 1))[0].changes == {"a": ("18", "19")}
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from kwire.cluster.config.stored_configs import AUDIT, AuditEntry, trim_audit
+from kwire.cluster.config.audit import audit_write, trim_audit
 from kwire.cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
 from kwire.cluster.zookeeper.errors import BadVersion, ConnectionLost, NodeExists, NoNode, TransactionFailed
 from kwire.cluster.zookeeper.operations import Create, Delete, SetData
@@ -66,8 +65,7 @@ async def change_acls(
             if author is not None:
                 resource = f"acls/{resource_type}/{pattern_type}/{name}"
                 change = (_text(before) if version >= 0 else None, _text(after) if after.acls else None)
-                entry = AuditEntry(time.time_ns() // 1_000_000, author, node_id, resource, {"acls": change})
-                audit = [Create(f"{AUDIT}/change_", entry.encode(), sequential=True)]
+                audit = [audit_write(author, node_id, resource, {"acls": change})]
             notification = AclChangeNotification(resource_type, name, pattern_type)
             changes = AclChangeNotification.path(pattern_type)
             await store.multi(

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.cluster.config.audit import AUDIT, audit_write, trim_audit
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, ConfigChangeNotification, EntityConfig
 from kwire.cluster.zookeeper.errors import (
     BadVersion,
@@ -18,7 +18,6 @@ from kwire.cluster.zookeeper.errors import (
     TransactionFailed,
     ZnodeError,
 )
-from kwire.cluster.zookeeper.json_object import JsonObject, encode_json
 from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.store import make_path
 from kwire.errors import KwireError
@@ -30,24 +29,14 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.store import Store
 
 __all__ = [
-    "AUDIT",
-    "AuditEntry",
     "ConfigConflict",
     "VersionedConfig",
     "broker_entity",
     "change_config",
-    "read_audit",
     "read_config",
-    "trim_audit",
 ]
 
 log = logging.getLogger("kwire.cluster.config")
-
-AUDIT = "/config/audit"
-MAX_AUDIT_ENTRIES = 1000
-"""Entries that are kept."""
-AUDIT_SLACK = 100
-"""Entries above the maximum before the oldest are deleted, so that not every change deletes one."""
 
 
 class ConfigConflict(KwireError):
@@ -77,43 +66,6 @@ class VersionedConfig(NamedTuple):
     config: EntityConfig
     version: int
     malformed: ZnodeError | None = None
-
-
-class AuditEntry(NamedTuple):
-    """A change of settings.
-
-    Attributes:
-        timestamp: milliseconds since 1970.
-        author: the maker: the address and the client id.
-        node_id: the node that wrote it.
-        entity: the entity, such as `brokers/<default>`.
-        changes: by setting, the text before and after; None if there was none.
-    """
-
-    timestamp: int
-    author: str
-    node_id: int
-    entity: str
-    changes: Mapping[str, tuple[str | None, str | None]]
-
-    def encode(self) -> bytes:
-        changes = {name: {"old": old, "new": new} for name, (old, new) in self.changes.items()}
-        values = {"version": 1, "timestamp": self.timestamp, "author": self.author, "node": self.node_id}
-        return encode_json({**values, "entity": self.entity, "changes": changes})
-
-    @classmethod
-    def decode(cls, data: bytes, path: str) -> AuditEntry:
-        """Decode the data, or raise ZnodeError."""
-        document = JsonObject.decode(data, path)
-        changes = document.object("changes")
-        texts = {name: changes.object(name) for name in changes.names()}
-        return cls(
-            document.timestamp() or 0,
-            document.string("author"),
-            document.integer("node"),
-            document.string("entity"),
-            {name: (text.optional_string("old"), text.optional_string("new")) for name, text in texts.items()},
-        )
 
 
 def broker_entity(broker_id: int | None) -> str:
@@ -175,7 +127,8 @@ async def change_config(
                 return before
             if before.malformed is not None:  # nothing in it can be kept, and no other change could repair it
                 log.error("replacing malformed znode: %s", before.malformed)
-            await _write(store, entity, before, after, _audit_entry(entity, before, changes, author, node_id, hide))
+            audited = _audited(before, changes, hide)
+            await _write(store, entity, before, after, audit_write(author, node_id, entity, audited))
         except ConnectionLost:
             if if_version is None:  # setting the same values again is harmless
                 seen = None
@@ -210,27 +163,16 @@ def _changed(config: EntityConfig, changes: Mapping[str, str | None]) -> EntityC
     return EntityConfig(kept, config.unknown)
 
 
-def _audit_entry(
-    entity: str,
-    before: VersionedConfig,
-    changes: Mapping[str, str | None],
-    author: str,
-    node_id: int,
-    hide: frozenset[str],
-) -> AuditEntry:
+def _audited(
+    before: VersionedConfig, changes: Mapping[str, str | None], hide: frozenset[str]
+) -> dict[str, tuple[str | None, str | None]]:
     def shown(name: str, text: str | None) -> str | None:
         return "(hidden)" if name in hide and text is not None else text
 
-    return AuditEntry(
-        time.time_ns() // 1_000_000,
-        author,
-        node_id,
-        entity,
-        {name: (shown(name, before.config.config.get(name)), shown(name, text)) for name, text in changes.items()},
-    )
+    return {name: (shown(name, before.config.config.get(name)), shown(name, text)) for name, text in changes.items()}
 
 
-async def _write(store: Store, entity: str, before: VersionedConfig, after: EntityConfig, entry: AuditEntry) -> None:
+async def _write(store: Store, entity: str, before: VersionedConfig, after: EntityConfig, audit: Create) -> None:
     """Write the settings, the notification, and the audit entry, all or none."""
     path = f"/config/{entity}"
     write: Operation = (
@@ -242,7 +184,7 @@ async def _write(store: Store, entity: str, before: VersionedConfig, after: Enti
             [
                 write,
                 Create(ConfigChangeNotification.path(), notification, sequential=True),
-                Create(f"{AUDIT}/change_", entry.encode(), sequential=True),
+                audit,
             ]
         )
     except TransactionFailed as failed:
@@ -253,43 +195,3 @@ async def _write(store: Store, entity: str, before: VersionedConfig, after: Enti
         elif not isinstance(failed.error, BadVersion | NodeExists):
             raise failed.error from failed
         raise _Retry from failed
-
-
-async def trim_audit(store: Store) -> None:
-    """Delete the oldest entries above the limit. Another node may delete them at the same time."""
-    try:
-        names = sorted(await store.children(AUDIT))
-        if len(names) > MAX_AUDIT_ENTRIES + AUDIT_SLACK:
-            for name in names[:-MAX_AUDIT_ENTRIES]:
-                await _delete_if_exists(store, f"{AUDIT}/{name}")
-    except ConnectionLost:  # the next change trims
-        return
-
-
-async def _delete_if_exists(store: Store, path: str) -> None:
-    try:
-        await store.delete(path)
-    except NoNode:
-        return
-
-
-async def read_audit(store: Store, newest: int) -> list[AuditEntry]:
-    """Return the newest entries of the audit, oldest first. Malformed entries are left out.
-
-    Raises:
-        StoreError: they cannot be read.
-    """
-    try:
-        names = sorted(await store.children(AUDIT))[-newest:] if newest else []
-    except NoNode:
-        return []
-    paths = [f"{AUDIT}/{name}" for name in names]
-    entries = []
-    for path, znode in zip(paths, await store.get_many(paths), strict=True):
-        if znode is None or isinstance(znode, Exception):
-            continue
-        try:
-            entries.append(AuditEntry.decode(znode.data, path))
-        except ZnodeError as error:
-            log.error("ignoring malformed znode: %s", error)
-    return entries

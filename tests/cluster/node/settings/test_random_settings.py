@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from kwire.cluster.config.audit import read_audit
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import NodeSettings
-from kwire.cluster.config.stored_configs import broker_entity, change_config, read_audit, read_config
+from kwire.cluster.config.stored_configs import broker_entity, change_config, read_config
 from kwire.cluster.controller.controller_election import create_top_level_paths
 from kwire.cluster.node.metadata.metadata_cache import MetadataCache
 from kwire.cluster.node.settings.config_watcher import ConfigWatcher

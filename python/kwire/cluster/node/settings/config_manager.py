@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
+from kwire.cluster.config.audit import read_audit
 from kwire.cluster.config.live_config import Layer, check_change, find_setting
 from kwire.cluster.config.setting import SettingError
-from kwire.cluster.config.stored_configs import broker_entity, change_config, read_audit, read_config
+from kwire.cluster.config.stored_configs import broker_entity, change_config, read_config
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire.cluster.controller.topic_names import is_possible_topic_name
 from kwire.cluster.node.metadata.metadata_cache import broker_endpoint

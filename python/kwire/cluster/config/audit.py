@@ -1,0 +1,125 @@
+"""The audit of a cluster in ZooKeeper: who changed a setting, an ACL, a credential, or a topic, from what to what.
+
+The write of an entry belongs into the transaction of the change, so that there is neither a change without its entry
+nor an entry without its change. The newest entries are kept. Entries of topics are counted separately from all others:
+otherwise, whoever may create topics could push out a change of an ACL. The numbers of both ascend together.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, ZnodeError
+from kwire.cluster.zookeeper.json_object import JsonObject, encode_json
+from kwire.cluster.zookeeper.operations import Create
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.cluster.zookeeper.store import Store
+
+__all__ = ["AUDIT", "AUDIT_SLACK", "AuditEntry", "audit_write", "read_audit", "trim_audit"]
+
+log = logging.getLogger("kwire.cluster.config")
+
+AUDIT = "/config/audit"
+TOPICS = "topics/"
+"""Beginning of the entities that are topics."""
+MAX_AUDIT_ENTRIES = 1000
+"""Number of entries kept of topics, and of everything else."""
+AUDIT_SLACK = 100
+"""Entries above the maximum before the oldest are deleted, so that not every change deletes one."""
+_DIGITS = 10
+"""Digits of the number that ZooKeeper appends to the name of a sequential znode."""
+
+
+class AuditEntry(NamedTuple):
+    """A change.
+
+    Attributes:
+        timestamp: milliseconds since 1970.
+        author: the principal, the client id, and the address of the maker.
+        node_id: the node that wrote it.
+        entity: the entity, such as `brokers/<default>` or `topics/orders`.
+        changes: by setting, the text before and after; None if there was none.
+    """
+
+    timestamp: int
+    author: str
+    node_id: int
+    entity: str
+    changes: Mapping[str, tuple[str | None, str | None]]
+
+    def encode(self) -> bytes:
+        changes = {name: {"old": old, "new": new} for name, (old, new) in self.changes.items()}
+        values = {"version": 1, "timestamp": self.timestamp, "author": self.author, "node": self.node_id}
+        return encode_json({**values, "entity": self.entity, "changes": changes})
+
+    @classmethod
+    def decode(cls, data: bytes, path: str) -> AuditEntry:
+        """Decode the data, or raise ZnodeError."""
+        document = JsonObject.decode(data, path)
+        changes = document.object("changes")
+        texts = {name: changes.object(name) for name in changes.names()}
+        return cls(
+            document.timestamp() or 0,
+            document.string("author"),
+            document.integer("node"),
+            document.string("entity"),
+            {name: (text.optional_string("old"), text.optional_string("new")) for name, text in texts.items()},
+        )
+
+
+def audit_write(author: str, node_id: int, entity: str, changes: Mapping[str, tuple[str | None, str | None]]) -> Create:
+    """Return the write of an entry about a change that is made now, for the transaction of the change."""
+    entry = AuditEntry(time.time_ns() // 1_000_000, author, node_id, entity, changes)
+    prefix = "topic_" if entity.startswith(TOPICS) else "change_"
+    return Create(f"{AUDIT}/{prefix}", entry.encode(), sequential=True)
+
+
+async def trim_audit(store: Store) -> None:
+    """Delete the oldest entries above the limits. Another node may delete them at the same time."""
+    try:
+        for _, names in groupby(await store.children(AUDIT), lambda name: name[:-_DIGITS]):
+            oldest = sorted(names)[:-MAX_AUDIT_ENTRIES]
+            if len(oldest) > AUDIT_SLACK:
+                for deletion in [store.delete(f"{AUDIT}/{name}") for name in oldest]:
+                    try:
+                        await deletion
+                    except NoNode:
+                        continue
+    except ConnectionLost:  # the next change trims
+        return
+
+
+async def read_audit(store: Store, newest: int, entity: str | None = None) -> list[AuditEntry]:
+    """Return the newest entries, oldest first. Malformed entries are left out.
+
+    Args:
+        store: the session.
+        newest: maximum number of entries.
+        entity: only entries about this entity.
+
+    Raises:
+        StoreError: they cannot be read.
+    """
+    try:
+        names = sorted(await store.children(AUDIT), key=lambda name: name[-_DIGITS:])
+    except NoNode:
+        return []
+    paths = [f"{AUDIT}/{name}" for name in (names if entity is not None else names[max(len(names) - newest, 0) :])]
+    entries = []
+    for path, znode in zip(paths, await store.get_many(paths), strict=True):
+        if znode is None or isinstance(znode, Exception):
+            continue
+        try:
+            entry = AuditEntry.decode(znode.data, path)
+        except ZnodeError as error:
+            log.error("ignoring malformed znode: %s", error)
+            continue
+        if entity in {None, entry.entity}:
+            entries.append(entry)
+    return entries[max(len(entries) - newest, 0) :]
