@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin import AdminError, NewTopic, OutcomeUnknown, TopicChange
+from kwire.cluster.config.audit import AUDIT, AuditEntry
 from kwire.messages.kip4.error_codes import ErrorCode
-from tests.cluster.consistency import CONSISTENT_SECONDS, wait_consistent
+from tests.cluster.audit_replay import AuditedTopic, check_replay
+from tests.cluster.consistency import CONSISTENT_SECONDS, wait_consistent, zookeeper
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -215,6 +217,7 @@ def check(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics,
     tally = TALLY[fault]
     tally.runs += 1
     state = wait_consistent(cluster)
+    check_audit(cluster, state, topics)
     done = scenario.is_done(state, topics)
     for topic, error in responses.outcomes.items() if responses is not None else ():
         repetition = responses is not None and responses.repeated
@@ -223,6 +226,17 @@ def check(fault: str, cluster: LocalCluster, scenario: Scenario, topics: Topics,
             tally.lost += 1
             raise AssertionError(f"{topic}: acknowledged ({error}), but lost")
         assert acknowledged or isinstance(error, AdminError)
+
+
+def check_audit(cluster: LocalCluster, state: ClusterState, topics: Topics) -> None:
+    """Check that the audit has exactly the changes of the topics of a run, each with the author of the requests."""
+    with zookeeper(cluster) as client:
+        paths = [f"{AUDIT}/{name}" for name in client.get_children(AUDIT)]
+        entries = [AuditEntry.decode(client.get(path)[0], path) for path in sorted(paths, key=lambda path: path[-10:])]
+    entries = [entry for entry in entries if entry.entity.removeprefix("topics/") in topics]
+    assert all("127.0.0.1:" in entry.author for entry in entries), entries
+    existing = {name: replicas_and_configs(state, name) for name in topics}
+    check_replay(entries, {name: AuditedTopic(*topic) for name, topic in existing.items() if topic is not None})
 
 
 def controller_id(admin: BlockingAdminClient) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from kwire.cluster.config.audit import AUDIT, AuditEntry
 from kwire.cluster.controller.errors import CommandError, NotController
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import EntityConfig
@@ -19,8 +20,10 @@ from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoc
 from kwire.cluster.zookeeper.operations import Create, SetData
 from kwire.cluster.zookeeper.topics import DeletionMarker, TopicRegistration
 from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
 from kwire.messages.kip4.structures import ConfigEntry
 from kwire.testing.memory_store import InjectedFault
+from tests.cluster.audit_replay import AuditedTopic, check_replay
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
 
 if TYPE_CHECKING:
@@ -106,9 +109,14 @@ def check_deleted(cluster: Cluster, acknowledged: bool) -> None:
         assert cluster.exists(TopicRegistration.path(name)) == cluster.exists(EntityConfig.path("topics", name))
 
 
-def preferred(cluster: Cluster, acknowledged: bool) -> None:
-    if acknowledged:
-        assert [cluster.state("old", index).leader for index in range(3)] == [1, 2, 3]
+def check_elected(cluster: Cluster, acknowledged: bool) -> None:
+    """The new order of replicas and the election have an entry each, or neither was carried out."""
+    entries = [entry for entry in audit_of(cluster) if entry.entity == "topics/other"][1:]
+    leader = cluster.state("other", 0).leader
+    assert leader == 2 if acknowledged else leader in {1, 2}
+    changes = [{"replicas": ("0: 1,2,3", "0: 2,1,3")}, {"leaders": ("0: 1", "0: 2")}]
+    assert [dict(entry.changes) for entry in entries] == changes[: len(entries)]
+    assert (len(entries) == 2) == (leader == 2)
 
 
 ALTERATIONS = (
@@ -124,6 +132,14 @@ ALTERATIONS = (
     ),
 )
 
+
+async def elect(controller: Controller) -> list[Outcome]:
+    """Make a follower the preferred leader, and elect it."""
+    ordered = await controller.reassign_partitions([reassignment("other", p0=(2, 1, 3))])
+    await controller.drain()
+    return ordered + await controller.elect_preferred_leaders([TopicPartitions(topic="other", partition_ids=(0,))])
+
+
 SCENARIOS = {
     "create": Scenario(
         lambda controller: controller.create_topics(
@@ -138,6 +154,7 @@ SCENARIOS = {
         ),
         check_reassigned,
     ),
+    "elect": Scenario(elect, check_elected),
     "delete": Scenario(lambda controller: controller.delete_topics(["old", "doomed"]), check_deleted),
 }
 
@@ -149,7 +166,8 @@ def check_complete(cluster: Cluster) -> None:
 
 
 def check_znodes(cluster: Cluster) -> None:
-    """Check that nothing is half written and no work is pending."""
+    """Check that nothing is half written, no work is pending, and the audit has exactly what was changed."""
+    check_audit(cluster)
     assert not cluster.exists(ReassignPartitions.path())
     assert not cluster.exists(PreferredReplicaElection.path())
     assert not cluster.memory.tree.get(DeletionMarker.root).children
@@ -164,6 +182,22 @@ def check_znodes(cluster: Cluster) -> None:
             state = cluster.state(name, index)
             assert state.leader in replicas
             assert sorted(state.isr) == sorted(replicas)
+
+
+def audit_of(cluster: Cluster) -> list[AuditEntry]:
+    """Return the entries of the audit, oldest first."""
+    names = sorted(cluster.memory.tree.get(AUDIT).children, key=lambda name: name[-10:])
+    paths = [f"{AUDIT}/{name}" for name in names]
+    return [AuditEntry.decode(cluster.memory.tree.get(path).data, path) for path in paths]
+
+
+def check_audit(cluster: Cluster) -> None:
+    """Check that the entries of the audit lead to the topics."""
+    topics = {}
+    for name in cluster.topics():
+        config = EntityConfig.decode(cluster.memory.tree.get(EntityConfig.path("topics", name)).data).config
+        topics[name] = AuditedTopic(dict(cluster.registration(name).partitions), dict(config))
+    check_replay(audit_of(cluster), topics)
 
 
 def expire_session(cluster: Cluster, store: MemoryStore) -> InjectedFault:

@@ -1,4 +1,4 @@
-"""The audit of a cluster in ZooKeeper: who changed a setting, an ACL, a credential, or a topic, from what to what.
+"""The audit of a cluster in ZooKeeper: changes of settings, ACLs, credentials, and topics, and their authors.
 
 The write of an entry belongs into the transaction of the change, so that there is neither a change without its entry
 nor an entry without its change. The newest entries are kept. Entries of topics are counted separately from all others:
@@ -12,12 +12,12 @@ import time
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, ZnodeError
+from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, TransactionFailed, ZnodeError
 from kwire.cluster.zookeeper.json_object import JsonObject, encode_json
-from kwire.cluster.zookeeper.operations import Create
+from kwire.cluster.zookeeper.operations import Create, Delete
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kwire.cluster.zookeeper.store import Store
 
@@ -86,13 +86,20 @@ async def trim_audit(store: Store) -> None:
         for _, names in groupby(await store.children(AUDIT), lambda name: name[:-_DIGITS]):
             oldest = sorted(names)[:-MAX_AUDIT_ENTRIES]
             if len(oldest) > AUDIT_SLACK:
-                for deletion in [store.delete(f"{AUDIT}/{name}") for name in oldest]:
-                    try:
-                        await deletion
-                    except NoNode:
-                        continue
+                await _delete(store, oldest)
     except ConnectionLost:  # the next change trims
         return
+
+
+async def _delete(store: Store, names: Sequence[str]) -> None:
+    """Delete entries in batches, since a transaction costs less than its operations one by one."""
+    for batch in range(0, len(names), AUDIT_SLACK):
+        try:
+            await store.multi([Delete(f"{AUDIT}/{name}") for name in names[batch : batch + AUDIT_SLACK]])
+        except TransactionFailed as failed:
+            if isinstance(failed.error, NoNode):  # another node deletes the same entries
+                return
+            raise failed.error from failed
 
 
 async def read_audit(store: Store, newest: int, entity: str | None = None) -> list[AuditEntry]:

@@ -54,6 +54,8 @@ class TopicReassignmentStatus(NamedTuple):
 class AdminBackend(Protocol):
     """Operations on the topics of a cluster.
 
+    What a method changes is in the audit with its author, the sender of the request, in the transaction of the change.
+
     Batch methods return one outcome for each topic, in the order in which the request first names the topics. Every
     method may raise NotController or QueueFull for the whole request.
     """
@@ -65,7 +67,9 @@ class AdminBackend(Protocol):
     def check_active(self) -> None:
         """Raise NotController unless this broker is the controller."""
 
-    async def create_topics(self, creations: Sequence[TopicCreation], client_id: str | None) -> list[Outcome]:
+    async def create_topics(
+        self, creations: Sequence[TopicCreation], client_id: str | None, *, author: str
+    ) -> list[Outcome]:
         """Create topics.
 
         Outcomes have the codes 1001, 1002, 1004, 1005, 1006, 1010, and in strict batches 1012.
@@ -73,15 +77,16 @@ class AdminBackend(Protocol):
         Args:
             creations: the topics to create.
             client_id: the client id of the request. The client id `consumer` may create a topic by name only.
+            author: the author in the audit.
         """
 
-    async def alter_topics(self, alterations: Sequence[TopicAlteration]) -> list[Outcome]:
+    async def alter_topics(self, alterations: Sequence[TopicAlteration], *, author: str) -> list[Outcome]:
         """Change configs, add partitions, and reassign replicas.
 
         Outcomes have the codes 3, 1002 to 1006, 1009, and in strict batches 1011 and 1012.
         """
 
-    async def delete_topics(self, names: Sequence[str]) -> list[Outcome]:
+    async def delete_topics(self, names: Sequence[str], *, author: str) -> list[Outcome]:
         """Mark topics for deletion. Outcomes have the codes 3 and 1012."""
 
     async def describe_topic(self, name: str) -> Topic:
@@ -94,7 +99,7 @@ class AdminBackend(Protocol):
     async def list_topics(self) -> TopicNames:
         """Return the names of all topics."""
 
-    async def elect_preferred_leaders(self, topics: Sequence[TopicPartitions]) -> list[Outcome]:
+    async def elect_preferred_leaders(self, topics: Sequence[TopicPartitions], *, author: str) -> list[Outcome]:
         """Start the election of preferred leaders, for all topics if none are named.
 
         Outcomes have the codes 3, 1007, and 1008.
@@ -103,7 +108,7 @@ class AdminBackend(Protocol):
             CommandError: no topics are named, and the election was rejected.
         """
 
-    async def reassign_partitions(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
+    async def reassign_partitions(self, topics: Sequence[TopicReassignment], *, author: str) -> list[Outcome]:
         """Start a reassignment, or cancel the reassignments of partitions without replicas.
 
         Outcomes have the codes 3, 1005, and 1009.

@@ -63,6 +63,9 @@ log = logging.getLogger("kwire.cluster.controller")
 
 Result = TypeVar("Result")
 
+UNKNOWN = "unknown"
+"""Author of the requests of a program that has no client, such as a benchmark."""
+
 RESIGN_SECONDS = 2.0
 """Time that a stopping controller waits for ZooKeeper."""
 LATE_CHECK_SECONDS = 1.0
@@ -185,7 +188,9 @@ class Controller:
         if self._queue is None:
             raise NotController(self._broker_id)
 
-    async def create_topics(self, creations: Sequence[TopicCreation], client_id: str | None = None) -> list[Outcome]:
+    async def create_topics(
+        self, creations: Sequence[TopicCreation], client_id: str | None = None, *, author: str = UNKNOWN
+    ) -> list[Outcome]:
         """See `AdminBackend`."""
         settings = self._config.current
         budget = PartitionBudget(settings)
@@ -197,6 +202,7 @@ class Controller:
                 topic_commands.create_topics,
                 commands=commands,
                 client_id=client_id,
+                author=author,
                 budget=budget,
                 rng=self._rng,
                 time_slice=time_slice,
@@ -211,13 +217,13 @@ class Controller:
                 return [*outcomes, *(Outcome(name, error) for name in unanswered)]
         return outcomes
 
-    async def alter_topics(self, alterations: Sequence[TopicAlteration]) -> list[Outcome]:
+    async def alter_topics(self, alterations: Sequence[TopicAlteration], *, author: str = UNKNOWN) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: topic_commands.alter_topics(context, alterations, self._rng))
+        return await self._request(lambda context: topic_commands.alter_topics(context, alterations, author, self._rng))
 
-    async def delete_topics(self, names: Sequence[str]) -> list[Outcome]:
+    async def delete_topics(self, names: Sequence[str], *, author: str = UNKNOWN) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: topic_commands.delete_topics(context, names))
+        return await self._request(lambda context: topic_commands.delete_topics(context, names, author))
 
     async def describe_topic(self, name: str) -> Topic:
         """See `AdminBackend`."""
@@ -227,13 +233,15 @@ class Controller:
         """See `AdminBackend`."""
         return await self._request(topic_commands.list_topics)
 
-    async def elect_preferred_leaders(self, topics: Sequence[TopicPartitions]) -> list[Outcome]:
+    async def elect_preferred_leaders(
+        self, topics: Sequence[TopicPartitions], *, author: str = UNKNOWN
+    ) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: replica_commands.elect_preferred_leaders(context, topics))
+        return await self._request(lambda context: replica_commands.elect_preferred_leaders(context, topics, author))
 
-    async def reassign_partitions(self, topics: Sequence[TopicReassignment]) -> list[Outcome]:
+    async def reassign_partitions(self, topics: Sequence[TopicReassignment], *, author: str = UNKNOWN) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: replica_commands.reassign_partitions(context, topics))
+        return await self._request(lambda context: replica_commands.reassign_partitions(context, topics, author))
 
     async def verify_reassignments(self, topics: Sequence[TopicReassignment]) -> list[TopicReassignmentStatus]:
         """See `AdminBackend`."""
@@ -357,6 +365,7 @@ class Controller:
     async def _process(self, event: ControllerEvent, context: ControllerContext) -> None:
         if isinstance(event, RequestEvent):
             await self._process_request(event)
+            await context.trim_audit()  # after the response, and before the next request adds entries
         else:
             await self._process_change(event, context)
 

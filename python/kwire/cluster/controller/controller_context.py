@@ -12,14 +12,24 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kwire.cluster.config.audit import AUDIT_SLACK, TOPICS, audit_write, trim_audit
 from kwire.cluster.controller.cluster_state import Cluster
 from kwire.cluster.controller.fenced_writer import ControllerMovedError, FencedWriter, WriteConflict
 from kwire.cluster.controller.metadata_broadcast import MetadataBroadcaster, TopicUpdate
 from kwire.cluster.controller.state_loader import StateLoader
+from kwire.cluster.controller.topic_audit import topic_changes
 from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
 from kwire.cluster.controller.topic_writes import TopicWrites, plan_writes
+from kwire.cluster.request_quotas import TimeSlice
 from kwire.cluster.zookeeper.configs import notification_format
-from kwire.cluster.zookeeper.errors import BadVersion, NotAuthorized, StoreError, ZnodeError
+from kwire.cluster.zookeeper.errors import (
+    BadVersion,
+    NotAuthorized,
+    SessionExpired,
+    StoreClosed,
+    StoreError,
+    ZnodeError,
+)
 from kwire.cluster.zookeeper.topics import TopicRegistration
 
 if TYPE_CHECKING:
@@ -96,6 +106,7 @@ class ControllerContext:
         self.config_changes: dict[str, int] = {}
         self.awaited_brokers: dict[str, list[int]] = {}
         self._reported: set[tuple[str, str]] = set()
+        self._audit_entries = AUDIT_SLACK  # those of earlier controllers, which perhaps did not trim them
 
     @property
     def settings(self) -> NodeSettings:
@@ -173,8 +184,54 @@ class ControllerContext:
             changes["known_brokers"] = self.cluster.known_brokers.union(changes["brokers"])
         self.cluster = replace(self.cluster, **changes)
 
-    async def write_topics(self, topics: Iterable[Topic]) -> dict[str, WriteConflict | StoreError]:
+    def audit(self, author: str | None, before: Topic | None, after: Topic | None) -> list[Operation]:
+        """Return the write of the audit entry about a change of a topic, for the transaction of the change.
+
+        Without an author, the change only follows from another one, and has no entry, like a change of nothing.
+        """
+        topic = before or after
+        changes = topic_changes(before, after) if author is not None else {}
+        if author is None or topic is None or not changes:
+            return []
+        self._audit_entries += 1
+        return [audit_write(author, self.broker_id, f"{TOPICS}{topic.name}", changes)]
+
+    async def audit_all(
+        self, author: str | None, topics: Iterable[Topic], *, is_undone: bool = False
+    ) -> list[Operation]:
+        """Return the writes of the audit entries about topics that are going to change, or will not any more."""
+        writes = []
+        time_slice = TimeSlice()
+        for topic in topics:
+            await time_slice.step()
+            now = self.cluster.topics.get(topic.name)
+            writes += self.audit(author, topic, now) if is_undone else self.audit(author, now, topic)
+        return writes
+
+    async def trim_audit(self) -> None:
+        """Delete the oldest audit entries, if there may be too many.
+
+        Raises:
+            ControllerMovedError: the session has ended.
+        """
+        if self._audit_entries < AUDIT_SLACK:
+            return
+        self._audit_entries = 0
+        try:
+            await trim_audit(self.store)
+        except (SessionExpired, StoreClosed) as error:
+            raise ControllerMovedError(str(error)) from error
+        except StoreError as error:
+            self.report(error)
+
+    async def write_topics(
+        self, topics: Iterable[Topic], author: str | None = None
+    ) -> dict[str, WriteConflict | StoreError]:
         """Write new states of existing topics.
+
+        Args:
+            topics: the topics.
+            author: the author in the audit; None for changes without a request.
 
         Returns:
             The errors of the topics that could not be written, by name.
@@ -190,7 +247,8 @@ class ControllerContext:
             before = self.cluster.topics.get(topic.name)
             if topic is before:
                 continue
-            plan = plan_writes(before, topic, notification_form=form)
+            audit = self.audit(author, before, topic)
+            plan = plan_writes(before, topic, notification_form=form, audit=audit)
             if plan.transactions:
                 planned[topic.name] = plan
                 pending[topic.name] = self.start_writes(plan.transactions)

@@ -14,6 +14,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.cluster.config.audit import AUDIT
 from kwire.cluster.controller.state_loader import StateLoader
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire.cluster.zookeeper.errors import (
@@ -45,6 +46,7 @@ TOP_LEVEL_PATHS = (
     "/config/users",
     "/config/ips",
     "/config/changes",
+    AUDIT,
     "/admin/delete_topics",
     "/isr_change_notification",
     "/consumers",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "advance_reassignments",
+    "begin_reassignments",
     "cancel_reassignments",
     "list_reassignments",
     "lock_reassignment",
@@ -52,10 +53,24 @@ async def advance_reassignments(context: ControllerContext) -> None:
     await _update_znode(context)
 
 
-async def start_pending_reassignments(context: ControllerContext) -> None:
-    """Start all pending reassignments; a reassignment that cannot be written stays pending."""
+async def start_pending_reassignments(context: ControllerContext, author: str | None = None) -> None:
+    """Start all pending reassignments; a reassignment that cannot be written stays pending.
+
+    With an author, each start has an audit entry. Otherwise, the request has it.
+    """
+    pending = context.cluster.pending_reassignments
+    failed = await context.write_topics(begin_reassignments(context, pending.items()), author)
+    context.update_cluster(
+        pending_reassignments={key: replicas for key, replicas in pending.items() if key[0] in failed}
+    )
+
+
+def begin_reassignments(
+    context: ControllerContext, requested: Iterable[tuple[tuple[str, int], tuple[int, ...]]]
+) -> list[Topic]:
+    """Return the topics in which the requested reassignments begin. Invalid ones are left out."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
-    for (name, index), replicas in context.cluster.pending_reassignments.items():
+    for (name, index), replicas in requested:
         by_topic.setdefault(name, {})[index] = replicas
     topics = []
     for name, targets in by_topic.items():
@@ -66,11 +81,7 @@ async def start_pending_reassignments(context: ControllerContext) -> None:
             log.warning("skipping invalid reassignment of %s-%d to %s", name, index, list(targets[index]))
         if topic is not None and valid:
             topics.append(begin_reassignment(topic, valid, context.election))
-    failed = await context.write_topics(topics)
-    still_pending = {
-        key: replicas for key, replicas in context.cluster.pending_reassignments.items() if key[0] in failed
-    }
-    context.update_cluster(pending_reassignments=still_pending)
+    return topics
 
 
 def _valid_targets(topic: Topic, targets: dict[int, tuple[int, ...]], *, deleting: bool) -> dict[int, tuple[int, ...]]:
@@ -92,12 +103,15 @@ def _valid_targets(topic: Topic, targets: dict[int, tuple[int, ...]], *, deletin
 
 
 async def cancel_reassignments(
-    context: ControllerContext, partitions: Mapping[str, Collection[int]]
+    context: ControllerContext, partitions: Mapping[str, Collection[int]], author: str | None = None
 ) -> dict[str, WriteConflict | StoreError]:
     """Return partitions to the replicas that they had before, and return the errors by topic.
 
-    The znode is written first: otherwise its list would start the reassignments again.
+    The znode is written first: otherwise its list would start the reassignments again. A reassignment that has not
+    started is canceled by that alone, so its audit entry is in the transaction of the znode.
     """
+    pending = context.cluster.pending_reassignments
+    canceled = {key: replicas for key, replicas in pending.items() if key[1] in partitions.get(key[0], ())}
     topics = [topic for name in partitions if (topic := context.cluster.topics.get(name)) is not None]
     if context.reassignment is not None:
         requested, version = context.reassignment
@@ -105,17 +119,17 @@ async def cancel_reassignments(
         try:
             if rest != requested.partitions:
                 requested = replace(requested, partitions=rest)
-                await context.writer.commit([SetData(ReassignPartitions.path(), requested.encode(), version)])
+                audit = await context.audit_all(author, begin_reassignments(context, canceled.items()), is_undone=True)
+                await context.writer.commit([SetData(ReassignPartitions.path(), requested.encode(), version), *audit])
                 context.reassignment = requested, version + 1
         except (WriteConflict, StoreError) as error:
             context.queue.enqueue_change(ReassignPartitions.path())
             return dict.fromkeys(partitions, error)
-    pending = context.cluster.pending_reassignments
-    kept = {key: replicas for key, replicas in pending.items() if key[1] not in partitions.get(key[0], ())}
+    kept = {key: replicas for key, replicas in pending.items() if key not in canceled}
     context.update_cluster(pending_reassignments=kept)
     election = context.election
     failed = await context.write_topics(
-        [cancel_reassignment(topic, partitions[topic.name], election) for topic in topics]
+        [cancel_reassignment(topic, partitions[topic.name], election) for topic in topics], author
     )
     log.info("canceled the reassignment of %s", ", ".join(sorted(partitions.keys() - failed.keys())))
     context.queue.enqueue_change(ReassignPartitions.path())

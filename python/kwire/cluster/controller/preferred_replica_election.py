@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.cluster.controller.controller_context import ControllerContext
+    from kwire.cluster.controller.topic_state import Topic
     from kwire.cluster.zookeeper.admin_requests import ListedPartition
     from kwire.cluster.zookeeper.errors import StoreError
 
-__all__ = ["elect_requested_leaders", "write_preferred_leaders"]
+__all__ = ["elect_listed", "elect_requested_leaders", "write_preferred_leaders"]
 
 log = logging.getLogger("kwire.cluster.controller")
 
@@ -46,9 +47,17 @@ async def elect_requested_leaders(context: ControllerContext) -> None:
 
 
 async def write_preferred_leaders(
-    context: ControllerContext, partitions: Iterable[ListedPartition]
+    context: ControllerContext, partitions: Iterable[ListedPartition], author: str | None = None
 ) -> dict[str, WriteConflict | StoreError]:
-    """Make the preferred replicas of these partitions their leaders, and return the errors by topic."""
+    """Make the preferred replicas of these partitions their leaders, and return the errors by topic.
+
+    With an author, the changes have audit entries. Otherwise, the request has them.
+    """
+    return await context.write_topics(elect_listed(context, partitions), author)
+
+
+def elect_listed(context: ControllerContext, partitions: Iterable[ListedPartition]) -> list[Topic]:
+    """Return the topics in which the preferred replicas of these partitions are leaders, where they can be."""
     by_topic: dict[str, set[int]] = {}
     for name, index in partitions:
         by_topic.setdefault(name, set()).add(index)
@@ -59,4 +68,4 @@ async def write_preferred_leaders(
             log.warning("skipping preferred leader election of unknown topic %s", name)
         else:
             topics.append(elect_preferred_replicas(topic, indexes, context.election))
-    return await context.write_topics(topics)
+    return topics

@@ -12,11 +12,13 @@ from kwire.cluster.controller.backend import Outcome, TopicReassignmentStatus
 from kwire.cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
 from kwire.cluster.controller.fenced_writer import WriteConflict
 from kwire.cluster.controller.partition_reassignment import (
+    begin_reassignments,
     cancel_reassignments,
+    list_reassignments,
     lock_reassignment,
     start_pending_reassignments,
 )
-from kwire.cluster.controller.preferred_replica_election import write_preferred_leaders
+from kwire.cluster.controller.preferred_replica_election import elect_listed, write_preferred_leaders
 from kwire.cluster.controller.reassignment_validation import (
     REASSIGNING,
     choose_partitions,
@@ -42,12 +44,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kwire.cluster.controller.controller_context import ControllerContext
+    from kwire.cluster.zookeeper.operations import Operation
     from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
 
 __all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partitions", "verify_reassignments"]
 
 
-async def reassign_partitions(context: ControllerContext, topics: Sequence[TopicReassignment]) -> list[Outcome]:
+async def reassign_partitions(
+    context: ControllerContext, topics: Sequence[TopicReassignment], author: str
+) -> list[Outcome]:
     """Store a reassignment in ZooKeeper, which starts after the response, or cancel reassignments.
 
     A topic without replicas for any of its partitions cancels the reassignments of these partitions (as in KIP-455).
@@ -67,25 +72,27 @@ async def reassign_partitions(context: ControllerContext, topics: Sequence[Topic
         else:
             requested += [PartitionReassignment(name, index, replicas) for index, replicas in targets.items()]
     if canceled:
-        errors |= {name: write_failed(error) for name, error in (await cancel_reassignments(context, canceled)).items()}
+        failed = await cancel_reassignments(context, canceled, author)
+        errors |= {name: write_failed(error) for name, error in failed.items()}
     if requested:
-        errors |= await _request_reassignment(context, requested)
+        errors |= await _request_reassignment(context, requested, author)
         context.queue.enqueue_change(ReassignPartitions.path())
     return _outcomes(merged, errors)
 
 
 async def _request_reassignment(
-    context: ControllerContext, requested: Sequence[PartitionReassignment]
+    context: ControllerContext, requested: Sequence[PartitionReassignment], author: str
 ) -> dict[str, CommandError]:
-    """Create `/admin/reassign_partitions` and return the errors by topic."""
+    """Create `/admin/reassign_partitions` with the audit entries of its topics, and return the errors by topic."""
     names = {one.topic for one in requested}
     reassignment = ReassignPartitions(tuple(requested))
+    audit = await context.audit_all(author, begin_reassignments(context, reassignment.targets().items()))
     try:
-        await context.writer.commit([Create(ReassignPartitions.path(), reassignment.encode())])
+        await context.writer.commit([Create(ReassignPartitions.path(), reassignment.encode()), *audit])
     except WriteConflict:
         return dict.fromkeys(names, reassignment_in_progress())
     except PacketTooLarge:
-        return await _start_reassignment(context, requested)
+        return await _start_reassignment(context, reassignment, author)
     except StoreError as error:
         return dict.fromkeys(names, write_failed(error))
     context.reassignment = reassignment, 0
@@ -94,15 +101,21 @@ async def _request_reassignment(
 
 
 async def _start_reassignment(
-    context: ControllerContext, requested: Sequence[PartitionReassignment]
+    context: ControllerContext, reassignment: ReassignPartitions, author: str
 ) -> dict[str, CommandError]:
-    """Start a reassignment that is too large for one znode before the response, and return the errors by topic."""
+    """Start a reassignment that is too large for one transaction before the response, and return the errors by topic.
+
+    Each topic is a transaction with its audit entry. The list may be small enough without the entries.
+    """
+    names = {one.topic for one in reassignment.partitions}
     if not await lock_reassignment(context):
-        return dict.fromkeys((one.topic for one in requested), reassignment_in_progress())
-    context.update_cluster(pending_reassignments=ReassignPartitions(tuple(requested)).targets())
-    await start_pending_reassignments(context)
+        return dict.fromkeys(names, reassignment_in_progress())
+    context.update_cluster(pending_reassignments=reassignment.targets())
+    await start_pending_reassignments(context, author)
     failed = {name for name, _ in context.cluster.pending_reassignments}
     context.update_cluster(pending_reassignments={})
+    topics = context.cluster.topics
+    await list_reassignments(context, [topic for name in names - failed if (topic := topics.get(name)) is not None])
     return dict.fromkeys(failed, CommandError(ErrorCode.ADMIN_REQUEST_FAILED, "cannot write the topic to ZooKeeper"))
 
 
@@ -137,7 +150,9 @@ def _merge(topics: Sequence[TopicReassignment]) -> dict[str, TopicReassignment]:
     return merged
 
 
-async def elect_preferred_leaders(context: ControllerContext, topics: Sequence[TopicPartitions]) -> list[Outcome]:
+async def elect_preferred_leaders(
+    context: ControllerContext, topics: Sequence[TopicPartitions], author: str
+) -> list[Outcome]:
     """Store an election in ZooKeeper; it takes place after the response."""
     named = _merge_partition_ids(topics)
     marked = context.cluster.topics_to_delete
@@ -152,7 +167,7 @@ async def elect_preferred_leaders(context: ControllerContext, topics: Sequence[T
         else:
             partitions += _without_preferred_leader(context, name, chosen)
     try:
-        errors |= await _request_election(context, partitions)
+        errors |= await _request_election(context, partitions, author)
     except CommandError as error:
         if not named:
             raise
@@ -162,22 +177,23 @@ async def elect_preferred_leaders(context: ControllerContext, topics: Sequence[T
 
 
 async def _request_election(
-    context: ControllerContext, partitions: Sequence[ListedPartition]
+    context: ControllerContext, partitions: Sequence[ListedPartition], author: str
 ) -> dict[str, CommandError]:
-    """Create `/admin/preferred_replica_election` and return the errors by topic.
+    """Create `/admin/preferred_replica_election` with the audit entries, and return the errors by topic.
 
-    A list that is too large for one znode is carried out before the response. An empty znode then keeps other elections
-    from starting.
+    A list that is too large for one transaction is carried out before the response. An empty znode then keeps other
+    elections from starting.
 
     Raises:
         CommandError: the election as a whole was rejected.
     """
+    audit = await context.audit_all(author, elect_listed(context, partitions))
     try:
         try:
-            await _create_election(context, partitions)
+            await _create_election(context, partitions, audit)
         except PacketTooLarge:
-            await _create_election(context, ())
-            failed = await write_preferred_leaders(context, partitions)
+            await _create_election(context)
+            failed = await write_preferred_leaders(context, partitions, author)
             return {name: write_failed(error) for name, error in failed.items()}
     except (WriteConflict, StoreError) as error:
         if isinstance(error, WriteConflict) and isinstance(error.error, NodeExists):
@@ -188,9 +204,11 @@ async def _request_election(
     return {}
 
 
-async def _create_election(context: ControllerContext, partitions: Sequence[ListedPartition]) -> None:
+async def _create_election(
+    context: ControllerContext, partitions: Sequence[ListedPartition] = (), audit: Sequence[Operation] = ()
+) -> None:
     election = PreferredReplicaElection(tuple(partitions))
-    await context.writer.commit([Create(PreferredReplicaElection.path(), election.encode())])
+    await context.writer.commit([Create(PreferredReplicaElection.path(), election.encode()), *audit])
 
 
 def _merge_partition_ids(topics: Sequence[TopicPartitions]) -> dict[str, list[int]]:

@@ -64,6 +64,7 @@ async def create_topics(
     context: ControllerContext,
     commands: Mapping[str, TopicCreation | CommandError],
     client_id: str | None,
+    author: str,
     budget: PartitionBudget,
     rng: random.Random,
     time_slice: TimeSlice,
@@ -71,12 +72,13 @@ async def create_topics(
     """Create topics with leaders.
 
     Args:
+        author: the author in the audit.
         time_slice: the slice of the whole request, suspended.
     """
     time_slice.resume()
     topics, errors = await _plan_creations(context, commands, client_id, budget, rng, time_slice)
     time_slice.suspend()
-    written, failed = await _write_new_topics(context, topics)
+    written, failed = await _write_new_topics(context, topics, author)
     for name, error in failed.items():
         errors[name] = _creation_error(name, error)
         context.reread_topic(name)
@@ -112,7 +114,7 @@ async def _plan_creations(
 
 
 async def _write_new_topics(
-    context: ControllerContext, topics: Iterable[Topic]
+    context: ControllerContext, topics: Iterable[Topic], author: str
 ) -> tuple[list[Topic], dict[str, WriteConflict | StoreError]]:
     """Return the topics that were written, and the errors of the others by name."""
     planned: dict[str, tuple[Topic, TopicWrites]] = {}
@@ -120,13 +122,14 @@ async def _write_new_topics(
     time_slice = TimeSlice()
     for topic in topics:
         await time_slice.step()
-        plan = plan_writes(None, topic)
+        plan = plan_writes(None, topic, audit=context.audit(author, None, topic))
         planned[topic.name] = topic, plan
         pending[topic.name] = context.start_writes(plan.transactions)
     failed = await context.wait_for_writes(pending)
     for name in [name for name, error in failed.items() if _has_stale_config(name, error)]:
         topic, _ = planned[name]
-        plan = plan_writes(None, topic, await _stale_config_version(context, name))
+        version = await _stale_config_version(context, name)
+        plan = plan_writes(None, topic, version, audit=context.audit(author, None, topic))
         planned[name] = topic, plan
         del failed[name]
         failed |= await context.wait_for_writes({name: context.start_writes(plan.transactions)})
@@ -159,7 +162,7 @@ def _creation_error(name: str, error: WriteConflict | StoreError) -> CommandErro
 
 
 async def alter_topics(
-    context: ControllerContext, alterations: Sequence[TopicAlteration], rng: random.Random
+    context: ControllerContext, alterations: Sequence[TopicAlteration], author: str, rng: random.Random
 ) -> list[Outcome]:
     """Change configs, add partitions, and start reassignments."""
     strict = context.settings.strict_batches
@@ -184,7 +187,7 @@ async def alter_topics(
             errors[name] = reassignment_in_progress()
             del topics[name]
         reassigned = []
-    failed = await context.write_topics(topics.values())
+    failed = await context.write_topics(topics.values(), author)
     errors |= {name: write_failed(error) for name, error in failed.items()}
     if reassigned:
         existing = context.cluster.topics
@@ -198,7 +201,7 @@ def _starts_reassignment(context: ControllerContext, topic: Topic) -> bool:
     return bool(topic.reassignments) and before is not None and not before.reassignments
 
 
-async def delete_topics(context: ControllerContext, names: Sequence[str]) -> list[Outcome]:
+async def delete_topics(context: ControllerContext, names: Sequence[str], author: str) -> list[Outcome]:
     """Mark topics for deletion."""
     commands = _unique_commands(names, str, strict=True)
     cluster = context.cluster
@@ -212,8 +215,9 @@ async def delete_topics(context: ControllerContext, names: Sequence[str]) -> lis
         elif name not in cluster.topics and name not in cluster.malformed_topics:
             errors[name] = CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
         elif name not in cluster.topics_to_delete:
-            marker = DeletionMarker(name)
-            pending[name] = context.writer.commit([Create(DeletionMarker.path(name), marker.encode())])
+            marker = Create(DeletionMarker.path(name), DeletionMarker(name).encode())
+            topic = cluster.topics.get(name) or Topic(name, None, ())  # a malformed one
+            pending[name] = context.writer.commit([marker, *context.audit(author, topic, None)])
     failed = {
         name: error
         for name, error in (await context.wait_for_writes(pending)).items()

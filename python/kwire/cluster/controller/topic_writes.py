@@ -1,8 +1,8 @@
 """ZooKeeper transactions that turn one state of a topic into another.
 
-All changes of a topic go into one transaction. Only changes too large for one ZooKeeper packet are split: registration
-and configs first, then partition states, which can be rebuilt from them. Every write is conditional on the version that
-was read. All functions are pure.
+All changes of a topic go into one transaction. Only changes too large for one ZooKeeper packet are split: registration,
+configs, and the audit entry first, then partition states, which can be rebuilt from them. Every write is conditional on
+the version that was read. All functions are pure.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def plan_writes(
     after: Topic,
     stale_config_version: int = NO_ZNODE,
     notification_form: NotificationFormat = "v2",
+    audit: Sequence[Operation] = (),
 ) -> TopicWrites:
     """Plan the writes that turn `before` into `after`; there are no transactions if both are equal.
 
@@ -61,6 +62,7 @@ def plan_writes(
         after: the topic to write.
         stale_config_version: for a new topic, the version of configs that already exist in ZooKeeper.
         notification_form: the form of the notification about changed configs.
+        audit: the write of the audit entry, if the change has an author.
     """
     operations: list[Operation] = []
     written = after
@@ -75,15 +77,18 @@ def plan_writes(
         path = EntityConfig.path("topics", after.name)
         operations.append(Create(path, data) if version == NO_ZNODE else SetData(path, data, version))
         written = replace(written, config_version=version + 1)
-    had_partitions_znode = before is not None and before.has_partitions_znode
-    states = _plan_states(before, after, has_partitions_znode=had_partitions_znode)
-    operations += states.operations
     if before is not None and before.config != after.config:
         notification = ConfigChangeNotification(f"topics/{after.name}").encode(notification_form)
         operations.append(Create(ConfigChangeNotification.path(), notification, sequential=True))
+    together = max(len(operations), 1) + len(audit)
+    had_partitions_znode = before is not None and before.has_partitions_znode
+    states = _plan_states(before, after, has_partitions_znode=had_partitions_znode)
+    operations += states.operations
+    if operations:
+        operations[1:1] = audit  # not first: the first operation shows whether a transaction was applied
     if states.operations or states.has_partitions_znode != had_partitions_znode:
         written = replace(written, partitions=states.partitions, has_partitions_znode=states.has_partitions_znode)
-    return TopicWrites(split_transactions(operations), written)
+    return TopicWrites(split_transactions(operations, together), written)
 
 
 def _registration_differs(before: Topic, after: Topic) -> bool:
@@ -145,14 +150,17 @@ def plan_deletion(name: str, descendants: Iterable[str], *, has_config: bool) ->
     return split_transactions(operations)
 
 
-def split_transactions(operations: Sequence[Operation]) -> list[list[Operation]]:
-    """Split operations into as few transactions as fit; one operation that is too large stays alone."""
+def split_transactions(operations: Sequence[Operation], together: int = 1) -> list[list[Operation]]:
+    """Split operations into as few transactions as fit; one operation that is too large stays alone.
+
+    The first `together` operations are in one transaction, whatever their size.
+    """
     transactions: list[list[Operation]] = []
-    size = MAX_TRANSACTION_SIZE + 1
-    for operation in operations:
+    size = 0
+    for number, operation in enumerate(operations):
         data = getattr(operation, "data", b"")
         added = len(operation.path.encode()) + len(data) + _OPERATION_OVERHEAD
-        if size + added > MAX_TRANSACTION_SIZE:
+        if not number or (number >= together and size + added > MAX_TRANSACTION_SIZE):
             transactions.append([])
             size = 0
         transactions[-1].append(operation)

@@ -11,15 +11,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from functools import partial
-from ipaddress import ip_address
 from struct import pack
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
+from kwire.cluster.node.forwarding import ForwardingRefused, forward
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest, RequestHandlers
 from kwire.cluster.node.listener.listener import no_cached_responses
 from kwire.cluster.node.listener.node_connection import NodeConnection
-from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
@@ -108,19 +107,10 @@ class ToolConnections:
     async def _forward(self, endpoint: Endpoint, payload: bytes, client: ConnectedClient) -> bytes:
         """Answer a request with the response of another node."""
         del client
-        request = EnvelopeRequest(
-            request_data=payload,
-            request_principal=self._subject.principal.encode(),
-            client_host_address=ip_address(self._subject.host).packed if self._subject.host else b"",
-        )
         try:
-            response = await self._forwarding.send(endpoint, request)
-        except ConnectionFault as fault:
-            raise InvalidRequest(f"cannot be forwarded: {fault}", CloseReason.REQUEST_FAILED) from None
-        data = response.response_data
-        if response.error_code or data is None:
-            detail = f"{endpoint} refuses to handle it: error {response.error_code}"
-            raise InvalidRequest(detail, CloseReason.REQUEST_FAILED)
+            data = await forward(self._forwarding, endpoint, payload, self._subject)
+        except (ConnectionFault, ForwardingRefused) as error:
+            raise InvalidRequest(f"cannot be forwarded: {error}", CloseReason.REQUEST_FAILED) from None
         return pack(">i", len(data)) + data
 
     async def close(self) -> None:

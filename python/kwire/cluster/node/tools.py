@@ -51,6 +51,10 @@ class Caller(Protocol):
         """The client id of the request."""
 
     @property
+    def author(self) -> str:
+        """The user as the audit names it."""
+
+    @property
     def client(self) -> ConnectedClient | None:
         """The connection."""
 

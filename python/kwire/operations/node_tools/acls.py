@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from kwire.cluster.config.stored_acls import change_acls
-from kwire.cluster.node.settings.config_manager import author
 from kwire.cluster.security.acl_authorizer import AclOperation, ResourcePattern
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME, PATTERN_TYPES, RESOURCE_TYPES, AclEntry, ResourceAcls
 from kwire.cluster.zookeeper.errors import NotAuthorized, ZnodeError
@@ -138,7 +137,7 @@ async def _change(
         pattern.pattern_type,
         add=[*add],
         remove=[*remove],
-        author=author(),
+        author=run.caller.author,
         node_id=run.services.settings.id,
     )
     await run.print_json(_rows(pattern, entries))

@@ -72,7 +72,7 @@ def _requires_for_document(values: Mapping[str, Any]) -> Sequence[Requirement]:
 async def describe(run: NodeRun, names: Names) -> None:
     """Print the effective settings of this node, and their layers."""
     with _errors():
-        await run.print_json(ConfigManager(run.services).describe(names))
+        await run.print_json(ConfigManager(run.services, run.caller).describe(names))
 
 
 @operation(Danger.CHANGES, runs_on=NODE, needs={Need.ZOOKEEPER}, requires=_requires_alter, time_limit=None)
@@ -112,38 +112,49 @@ async def delete(
 async def export(run: NodeRun) -> None:
     """Print the settings that are stored for all brokers and topics."""
     with _errors():
-        await run.print_json(await ConfigManager(run.services).export(partial(_may_describe, run)))
+        await run.print_json(await ConfigManager(run.services, run.caller).export(partial(_may_describe, run)))
 
 
 @operation(runs_on=NODE, needs={Need.ZOOKEEPER}, requires=_requires_for_document, time_limit=None)
 async def diff(run: NodeRun, document: Document) -> None:
     """Print the changes that apply would make."""
     with _errors():
-        changes = await ConfigManager(run.services).diff(_parse(document))
+        changes = await ConfigManager(run.services, run.caller).diff(_parse(document))
         await run.print_json([change.to_json() for change in changes])
 
 
 @operation(Danger.CHANGES, runs_on=NODE, needs={Need.ZOOKEEPER}, requires=_requires_for_document, time_limit=None)
 async def apply(run: NodeRun, document: Document, dry_run: DryRun = False) -> None:
     """Change the settings to those of a document."""
-    manager = ConfigManager(run.services)
+    manager = ConfigManager(run.services, run.caller)
     with _errors():
         changes = await (manager.diff if dry_run else manager.apply)(_parse(document))
         await run.print_json([change.to_json() for change in changes])
 
 
 @operation(runs_on=NODE, needs={Need.ZOOKEEPER}, requires=_requires_describe, time_limit=None)
-async def audit(run: NodeRun, newest: Annotated[int, Option("Maximum number of changes.", "N")] = 100) -> None:
-    """Print the newest changes, oldest first."""
+async def audit(
+    run: NodeRun,
+    newest: Annotated[int, Option("Maximum number of changes.", "N")] = 100,
+    topic: Annotated[str | None, Option("Only changes of this topic.", "NAME")] = None,
+) -> None:
+    """Print the newest changes of settings, ACLs, credentials, and topics, oldest first."""
     if newest < 0:
         raise InvalidArgument(f"--newest: expected an integer of 0 or more, found {newest}")
     with _errors():
-        await run.print_json(await ConfigManager(run.services).audit(newest, partial(_may_describe, run)))
+        await run.print_json(
+            await ConfigManager(run.services, run.caller).audit(newest, partial(_may_describe, run), topic)
+        )
 
 
 @operation(
     runs_on=NODE,
-    examples=("describe num.partitions", "set num.partitions=3 --broker 1", "audit --newest 10"),
+    examples=(
+        "describe num.partitions",
+        "set num.partitions=3 --broker 1",
+        "audit --newest 10",
+        "audit --topic orders",
+    ),
     commands=(describe, set_, delete, export, diff, apply, audit),
 )
 async def config(run: NodeRun) -> None:
@@ -158,7 +169,7 @@ async def _change(
     if_version: int | None,
     dry_run: bool,
 ) -> None:
-    manager = ConfigManager(run.services)
+    manager = ConfigManager(run.services, run.caller)
     if broker is not None and not 0 <= broker <= MAX_ID:
         raise InvalidArgument(f"--broker: expected an integer of 0 to {MAX_ID}, found {str(broker)[:100]}")
     if topic is not None and broker is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kwire.cluster.config.stored_configs import change_config, read_config
-from kwire.cluster.node.settings.config_manager import author
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY, EntityConfig, desanitize, sanitize
 from kwire.cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire.operations.children import check_child, data_of, read_children
@@ -96,7 +95,7 @@ async def _change(run: NodeRun, user: str, mechanism: str, credential: str | Non
         run.store,
         _entity(user),
         {mechanism: credential},
-        author=author(),
+        author=run.caller.author,
         node_id=run.services.settings.id,
         hide=frozenset(HASHES),
     )

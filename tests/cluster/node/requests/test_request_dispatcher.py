@@ -56,8 +56,10 @@ class SlowBackend:
 
     def check_active(self) -> None: ...
 
-    async def create_topics(self, creations: Sequence[TopicCreation], client_id: str | None) -> list[Outcome]:
-        del client_id
+    async def create_topics(
+        self, creations: Sequence[TopicCreation], client_id: str | None, *, author: str
+    ) -> list[Outcome]:
+        del client_id, author
         self.requested.set()
         await self.gate.wait()
         return [Outcome(creation.topic_name) for creation in creations]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest
-from kwire.cluster.security.subjects import Subject
+from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from kwire.cluster.security.scram_users import ScramUsers
     from kwire.messages.kip4.structures import Broker
     from kwire.protocol.endpoint import Endpoint
+
+MAX_CLIENT_ID = 100
+"""Characters of a client id in the audit, which is kept in the memory of ZooKeeper. Chosen, not measured."""
 
 
 @dataclass(slots=True)
@@ -79,6 +82,14 @@ class RequestContext(NamedTuple):
     """The sender."""
     client: ConnectedClient | None = None
     """Its connection; None in requests of the node itself."""
+
+    @property
+    def author(self) -> str:
+        """The principal, the client id, and the address of the sender, for the audit."""
+        address = self.client.address if self.client is not None else ""
+        principal = "" if self.subject.principal == ANONYMOUS else self.subject.principal
+        client_id = (self.client_id or "")[:MAX_CLIENT_ID]
+        return " ".join(part for part in (principal, client_id, address) if part) or "unknown"
 
     @property
     def backend(self) -> AdminBackend:

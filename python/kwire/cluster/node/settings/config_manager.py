@@ -9,16 +9,14 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import structlog
-
-from kwire.cluster.config.audit import read_audit
+from kwire.cluster.config.audit import TOPICS, read_audit
 from kwire.cluster.config.live_config import Layer, check_change, find_setting
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import broker_entity, change_config, read_config
 from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
 from kwire.cluster.controller.topic_names import is_possible_topic_name
+from kwire.cluster.node.forwarding import forward_message
 from kwire.cluster.node.metadata.metadata_cache import broker_endpoint
-from kwire.cluster.security.subjects import ANONYMOUS
 from kwire.cluster.zookeeper import BrokerRegistration
 from kwire.cluster.zookeeper.configs import DEFAULT_ENTITY
 from kwire.cluster.zookeeper.errors import NoNode, NotAuthorized
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
 
     from kwire.cluster.config.live_config import Effective
     from kwire.cluster.node.requests.request_context import NodeServices
+    from kwire.cluster.node.tools import Caller
     from kwire.cluster.zookeeper import Store
 
 TOOL = "config"
@@ -66,10 +65,11 @@ class EntityChange(NamedTuple):
 
 
 class ConfigManager:
-    """Settings through this node."""
+    """Settings through this node, for a caller who is named in the audit."""
 
-    def __init__(self, node: NodeServices) -> None:
+    def __init__(self, node: NodeServices, caller: Caller) -> None:
         self._node = node
+        self._caller = caller
 
     @property
     def _store(self) -> Store:
@@ -117,7 +117,7 @@ class ConfigManager:
             self._store,
             entity,
             checked,
-            author=author(),
+            author=self._caller.author,
             node_id=self._node.settings.id,
             hide=frozenset(name for name in checked if find_setting(name)[0].is_secret),
             if_version=if_version,
@@ -130,6 +130,7 @@ class ConfigManager:
 
         Raises:
             ConfigRejected: the controller refused the change, or is not known.
+            ForwardingRefused: the controller does not take changes for others from this node.
             ConnectionFault: the controller cannot be reached.
         """
         alteration = TopicAlteration(
@@ -142,7 +143,8 @@ class ConfigManager:
         controller = self._node.controller_endpoint
         if controller is None:
             raise ConfigRejected("this node does not know the controller: try again later")
-        response = await self._node.connections.send(controller, AlterTopicRequest_V2(topics=(alteration,)))
+        request = AlterTopicRequest_V2(topics=(alteration,))
+        response = await forward_message(self._node.connections, controller, request, 2, self._caller)
         for result in response.topics:
             if result.error_code:
                 raise ConfigRejected(f"topic {topic}: {ErrorCode(result.error_code).message}")
@@ -220,12 +222,15 @@ class ConfigManager:
             made.append(planned)
         return made
 
-    async def audit(self, newest: int, may_describe: Callable[[str], bool]) -> list[dict[str, Any]]:
+    async def audit(
+        self, newest: int, may_describe: Callable[[str], bool], topic: str | None = None
+    ) -> list[dict[str, Any]]:
         """Return the newest changes, oldest first.
 
         Args:
             newest: the number of changes to read.
             may_describe: returns whether the changes of an entity are part of the result.
+            topic: only changes of this topic.
 
         Raises:
             StoreError: ZooKeeper cannot be read.
@@ -237,7 +242,7 @@ class ConfigManager:
                 "node": entry.node_id,
                 **EntityChange(entry.entity, entry.changes).to_json(),
             }
-            for entry in await read_audit(self._store, newest)
+            for entry in await read_audit(self._store, newest, None if topic is None else f"{TOPICS}{topic}")
             if may_describe(entry.entity)
         ]
 
@@ -346,10 +351,3 @@ def _checked_entity(kind: str, name: str, values: Any) -> dict[str, str]:
         raise SettingError(f"{kind}/{name[:100]}", "", f"expected the id of a broker or {DEFAULT_ENTITY}")
     for_one = name != DEFAULT_ENTITY
     return {check_change(setting, text, for_one_broker=for_one): text for setting, text in values.items()}
-
-
-def author() -> str:
-    """Return the principal, the client id, and the address of the client of the current request."""
-    facts = structlog.contextvars.get_contextvars()
-    parts = [facts.get(name) for name in ("principal", "client_id", "peer")]
-    return " ".join(str(part) for part in parts if part and part != ANONYMOUS) or "unknown"

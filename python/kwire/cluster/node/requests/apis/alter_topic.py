@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import CommandError
@@ -38,7 +39,7 @@ async def handle(
     if isinstance(request, AlterTopicRequest):
         return await _alter_one(request, context)
     outcomes = await outcomes_of_allowed(
-        context.backend.alter_topics,
+        partial(context.backend.alter_topics, author=context.author),
         request.topics,
         lambda alteration: alteration.topic_name,
         lambda alteration: _denial(alteration, context),
@@ -74,7 +75,7 @@ async def _alter_one(request: AlterTopicRequest, context: RequestContext) -> Alt
         if alteration.replica_assignment:
             # Partitions that are added between this check and the alteration count as added afterwards.
             _check_lists_all_partitions(alteration, await backend.describe_topic(request.topic_name))
-        (outcome,) = await backend.alter_topics([alteration])
+        (outcome,) = await backend.alter_topics([alteration], author=context.author)
         error = outcome.error
     except CommandError as failed:
         error = failed

@@ -34,7 +34,7 @@ async def handle(
     if isinstance(request, CreateTopicRequest):
         return await _create_one(request, context)
     outcomes = await outcomes_of_allowed(
-        lambda creations: context.backend.create_topics(creations, context.client_id),
+        lambda creations: context.backend.create_topics(creations, context.client_id, author=context.author),
         request.topics,
         lambda creation: creation.topic_name,
         lambda creation: creation_denial(creation.topic_name, context),
@@ -56,7 +56,7 @@ async def _create_one(request: CreateTopicRequest, context: RequestContext) -> C
         if error is not None:
             raise error
         backend.check_active()
-        (outcome,) = await backend.create_topics([_creation(request)], None)
+        (outcome,) = await backend.create_topics([_creation(request)], None, author=context.author)
         error = outcome.error
     except CommandError as failed:
         error = failed

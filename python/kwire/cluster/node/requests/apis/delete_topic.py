@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.cluster.node.requests.batch_permissions import outcomes_of_allowed
@@ -24,7 +25,7 @@ async def handle(
     """Mark topics for deletion."""
     names = request.topic_names if isinstance(request, DeleteTopicRequest_V2) else (request.topic_name,)
     outcomes = await outcomes_of_allowed(
-        context.backend.delete_topics,
+        partial(context.backend.delete_topics, author=context.author),
         names,
         str,
         lambda name: None if context.allows(DELETE, name) else denied(DELETE, name, context.subject),

@@ -33,4 +33,4 @@ async def handle(
 
 async def _elect(request: PreferredReplicaLeaderElectionRequest, context: RequestContext) -> list[Outcome]:
     context.require(ALTER)
-    return await context.backend.elect_preferred_leaders(request.topics)
+    return await context.backend.elect_preferred_leaders(request.topics, author=context.author)

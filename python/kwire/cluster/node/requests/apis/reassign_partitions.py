@@ -25,4 +25,4 @@ async def handle(request: ReassignPartitionsRequest, context: RequestContext) ->
 
 async def _reassign(request: ReassignPartitionsRequest, context: RequestContext) -> list[Outcome]:
     context.require(ALTER)
-    return await context.backend.reassign_partitions(request.topics)
+    return await context.backend.reassign_partitions(request.topics, author=context.author)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import NotController
+from kwire.cluster.node.forwarding import ForwardingRefused, forward_message
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.requests.apis import create_topic
 from kwire.cluster.node.requests.topic_responses import result_of_each, topic_results
@@ -109,9 +110,9 @@ async def _create_topics(names: Sequence[str], context: RequestContext) -> Seque
             return ()
         try:
             request = CreateTopicRequest_V2(topics=creations)
-            response = await context.node.connections.send(controller, request)
-        except ConnectionFault as fault:
+            response = await forward_message(context.node.connections, controller, request, 2, context)
+        except (ConnectionFault, ForwardingRefused) as fault:
             log.warning("automatic topic creation failed", topics=names, reason=str(fault))
             return ()
         return response.topics
-    return topic_results(await result_of_each(backend.create_topics(creations, None), names))
+    return topic_results(await result_of_each(backend.create_topics(creations, None, author=context.author), names))
