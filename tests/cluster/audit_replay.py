@@ -17,7 +17,7 @@ __all__ = ["AuditedTopic", "check_replay", "partitions_of"]
 
 
 class AuditedTopic(NamedTuple):
-    """What the audit knows about a topic: the target replicas of its partitions, and its configs."""
+    """A topic as the audit knows it: the target replicas of its partitions, and its configs."""
 
     replicas: Mapping[int, tuple[int, ...]]
     configs: Mapping[str, str]

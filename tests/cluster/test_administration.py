@@ -208,6 +208,29 @@ def test_settings_of_brokers_are_set_exported_and_applied(operator: Operator, tm
     ]
 
 
+def test_audit_lists_the_changes_of_a_topic(operator: Operator) -> None:
+    operator.json("topics", "create", "audited", "--partitions", "1", "--replication-factor", "2")
+    operator.json("topics", "create", "audited-too", "--partitions", "1", "--replication-factor", "1")
+    operator.json("topics", "alter", "audited", "--partitions", "2")
+    operator.json("configs", "set", "topic/audited", "retention.ms=1000")
+    operator.json("topics", "create", "audited", "--partitions", "1", "--replication-factor", "1", code=1)
+    operator.json("topics", "delete", "audited", "--yes")
+    rows = operator.json("configs", "audit", "--topic", "audited")
+    assert {row["resource"] for row in rows} == {"topic/audited"}
+    assert all("127.0.0.1:" in row["author"] for row in rows)
+    assert [(row["old"], row["new"]) for row in rows if row["name"] == "partitions"] == [
+        (None, "1"),
+        ("1", "2"),
+        ("2", None),
+    ]
+    assert [(row["old"], row["new"]) for row in rows if row["name"] == "retention.ms"] == [
+        (None, "1000"),
+        ("1000", None),
+    ]
+    assert operator.json("configs", "audit", "--topic", "audited", "--newest", "2") == rows[-2:]
+    assert operator.json("configs", "audit", "--topic", "never-existed") == []
+
+
 def test_invalid_setting_of_a_broker_is_one_sentence(operator: Operator) -> None:
     [refused] = operator.json("configs", "set", "broker/default", "max.connection=5", code=1)
     assert "max.connection: unknown setting: did you mean max.connections" in refused["error"]["message"]

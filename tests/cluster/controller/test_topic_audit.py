@@ -1,4 +1,4 @@
-"""The audit of topics in the controller: what an entry says, and where it is written."""
+"""The audit of topics in the controller: the texts of entries, and their transactions."""
 
 from __future__ import annotations
 

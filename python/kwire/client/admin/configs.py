@@ -77,18 +77,21 @@ async def export_configs(admin: AdminSession, type: ConfigResourceType) -> Store
     return await admin.backend.configs.export(type)
 
 
-async def recorded_config_changes(admin: AdminSession, newest: int = 100) -> list[RecordedChange]:
+async def recorded_config_changes(
+    admin: AdminSession, newest: int = 100, *, topic: str | None = None
+) -> list[RecordedChange]:
     """Return the newest changes from the audit of a cluster of nodes, oldest first.
 
-    These are changes of configs of brokers, of ACLs, and of credentials of users.
+    These are changes of configs of brokers, of ACLs, of credentials of users, and of topics.
 
     Args:
-        newest: maximum number of changes.
+        newest: maximum number of entries; an entry has all changes of one resource by one request.
+        topic: only changes of this topic.
 
     Raises:
         NotSupported: the cluster is Kafka.
     """
-    return await admin.backend.configs.recorded_changes(newest)
+    return await admin.backend.configs.recorded_changes(newest, topic)
 
 
 async def wait_until_configured(

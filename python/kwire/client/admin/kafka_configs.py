@@ -165,9 +165,9 @@ class KafkaConfigs:
             for config_resource in answer.accepted().config_resources
         ]
 
-    async def recorded_changes(self, newest: int) -> NoReturn:
+    async def recorded_changes(self, newest: int, topic: str | None) -> NoReturn:
         """Raise NotSupported."""
-        del newest
+        del newest, topic
         raise NotSupported("an audit of configs", "only clusters of kwire's nodes have it")
 
 

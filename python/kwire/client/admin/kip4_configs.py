@@ -110,9 +110,10 @@ class Kip4Configs:
             log.warning("the configs of %s cannot be exported: %s", _resource(kind, name), reason)
         return {_resource(kind, name): values for name, values in stored[kind].items()}
 
-    async def recorded_changes(self, newest: int) -> list[RecordedChange]:
-        """Return the newest changes of configs of brokers, ACLs, and credentials, oldest first."""
-        entries = await tool_result(self._backend, TOOL, ["audit", "--newest", str(newest)], "", reads=True)
+    async def recorded_changes(self, newest: int, topic: str | None) -> list[RecordedChange]:
+        """Return the newest changes of configs of brokers, ACLs, credentials, and topics, oldest first."""
+        arguments = ["audit", "--newest", str(newest), *([] if topic is None else [f"--topic={topic}"])]
+        entries = await tool_result(self._backend, TOOL, arguments, "", reads=True)
         return [
             RecordedChange(
                 entry["timestamp"],

@@ -16,14 +16,14 @@ from kwire.operations.verbs.resources import name_resource
 
 @dataclass(frozen=True, slots=True)
 class ConfigAudit:
-    """A change of a setting.
+    """A change of a setting, or of a topic.
 
     Attributes:
         at: time of the change.
-        author: the maker: the client id and the address, or in a journal, the user and the machine.
+        author: the maker: the principal, the client id, and the address, or in a journal, the user and the machine.
         node: the node that wrote it; None in a journal.
         resource: the change, such as `broker/default`, `topic/orders`, or `users/alice`.
-        name: the name of the setting.
+        name: the name of the setting; of a topic also `topic_id`, `partitions`, `replicas`, or `leaders`.
         old: its value before; None if it was not set.
         new: its value after; None if it was deleted.
         outcome: `made`, `refused` with the reason, or `unknown` after an interrupt.
@@ -39,20 +39,25 @@ class ConfigAudit:
     outcome: str
 
 
-@operation(nothing="No change is recorded.", examples=("configs audit --newest 20",))
-async def audit(run: Run, newest: Annotated[int, Option("How many changes to list.", "N")] = 100) -> Rows[ConfigAudit]:
-    """List who changed which settings, oldest first.
+@operation(nothing="No change is recorded.", examples=("configs audit --newest 20", "configs audit --topic orders"))
+async def audit(
+    run: Run,
+    newest: Annotated[int, Option("How many changes to list.", "N")] = 100,
+    topic: Annotated[str | None, Option("Only changes of this topic.", "NAME", "topics")] = None,
+) -> Rows[ConfigAudit]:
+    """List who changed which settings and topics, oldest first.
 
-    Nodes of kwire record all changes of configs of brokers, ACLs, and credentials. Kafka records nothing. There, it is
-    the journal of `configs apply`, `set`, and `delete` of the user on this machine.
+    Nodes of kwire record all changes of configs of brokers, ACLs, and credentials, and requests that create, alter, or
+    delete topics, reassign partitions, or elect preferred leaders. Kafka records nothing. There, it is the journal of
+    `configs apply`, `set`, and `delete` of the user on this machine.
     """
     if newest < 0:
         raise InvalidArgument(f"--newest: expected an integer of 0 or more, found {newest}")
-    rows = await (_of_nodes(run, newest) if run.admin.dialect == "kip4" else _of_journal(run))
+    rows = await (_of_nodes(run, newest, topic) if run.admin.dialect == "kip4" else _of_journal(run, topic))
     return [*rows[max(len(rows) - newest, 0) :]]
 
 
-async def _of_nodes(run: Run, newest: int) -> list[ConfigAudit]:
+async def _of_nodes(run: Run, newest: int, topic: str | None) -> list[ConfigAudit]:
     return [
         ConfigAudit(
             datetime.fromtimestamp(recorded_config_change.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds"),
@@ -66,15 +71,17 @@ async def _of_nodes(run: Run, newest: int) -> list[ConfigAudit]:
             recorded_config_change.new,
             "made",
         )
-        for recorded_config_change in await run.admin.recorded_config_changes(newest)
+        for recorded_config_change in await run.admin.recorded_config_changes(newest, topic=topic)
     ]
 
 
-async def _of_journal(run: Run) -> list[ConfigAudit]:
+async def _of_journal(run: Run, topic: str | None) -> list[ConfigAudit]:
     entries = read_journal((await run.admin.describe_cluster()).cluster_id)
     rows = []
     for entry in entries:
         for change in entry.changes:
+            if topic is not None and change.resource != f"topic/{topic}":
+                continue
             reason = None if entry.refused is None else entry.refused.get(change.resource)
             outcome = "unknown" if entry.refused is None else "made" if reason is None else f"refused: {reason}"
             rows.append(ConfigAudit(entry.at, entry.author, None, *change, outcome))
