@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ GOLDENS = Path(__file__).parent.parent / "data" / "scripts"
 CHANGING = {"--create", "--alter", "--delete", "--execute", "--delete-offsets", "--cancel", "upgrade"}
 """Words of cases that are run once. Others are repeated, because brokers learn about a change after it was accepted."""
 ATTEMPTS, PAUSE = 50, 0.1
+DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 SAME_CHARACTERS = {
     # Kafka 3.9.1 forgets the end of lines.
     "kafka-consumer-groups --reset-offsets",
@@ -131,6 +133,39 @@ def test_acls_are_printed_as_kafka_prints_them(
     assert run_script("kafka-acls", [*cluster, "--remove", *topic, "--force"]) == 0
     assert run_script("kafka-acls", [*cluster, "--remove", "--topic", "acl-topic", "--operation", "Fly"]) == 1
     assert "Fly" in capsys.readouterr().err
+
+
+def test_a_token_of_one_script_is_known_to_the_other(
+    secured: KafkaCluster, security: ClusterSecurity, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    properties = security.write_properties(tmp_path / "admin.properties", "PLAIN")
+    cluster = ["--bootstrap-server", secured.bootstrap, "--command-config", str(properties)]
+    describe = ("--describe", "--owner-principal", "User:admin")
+
+    def ours(*options: str) -> str:
+        assert run_script("kafka-delegation-tokens", [*cluster, *options]) == 0
+        return capsys.readouterr().out
+
+    def theirs(*options: str) -> str:
+        return kafkas_own("org.apache.kafka.tools.DelegationTokenCommand", *cluster, *options)
+
+    created = ours("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:alice")
+    token, hmac = created.splitlines()[-1].split()[:2]
+    eventually_sync(lambda: token in theirs(*describe), "Kafka's script asks a broker that has the token", pause=0.1)
+    eventually_sync(lambda: lines(theirs(*describe)) == lines(ours(*describe)), "both print the token", pause=0.1)
+
+    for action in (
+        ("--renew", "--hmac", hmac, "--renew-time-period", "3600000"),
+        ("--expire", "--hmac", hmac, "--expiry-time-period", "60000"),
+    ):
+        assert DATE.sub("DATE", theirs(*action)) == DATE.sub("DATE", ours(*action).rstrip())  # theirs forget the end
+    ours("--expire", "--hmac", hmac, "--expiry-time-period", "-1")
+    eventually_sync(lambda: token not in theirs(*describe), "the token is expired", pause=0.1)
+
+
+def lines(text: str) -> list[list[str]]:
+    """Return the words of the lines in alphabetical order."""
+    return sorted(line.split() for line in text.splitlines())
 
 
 def test_zookeeper_never_means_groups_of_brokers(kafka39: Kafka39, capsys: pytest.CaptureFixture[str]) -> None:

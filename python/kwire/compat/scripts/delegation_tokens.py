@@ -118,21 +118,13 @@ def _date(milliseconds: int) -> str:
 
 
 def _print_tokens(run: ScriptRun, tokens: Iterable[DelegationToken]) -> None:
-    titles = ("TOKENID", "HMAC", "OWNER", "REQUESTER", "RENEWERS", "ISSUEDATE", "EXPIRYDATE", "MAXDATE")
-    run.print("\n" + COLUMNS.format(*titles))
+    """Print a table. Kafka's script prints an empty line before the titles and between tokens."""
+    lines = [COLUMNS.format("TOKENID", "HMAC", "OWNER", "REQUESTER", "RENEWERS", "ISSUEDATE", "EXPIRYDATE", "MAXDATE")]
     for token in tokens:
         times = (token.issue_timestamp_ms, token.expiry_timestamp_ms, token.max_timestamp_ms)
-        run.print(
-            "\n"
-            + COLUMNS.format(
-                token.token_id,
-                token.hmac.reveal(),
-                token.owner,
-                token.requester or "",
-                _listed(token.renewers),
-                *map(_date, times),
-            )
-        )
+        values = (token.token_id, token.hmac.reveal(), token.owner, token.requester or "", _listed(token.renewers))
+        lines.append(COLUMNS.format(*values, *map(_date, times)) + "\n")
+    run.print(("\n" + "\n".join(lines)).removesuffix("\n"))
 
 
 delegation_tokens = Script(
