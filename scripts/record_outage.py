@@ -45,8 +45,8 @@ class Recording(NamedTuple):
 
     Attributes:
         alert: the alert of the first round, as Alertmanager returns it.
-        incidents: what `kwire pipeline sql` prints about the incidents of all rounds.
-        report: what `kwire report` prints.
+        incidents: the output of `kwire pipeline sql` about the incidents of all rounds.
+        report: the output of `kwire report`.
         delays: for each round, the seconds from the kill to the alert in Alertmanager.
     """
 
@@ -110,7 +110,7 @@ def recorded(folder: Path, rounds: int) -> Recording:
 @contextmanager
 def alertmanager(folder: Path) -> Iterator[str]:
     """Run an Alertmanager that sends nothing, and yield its URL."""
-    config = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]}
+    config = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
     (folder / "alertmanager.yml").write_text(json.dumps(config))  # YAML, too
     [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}"
@@ -180,7 +180,7 @@ def page(url: str) -> str:
 
 
 def printed(*arguments: str) -> str:
-    """Return what a command of kwire prints."""
+    """Return the output of a command of kwire."""
     done = subprocess.run([sys.executable, "-m", "kwire", *arguments], stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 

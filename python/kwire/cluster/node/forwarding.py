@@ -6,7 +6,7 @@ The other node authorizes such a request as if its sender had connected to it, a
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kwire import frame
 from kwire.errors import KwireError
@@ -15,7 +15,6 @@ from kwire.protocol.client_connection import response_class
 
 if TYPE_CHECKING:
     from kwire.client.connection_pool import ConnectionPool
-    from kwire.cluster.node.tools import Caller
     from kwire.cluster.security.subjects import Subject
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
@@ -23,6 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["ForwardingRefused", "forward", "forward_message"]
 
 R = TypeVar("R", bound="Message")
+
+
+class Sender(Protocol):
+    """The sender of a request."""
+
+    @property
+    def subject(self) -> Subject:
+        """The principal and the host."""
+
+    @property
+    def client_id(self) -> str | None:
+        """The client id of the request."""
 
 
 class ForwardingRefused(KwireError):
@@ -56,7 +67,7 @@ async def forward(connections: ConnectionPool, endpoint: Endpoint, payload: byte
 
 
 async def forward_message(
-    connections: ConnectionPool, endpoint: Endpoint, message: Request[R], version: int, sender: Caller
+    connections: ConnectionPool, endpoint: Endpoint, message: Request[R], version: int, sender: Sender
 ) -> R:
     """Return the response to a message for the sender of the current request. Raises the errors of `forward`."""
     encoded = frame.encode_request(message, version=version, correlation_id=0, client_id=sender.client_id)
