@@ -51,7 +51,8 @@ async def compare(programs: dict[str, Path]) -> None:
 
 def _read(url: str) -> str:
     with urlopen(url, timeout=120) as response:
-        return response.read().decode()  # type: ignore[no-any-return]  # bytes
+        page: str = response.read().decode()
+    return page
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,12 +14,15 @@ from tests.for_rows import for_rows
 from tests.records.codecs import CODECS
 from tests.records.vectors import NO_LIMIT
 
+if TYPE_CHECKING:
+    from kwire.records.options import CompressionName
+
 
 @for_rows("codec", CODECS)
 @for_rows("compression", ["gzip", "snappy", "lz4", "zstd"])
-def test_decompression_stops_at_the_limits(codec: str, compression: str) -> None:
+def test_decompression_stops_at_the_limits(codec: str, compression: CompressionName) -> None:
     value = bytes(3 << 20)
-    data = records.encode([(0, 0, None, value)], compression=compression)  # type: ignore[arg-type]  # a name
+    data = records.encode([(0, 0, None, value)], compression=compression)
     decode = CODECS[codec].decode
     size = len(records.encode([(0, 0, None, value)])) - 61
     for max_size, max_ratio, limit in (
@@ -37,8 +40,8 @@ def test_decompression_stops_at_the_limits(codec: str, compression: str) -> None
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_size_limit_is_for_all_batches_together(codec: str, compression: str) -> None:
-    data = records.encode([(0, 0, None, bytes(600))], compression=compression)  # type: ignore[arg-type]  # a name
+def test_the_size_limit_is_for_all_batches_together(codec: str, compression: CompressionName) -> None:
+    data = records.encode([(0, 0, None, bytes(600))], compression=compression)
     one = len(records.encode([(0, 0, None, bytes(600))])) - 61 + BATCH_SIZE + RECORD_SIZE
     with pytest.raises(RecordsDecodeError) as raised:
         CODECS[codec].decode(data * 3, True, 3 * one - 1, NO_LIMIT)

@@ -86,6 +86,8 @@ from kwire.spark.sql_views import VIEWS, registration
 
 folder, task = sys.argv[3:5]
 builder = builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse").enableHiveSupport()
+java_options = f"{settings['spark.driver.extraJavaOptions']} -Dderby.system.home={folder}"
+builder = builder.config("spark.driver.extraJavaOptions", java_options)
 database = f"jdbc:derby:;databaseName={folder}/metastore;create=true"
 spark = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", database).getOrCreate()
 if task == "register":
