@@ -129,7 +129,7 @@ def main() -> None:
     try:
         # It installs the group `dev` unless it is given another one. Cargo would list every crate.
         maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--profile", "quick", "--group", "build")
-        title = "Engine in Rust, without link-time optimization, about 60 s"
+        title = "Engine in Rust, without link-time optimization, about 95 s"
         Step(title, *maturin, CARGO_TERM_QUIET="true", PIP_QUIET="1").wait()
         Step("Command kafka, about 2 s", *pip, "--no-deps", "--no-build-isolation", "./kwire-cli").wait()
         show(*WITHOUT_SPARK)
