@@ -68,6 +68,12 @@ def test_request_ids_are_in_responses_and_the_audit_log(server: ServerProcess) -
     assert all(len(id) == 16 for id in made)
 
 
+def test_change_that_was_not_sent_does_not_use_its_key(server: ServerProcess) -> None:
+    for name in ("a", "b"):  # the fake cluster does not serve CreateTopics
+        answer = server.post("/api/v1/topics/create", {"names": [name]}, Idempotency_Key="unused")
+        assert (answer.status, answer.body["name"]) == (409, "NoCommonVersion")
+
+
 async def test_keys_expire_and_are_kept_for_each_principal_apart() -> None:
     now, runs = [0.0], []
     responses = IdempotentResponses(lambda: now[0])

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from kwire.http.arguments import arguments
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.operations import registry
+from kwire.operations.argument_checks import check_arguments
+from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kwire.operations.declaration import Operation
     from tests.http.server_process import ServerProcess
 
 
@@ -105,6 +112,66 @@ def test_texts_have_no_words_of_the_command_line() -> None:
     texts = list(_texts(openapi_document()))
     assert len(texts) > 500
     assert [text for text in texts if COMMAND_WORDS.search(text)] == []
+
+
+SAMPLES: dict[Any, Any] = {
+    str: "alice",
+    int: 1,
+    bool: True,
+    Path: "orders,0,0",
+    "append": "a=b",
+    "by_duration": "PT1H",
+    "config": "a=b",
+    "principal": "User:alice",
+    "quotas": "a=1",
+    "replica_assignment": "1:2",
+    "resource": "topic/orders",
+    "resources": "topic:orders",
+    "subtract": "a=b",
+    "to": "latest",
+    "values": "a=b",
+}
+"""Valid values by the name of a parameter of texts, or by the type of a parameter."""
+
+
+def test_schemas_accept_exactly_the_choices_that_verbs_accept() -> None:
+    """Every combination of the parameters of a choice, given and left out."""
+    checked = 0
+    paths = openapi_document()["paths"]
+    for verb in filter(lambda verb: verb.choices, served_verbs()):
+        body = paths[f"/api/v1/{verb.noun}/{verb.name}"]["post"]["requestBody"]
+        schema = body["content"]["application/json"]["schema"]
+        validator = OAS31Validator(schema)
+        confirmation = {"confirm": True} if "confirm" in schema["properties"] else {}
+        chosen = sorted({name for choice in verb.choices for name in choice.parameters})
+        needed = {name: _sample(verb, name) for name in schema["required"] if name not in chosen}
+        conditions = [dict([choice.condition]) for choice in verb.choices if choice.condition is not None]
+        for values in product(*([None, _sample(verb, name)] for name in chosen)):
+            given = {name: value for name, value in zip(chosen, values, strict=True) if value is not None}
+            for condition in ({}, *conditions):
+                arguments_given = needed | given | condition
+                accepted = _is_accepted(verb, arguments_given)
+                assert validator.is_valid(arguments_given | confirmation) == accepted, (verb.noun, arguments_given)
+                checked += 1
+    assert checked > 200
+
+
+def _sample(verb: Operation, name: str) -> Any:
+    """Return a valid JSON value of a parameter that is not its default."""
+    parameter = next(parameter for parameter in verb.parameters if parameter.name == name)
+    choices = [choice for choice in parameter.choices or () if choice != parameter.default]
+    typed = name if parameter.type is str and name in SAMPLES else parameter.type
+    value = choices[0] if choices else SAMPLES[typed]
+    return [value] if parameter.many else value
+
+
+def _is_accepted(verb: Operation, body: dict[str, Any]) -> bool:
+    try:
+        with arguments(verb, body) as values:
+            check_arguments(verb, values)
+    except InvalidArgument:
+        return False
+    return True
 
 
 def test_values_of_enumerations_can_be_sent() -> None:

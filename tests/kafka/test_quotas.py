@@ -64,10 +64,10 @@ def test_command_sets_gets_and_deletes_quotas(administrator: Operator) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["set", "producer_byte_rate=1"], "name an entity with --user, --client-id, both, or --ip"),
+        (["set", "producer_byte_rate=1"], "give at least one of --user, --client-id, and --ip"),
         (["set", "--user", "alice"], "name at least one quota"),
-        (["set", "producer_byte_rate=1MB", "--user", "alice"], "'1MB' is not a value of producer_byte_rate"),
-        (["set", "producer_byte_rate=inf", "--user", "alice"], "'inf' is not a value of producer_byte_rate"),
+        (["set", "producer_byte_rate=1MB", "--user", "alice"], "'producer_byte_rate=1MB' is not a quota"),
+        (["set", "producer_byte_rate=inf", "--user", "alice"], "'producer_byte_rate=inf' is not a quota"),
     ],
 )
 def test_wrong_arguments_are_named(kafka44: Kafka44, arguments: list[str], sentence: str) -> None:

@@ -147,7 +147,7 @@ async def test_password_is_asked_for_and_not_echoed(
         ([], "", "give the password with --password-file FILE; - is stdin"),
         (["--password-file", "-"], "two\nlines\n", "stdin does not contain one line with the password"),
         (["--password-file", "/nosuch/file"], "", "cannot read the password from /nosuch/file: No such file"),
-        (["--password-file", "-", "--iterations", "7"], "hidden-text", "7 iterations are too few"),
+        (["--password-file", "-", "--iterations", "7"], "hidden-text", "--iterations: expected at least 4096, found 7"),
         (
             ["--password-file", "-", "--mechanism", "UNKNOWN"],
             "hidden-text",

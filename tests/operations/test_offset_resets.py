@@ -21,6 +21,7 @@ from kwire.messages.kafka.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kwire.operations.argument_checks import check_arguments
 from kwire.operations.offset_resets import (
     CommittedTarget,
     NoCommittedOffset,
@@ -203,12 +204,19 @@ def test_invalid_file_is_refused(tmp_path: Path, content: bytes | None, reason: 
     "values, reason",
     [
         ({}, "give one of --to, --shift-by, --by-duration, and --from-file"),
-        ({"to": "latest", "shift_by": 1}, "give one of"),
+        ({"to": "latest", "shift_by": 1}, "give only one of"),
         ({"by_duration": "1h"}, "is not a duration"),
         ({"to": "now"}, "is not a position"),
     ],
 )
 def test_verb_needs_exactly_one_target(values: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidArgument, match=reason):
-        # The target is checked before anything is sent, so a run without a cluster gets that far.
-        reset_offsets(None, group="billing", **values).send(None)
+        _begin_reset(group="billing", **values)
+
+
+def _begin_reset(**values: Any) -> None:
+    """Run the verb until it sends something. The target is checked before that, so it needs no cluster."""
+    check_arguments(
+        reset_offsets, {parameter.name: parameter.default for parameter in reset_offsets.parameters} | values
+    )
+    reset_offsets(None, **values).send(None)

@@ -30,6 +30,7 @@ from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_name, error_response, refuse, rows_response
 from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.problems import Problem, problem_of
 from kwire.operations.registry import similar
 from kwire.operations.run import Run
 from kwire.operations.runner import run_verb
@@ -96,7 +97,9 @@ def application(
     """
     access = ClusterAccess(cluster)
     idempotent = IdempotentResponses()
-    document = json.dumps(openapi_document(needs_token=bool(tokens))).encode()
+    document = json.dumps(
+        openapi_document(needs_token=bool(tokens), types_name=cluster.typed_name is not None)
+    ).encode()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -252,7 +255,7 @@ async def _run(access: ClusterAccess, verb: Operation, request: Request) -> Verb
     except (KwireError, InvalidArgument) as error:
         response, outcome = error_response(error), error_name(error)
         # A broker has refused the change, or the connection was lost after it was sent.
-        has_run = response.status_code in (404, 409, 502)
+        has_run = problem_of(error) in (Problem.REFUSED, Problem.OUTCOME_UNKNOWN)
     if verb.danger > Danger.READS:
         _audit(verb, request, options, outcome, time.monotonic() - started)
     return VerbResponse(response, has_run)

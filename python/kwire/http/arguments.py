@@ -57,6 +57,7 @@ PAGING: dict[str, dict[str, Any]] = {
 }
 """The schemas of the parameters of pages. No parameter of a verb that reads has one of these names."""
 
+INTEGER = re.compile("[+-]?[0-9]{1,19}")
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -188,6 +189,8 @@ def _one(parameter: Parameter, value: Any, folder: Path) -> Any:
     target: Any = kind if kind in (bool, int, float) else str
     if kind is float and type(value) is int:
         value = float(value)
+    if kind is int and type(value) is float and value.is_integer():  # as in JSON Schema, 1.0 is an integer
+        value = int(value)
     if type(value) is not target:
         raise InvalidArgument(f"{parameter.name}: expected {_article(target)}, got {_type_name(value)}")
     if kind is Secret:
@@ -209,6 +212,8 @@ def _json_value(parameter: Parameter, text: str) -> Any:
     try:
         if parameter.type is bool:
             return BOOLEANS[text.lower()]
+        if parameter.type is int and not INTEGER.fullmatch(text):
+            raise ValueError(text)
         if parameter.type in (int, float):
             return parameter.type(text)
     except (KeyError, ValueError):

@@ -9,7 +9,7 @@ from kwire import __version__
 from kwire.http.arguments import PAGING, is_get, offered, options_of, written
 from kwire.http.incidents import PastIncident
 from kwire.http.responses import PROBLEM
-from kwire.http.schemas import Components, body_schema, parameter_schema
+from kwire.http.schemas import Components, absent_schema, body_schema, choice_schema, parameter_schema
 from kwire.operations.parameters import Danger
 from kwire.operations.registry import find_verb, noun_help, nouns, verb_names
 
@@ -73,9 +73,9 @@ COMMON_ERRORS = {
 }
 """Statuses that every path can have."""
 ERRORS = COMMON_ERRORS | {
-    "400": "An argument is invalid, or the cluster does not have the operation.",
-    "404": "The topic, group, or transaction is unknown.",
-    "409": "A broker refused it.",
+    "400": "An argument is invalid.",
+    "404": "Something that the request names is unknown.",
+    "409": "A broker refused it, its state does not allow it, or the cluster does not have the operation.",
     "502": "The response of a broker was lost: the outcome is unknown.",
 }
 BODY_ERRORS = {
@@ -92,15 +92,18 @@ def served_verbs() -> tuple[Operation, ...]:
     return tuple(verb for verb in operations if verb is not None)
 
 
-def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
+def openapi_document(*, needs_token: bool = True, types_name: bool = False) -> dict[str, Any]:
     """Return the document, as OpenAPI 3.1.
 
     Args:
         needs_token: True if requests must have a token.
+        types_name: True if the name of the cluster confirms a request that destroys something.
     """
     components = Components()
     components.schemas |= {"Error": ERROR, "Failure": FAILURE, "Problem": PROBLEM_DOCUMENT}
-    paths = {f"/api/v1/{verb.noun}/{verb.name}": _path(verb, components) for verb in served_verbs()}
+    paths = {
+        f"/api/v1/{verb.noun}/{verb.name}": _path(verb, components, types_name=types_name) for verb in served_verbs()
+    }
     paths["/api/v1/events"] = {"get": _events()}
     paths["/api/v1/incidents"] = {"get": _incidents(components)}
     paths["/healthz"] = {"get": _server_status("health", "Answer that the server runs.", "application/json")}
@@ -124,7 +127,7 @@ def openapi_document(*, needs_token: bool = True) -> dict[str, Any]:
     }
 
 
-def _path(verb: Operation, components: Components) -> dict[str, Any]:
+def _path(verb: Operation, components: Components, *, types_name: bool) -> dict[str, Any]:
     summary, _, description = verb.help.partition("\n")
     operation: dict[str, Any] = {
         "operationId": f"{verb.noun}-{verb.name}",
@@ -141,7 +144,7 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
                 "name": parameter.name,
                 "in": "query",
                 "description": parameter.declared.help,
-                "required": parameter.required and not parameter.many,
+                "required": parameter.must_be_given,
                 "schema": parameter_schema(parameter),
             }
             for parameter in offered(verb)
@@ -150,17 +153,47 @@ def _path(verb: Operation, components: Components) -> dict[str, Any]:
     properties = {
         parameter.name: body_schema(parameter) | {"description": parameter.declared.help} for parameter in offered(verb)
     }
-    required = [parameter.name for parameter in offered(verb) if parameter.required and not parameter.many]
+    required = [parameter.name for parameter in offered(verb) if parameter.must_be_given]
+    parameters = {parameter.name: parameter for parameter in offered(verb)}
+    conditions = [choice_schema(choice, parameters) for choice in verb.choices] + _confirmation(
+        verb, types_name=types_name
+    )
     schema = {
         "type": "object",
         "properties": {**properties, **options_of(verb)},
         "required": required,
         "additionalProperties": False,
+        **({"allOf": conditions} if conditions else {}),
     }
     if verb.danger is not Danger.READS:
         operation["parameters"] = [IDEMPOTENCY_KEY]
     operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     return {"post": operation}
+
+
+def _confirmation(verb: Operation, *, types_name: bool) -> list[dict[str, Any]]:
+    """Return the condition that a request which can destroy something is confirmed or a dry run."""
+    if verb.highest_danger is not Danger.DESTROYS:
+        return []
+    confirm: dict[str, Any] = {"type": "string", "minLength": 1} if types_name else {"const": True}
+    confirmed = {"properties": {"confirm": confirm}, "required": ["confirm"]}
+    dry_run = {"properties": {"dry_run": {"const": True}}, "required": ["dry_run"]}
+    harmless = [] if verb.danger is Danger.DESTROYS else [{"properties": _harmless(verb)}]
+    return [{"anyOf": [confirmed, dry_run, *harmless]}]
+
+
+def _harmless(verb: Operation) -> dict[str, Any]:
+    """Return the schemas of parameters with which a verb destroys nothing. See `Operation.dangers`."""
+    assert not callable(verb.dangers)  # its verb destroys something by default
+    dangers = {name for name, danger in verb.dangers.items() if danger is Danger.DESTROYS}
+    harmless: dict[str, Any] = {}
+    for parameter in offered(verb):
+        if parameter.name in dangers:
+            harmless[parameter.name] = absent_schema(parameter)
+        elif dangers.intersection(parameter.choices or ()):
+            choices = [choice for choice in parameter.choices or () if choice not in dangers]
+            harmless[parameter.name] = {"anyOf": [{"enum": choices}, {"type": "null"}]}
+    return harmless
 
 
 def _responses(verb: Operation, row: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
 
-from kwire.client.admin import AdminError
+from kwire.client.admin import AdminError, NotSupported
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure
+from kwire.operations.parameters import Conflict, NotFound
 from kwire.operations.problems import Problem, problem_of
 from kwire.operations.rows import json_value
+from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,8 +44,11 @@ PROBLEM = "application/problem+json"
 
 def status_of(error: Exception) -> int:
     """Return the status for an error."""
-    if isinstance(error, AdminError) and error.code in NOT_FOUND:
+    if isinstance(error, NotFound) or (isinstance(error, AdminError) and error.code in NOT_FOUND):
         return 404
+    # The cluster is not as the request needs it: it does not have an API, for example.
+    if isinstance(error, Conflict | NotSupported | NoCommonVersion):
+        return 409
     return STATUSES[problem_of(error)]
 
 

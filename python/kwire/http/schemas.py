@@ -15,9 +15,10 @@ from uuid import UUID
 from kwire._util.secret import Secret
 
 if TYPE_CHECKING:
+    from kwire.operations.argument_checks import Choice
     from kwire.operations.parameters import Parameter
 
-__all__ = ["Components", "body_schema", "parameter_schema"]
+__all__ = ["Components", "absent_schema", "body_schema", "choice_schema", "parameter_schema"]
 
 PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -82,15 +83,68 @@ class Components:
 
 def parameter_schema(parameter: Parameter) -> dict[str, Any]:
     """Return the schema of a parameter."""
-    schema = Components().schema(parameter.type)
-    if parameter.choices is not None:
-        schema = {"enum": [*parameter.choices]}
+    schema = value_schema(parameter)
     if parameter.many:
-        return {"type": "array", "items": schema}
+        return {"type": "array", "items": schema} | ({} if parameter.declared.item is None else {"minItems": 1})
     default = parameter.default
     if default is None or default is Signature.empty:
         return schema
     return schema | {"default": default.value if isinstance(default, Enum) else default}
+
+
+def value_schema(parameter: Parameter) -> dict[str, Any]:
+    """Return the schema of one value of a parameter."""
+    if parameter.choices is not None:
+        return {"enum": [*parameter.choices]}
+    declared = parameter.declared
+    schema = {**Components().schema(parameter.type)}
+    if declared.syntax is not None:
+        schema["pattern"] = f"^(?:{declared.syntax.pattern})$"
+    least, most = ("minimum", "maximum") if parameter.type in (int, float) else ("minLength", "maxLength")
+    bounds = {least: declared.minimum, most: declared.maximum}
+    return schema | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def choice_schema(choice: Choice, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return the schema of a choice for a JSON object, in which null or an empty list stands for nothing."""
+    given = {name: _given_schema(parameters[name]) for name in choice.parameters}
+    if choice.most is None:
+        alternatives = [{"required": [name], "properties": {name: given[name]}} for name in given]
+    else:
+        alternatives = [
+            {
+                "required": [name] if choice.least else [],
+                "properties": {
+                    other: given[name] if other == name and choice.least else absent_schema(parameters[other])
+                    for other in given
+                    if other != name or choice.least
+                },
+            }
+            for name in given
+        ]
+    if choice.condition is None:
+        return {"anyOf": alternatives}
+    # Without the condition, the parameter has another value, or is left out if that is its default.
+    name, value = choice.condition
+    others = [other for other in parameters[name].choices or () if other != value]
+    return {"anyOf": [{"properties": {name: {"anyOf": [{"enum": others}, {"type": "null"}]}}}, *alternatives]}
+
+
+def _given_schema(parameter: Parameter) -> dict[str, Any]:
+    if parameter.many:
+        return {"type": "array", "items": value_schema(parameter), "minItems": 1}
+    if parameter.type is bool:
+        return {"const": True}
+    if parameter.choices is not None:
+        return {"enum": [choice for choice in parameter.choices if choice != parameter.default]}
+    return value_schema(parameter)
+
+
+def absent_schema(parameter: Parameter) -> dict[str, Any]:
+    """Return the schema of a parameter that is not given."""
+    if parameter.many:
+        return {"type": "array", "items": value_schema(parameter), "maxItems": 0}
+    return {"anyOf": [{"const": False}, {"type": "null"}]} if parameter.type is bool else {"type": "null"}
 
 
 def body_schema(parameter: Parameter) -> dict[str, Any]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminError
     from kwire.cluster.node.tools import Requirement
+    from kwire.operations.argument_checks import Choice
     from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = [
@@ -203,6 +204,7 @@ class Operation:
         without_effect: options of Kafka's tool that are accepted without effect, such as `--threads N` and `--sync`.
         requires: returns the permissions of a run on a node, for its arguments. By default, they derive from its
             danger and the types of its parameters.
+        choices: rules about parameters that need or exclude each other.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -223,6 +225,7 @@ class Operation:
     warning: str = ""
     without_effect: tuple[str, ...] = ()
     requires: Callable[[Mapping[str, Any]], Sequence[Requirement]] | None = None
+    choices: tuple[Choice, ...] = ()
 
     @property
     def name(self) -> str:
@@ -317,6 +320,7 @@ def operation(
     warning: str = "",
     without_effect: tuple[str, ...] = (),
     requires: Callable[[Mapping[str, Any]], Sequence[Requirement]] | None = None,
+    choices: tuple[Choice, ...] = (),
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declare a function as an operation. See the attributes of Operation."""
 
@@ -340,6 +344,7 @@ def operation(
             warning,
             without_effect,
             requires,
+            choices,
         )
 
     return declare

@@ -16,7 +16,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec, TopicPartition
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import Conflict, InvalidArgument, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,8 +37,14 @@ __all__ = [
     "time_before",
 ]
 
-DURATION = re.compile(r"P(?=[\dT])(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
+SECONDS = r"[0-9]{1,9}(?:\.[0-9]{1,9})?S"
+TIME_OF_DURATION = f"T(?:[0-9]{{1,9}}H(?:[0-9]{{1,9}}M)?(?:{SECONDS})?|[0-9]{{1,9}}M(?:{SECONDS})?|{SECONDS})"
+DURATION = Syntax(
+    f"P(?:[0-9]{{1,8}}D(?:{TIME_OF_DURATION})?|{TIME_OF_DURATION})",
+    "a duration: write PnDTnHnMnS, such as PT30M or P1DT12H",
+)
 """Durations as in `--by-duration` of Kafka's script: ISO 8601 with days, hours, minutes, and seconds."""
+UNITS = {"D": "days", "H": "hours", "M": "minutes", "S": "seconds"}
 
 
 class CommittedTarget(Enum):
@@ -61,7 +67,7 @@ ResetTarget: TypeAlias = OffsetSpec | int | OffsetShift | CommittedTarget | Mapp
 """A target for all partitions, or the offset of each. A time after the last message means the end of the log."""
 
 
-class NoCommittedOffset(InvalidArgument):
+class NoCommittedOffset(Conflict):
     """A partition without a committed offset cannot be shifted.
 
     Attributes:
@@ -160,14 +166,8 @@ def parse_duration(text: str) -> timedelta:
     Raises:
         InvalidArgument: the text is not a duration.
     """
-    match = DURATION.fullmatch(text)
-    if match is None:
-        raise InvalidArgument(f"{text!r} is not a duration: write PnDTnHnMnS, such as PT30M or P1DT12H")
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    try:
-        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-    except OverflowError:
-        raise InvalidArgument(f"{text!r} is longer than {timedelta.max.days} days") from None
+    DURATION.match(text)
+    return timedelta(**{UNITS[unit]: float(number) for number, unit in re.findall("([0-9.]+)([DHMS])", text)})
 
 
 def time_before(duration: timedelta, now: datetime | None = None) -> OffsetSpec:

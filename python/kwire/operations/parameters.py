@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
+    "CONFIG",
+    "REPLICA_ASSIGNMENT",
     "Address",
     "Argument",
+    "Conflict",
     "Danger",
     "FileNames",
     "InvalidArgument",
+    "NotFound",
     "Option",
     "Parameter",
+    "Syntax",
     "declared_parameters",
     "parse_assignment",
     "parse_configs",
@@ -62,6 +67,46 @@ class InvalidArgument(ValueError):
     """The text of an argument is not valid."""
 
 
+class NotFound(InvalidArgument):
+    """A valid argument names something that does not exist."""
+
+
+class Conflict(InvalidArgument):
+    """The state of the cluster does not allow valid arguments."""
+
+
+class Syntax(NamedTuple):
+    """The syntax of a text: its parser matches the pattern that OpenAPI documents have.
+
+    Attributes:
+        pattern: a regular expression for the whole text. Python, ECMA 262 (JSON Schema), and Rust must read it alike,
+            so it has no dot, no classes such as digits, and no lookaround.
+        expected: the end of the error, such as `a partition: write TOPIC:N, such as orders:0`.
+    """
+
+    pattern: str
+    expected: str
+
+    def match(self, text: str) -> re.Match[str]:
+        """Return the match of a text.
+
+        Raises:
+            InvalidArgument: the text does not have the syntax.
+        """
+        match = re.fullmatch(self.pattern, text)
+        if match is None:
+            raise InvalidArgument(f"{text!r} is not {self.expected}")
+        return match
+
+
+CONFIG = Syntax(r"[^=][\s\S]*=[\s\S]*", "a config: write KEY=VALUE")
+REPLICA_ASSIGNMENT = Syntax(
+    "[0-9]{1,9}(?::[0-9]{1,9})*(?:,[0-9]{1,9}(?::[0-9]{1,9})*)*",
+    "a replica assignment: write broker ids with ':' between the replicas of a partition and ',' between partitions, "
+    "such as 1:2,2:3",
+)
+
+
 class Argument(NamedTuple):
     """The help of a positional parameter.
 
@@ -70,12 +115,20 @@ class Argument(NamedTuple):
         metavar: its placeholder; by default, the name of the parameter in upper case.
         completes: the kind of names that complete it, such as `topics`.
         document: true if it is a text file that the operation reads. Over HTTP, its value is the text.
+        syntax: the syntax of each text; None for any text.
+        minimum: the least number, or the least length of a text.
+        maximum: the largest number, or the largest length of a text.
+        item: one value of a list that must not be empty, such as `topic`; None if it can be empty.
     """
 
     help: str
     metavar: str | None = None
     completes: str | None = None
     document: bool = False
+    syntax: Syntax | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    item: str | None = None
 
 
 class Option(NamedTuple):
@@ -94,6 +147,10 @@ class Option(NamedTuple):
     also: tuple[str, ...] = ()
     document: bool = False
     excludes: tuple[str, ...] = ()
+    syntax: Syntax | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    item: str | None = None
 
     def names(self, parameter: str) -> tuple[str, ...]:
         """Return the names of the option in a command line, the main one first."""
@@ -122,6 +179,16 @@ class Parameter(NamedTuple):
     def required(self) -> bool:
         """True if a value must be given."""
         return self.default is inspect.Parameter.empty
+
+    @property
+    def must_be_given(self) -> bool:
+        """True if a run needs a value. A list can be left out if it can be empty."""
+        return self.declared.item is not None if self.many else self.required
+
+    @property
+    def name_in_words(self) -> str:
+        """The name in a command line, such as `--shift-by`."""
+        return self.declared.names(self.name)[0] if isinstance(self.declared, Option) else self.name
 
     @property
     def choices(self) -> tuple[str, ...] | None:
@@ -176,10 +243,9 @@ def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:
     """
     configs: dict[str, str] = {}
     for text in texts:
+        CONFIG.match(text)
         entry = MAP_ENTRY.fullmatch(text)
-        key, equals, value = entry.groups() if entry is not None else text.partition("=")
-        if not key or not equals:
-            raise InvalidArgument(f"{text!r} is not a config: write KEY=VALUE")
+        key, _, value = entry.groups() if entry is not None else text.partition("=")
         if key in configs:
             raise InvalidArgument(f"config {key} is given twice")
         configs[key] = value
@@ -194,13 +260,7 @@ def parse_assignment(text: str | None) -> Mapping[int, Sequence[int]]:
     """
     if text is None:
         return {}
-    try:
-        return {
-            index: tuple(int(broker) for broker in replicas.split(":"))
-            for index, replicas in enumerate(text.split(","))
-        }
-    except ValueError:
-        raise InvalidArgument(
-            f"{text!r} is not a replica assignment: write broker ids with ':' between the replicas of a partition and "
-            "',' between partitions, such as 1:2,2:3"
-        ) from None
+    REPLICA_ASSIGNMENT.match(text)
+    return {
+        index: tuple(int(broker) for broker in replicas.split(":")) for index, replicas in enumerate(text.split(","))
+    }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire._util.extras import install_hint
 from kwire.client.admin.errors import NotSupported
 from kwire.errors import KwireError
+from kwire.operations.argument_checks import check_arguments
 from kwire.operations.declaration import ToolFailed
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.run import NO_CLUSTER, ToolRun
@@ -51,8 +52,10 @@ async def run_verb(verb: Operation, run: Run, values: Mapping[str, Any]) -> list
 
     Raises:
         NotSupported: clusters of this kind do not have the verb.
+        InvalidArgument: see `check_arguments`.
         KwireError, InvalidArgument, Unhealthy: see the verb.
     """
+    check_arguments(verb, values)
     if not run.has_cluster:
         return await verb(run, **values)
     dialect = run.admin.dialect

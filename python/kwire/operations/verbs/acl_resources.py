@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, PatternType, ResourceType
 from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import InvalidArgument, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +23,21 @@ RESOURCE_TYPES = {
 """Types of resources as they are written in a command line."""
 
 
+def _any_case(kind: str) -> str:
+    """Return a pattern for the name of a type in any case, with `_` or `-`, as Kafka's documentation writes it."""
+    return "".join("[_-]" if letter == "-" else f"[{letter.upper()}{letter}]" for letter in kind)
+
+
+OTHER_TYPES = "|".join(_any_case(kind) for kind in RESOURCE_TYPES if kind != "cluster")
+EXPECTED_RESOURCE = f"a resource: write TYPE:NAME, such as topic:orders; the types are {', '.join(RESOURCE_TYPES)}"
+RESOURCES = Syntax(rf"(?:{_any_case('cluster')}|{OTHER_TYPES})(?::[\s\S]+)?", EXPECTED_RESOURCE)
+"""A resource, or a type for all of its resources."""
+RESOURCE = Syntax(
+    rf"{_any_case('cluster')}(?::[\s\S]+)?|(?:{OTHER_TYPES}):[\s\S]+",
+    EXPECTED_RESOURCE.replace("a resource", "a resource with a name"),
+)
+"""A resource with a name; the name of the cluster can be left out."""
+PRINCIPAL = Syntax(r"[^:]+:[\s\S]+", "a principal: write TYPE:NAME, such as User:alice")
 KEYS = frozenset(field.name for field in fields(AclBinding))
 """The keys of an ACL in the document, as `acls list` prints them."""
 REQUIRED_KEYS = frozenset({"resource_type", "resource_name", "principal", "operation"})
@@ -67,13 +82,9 @@ def parse_resource(text: str) -> Resource:
     Raises:
         InvalidArgument: the text is not a resource.
     """
-    kind, colon, name = text.partition(":")
-    resource_type = RESOURCE_TYPES.get(kind.lower().replace("_", "-"))
-    if resource_type is None or (colon and not name):
-        raise InvalidArgument(
-            f"{text!r} is not a resource: write TYPE:NAME, such as topic:orders; the types are "
-            f"{', '.join(RESOURCE_TYPES)}"
-        )
+    RESOURCES.match(text)
+    kind, _, name = text.partition(":")
+    resource_type = RESOURCE_TYPES[kind.lower().replace("_", "-")]
     if resource_type is ResourceType.CLUSTER and not name:
         name = CLUSTER
     return Resource(resource_type, name or None)
@@ -102,9 +113,7 @@ def parse_principals(texts: Iterable[str]) -> list[str]:
     """
     principals = list(texts)
     for text in principals:
-        kind, _, name = text.partition(":")
-        if not kind or not name:
-            raise InvalidArgument(f"{text!r} is not a principal: write TYPE:NAME, such as User:alice")
+        PRINCIPAL.match(text)
     return principals
 
 

@@ -10,7 +10,7 @@ from kwire.client.admin.config_values import stored_source
 from kwire.declare.secrets import is_secret_config
 from kwire.operations.config_journal import HIDDEN, JournaledChange, journaled
 from kwire.operations.declaration import Failure
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import NotFound
 from kwire.operations.registry import similar
 from kwire.operations.verbs.resources import name_resource
 from kwire.reassignment.throttle import RATES
@@ -60,14 +60,14 @@ async def change_configs(
         force: accept names that a broker does not report, such as those of a plugin.
 
     Raises:
-        InvalidArgument: a broker does not report a name.
+        NotFound: a broker does not report a name.
     """
     names = (*change.set, *change.append, *change.subtract, *change.delete)
     if resource.type is ConfigResourceType.BROKER and run.admin.dialect == "kafka" and not force:
         reported = await reported_configs(run.admin, resource)
         for name in names:
             if reason := unknown_config(name, reported):
-                raise InvalidArgument(reason)
+                raise NotFound(reason)
     if run.dry_run or run.admin.dialect == "kip4":  # nodes have an audit of their own
         outcomes = await run.admin.alter_configs({resource: change}, validate_only=run.dry_run)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.readable import duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import Conflict
 from kwire.operations.verbs.reassignments import RunSummary, explain, finished, follow, parse_size, runs_of
 from kwire.reassignment.errors import ReassignError
 from kwire.reassignment.execution.checks import cluster_problems, invalid_targets, stale_parts
@@ -50,13 +50,11 @@ async def execute_file(run: Run, file: AssignmentFile, request: ExecutionRequest
     """Execute a plan, or say what would be done in a dry run.
 
     Raises:
-        InvalidArgument: the plan does not fit the cluster, or the cluster is not healthy; the text has all reasons.
+        Conflict: the plan does not fit the cluster, or the cluster is not healthy; the text has all reasons.
         ReassignError: an earlier run is not complete, or throttles are left.
         FolderInUse: another process has just begun to execute a plan on this cluster.
     """
     rate = None if request.throttle is None else parse_size(request.throttle)
-    if request.moves_per_broker < 1:
-        raise InvalidArgument("a broker needs at least one move at a time")
     folder = await runs_of(run, request.journal)
     _check_earlier_run(folder)
     snapshot = await read_snapshot(run.admin)
@@ -104,10 +102,10 @@ async def _check(run: Run, file: AssignmentFile, snapshot: ClusterSnapshot, *, f
     """Check a plan against the cluster.
 
     Raises:
-        InvalidArgument: it cannot be executed, or not without force.
+        Conflict: it cannot be executed, or not without force.
     """
     if invalid := invalid_targets(file, snapshot):
-        raise InvalidArgument("the plan cannot be executed: " + "; ".join(invalid))
+        raise Conflict("the plan cannot be executed: " + "; ".join(invalid))
     moving = sum(
         state == ReassignmentState.MOVING
         for topic in await run.admin.list_reassignments()
@@ -115,7 +113,7 @@ async def _check(run: Run, file: AssignmentFile, snapshot: ClusterSnapshot, *, f
     )
     problems = stale_parts(file, snapshot) + cluster_problems(snapshot, moving)
     if problems and not force:
-        raise InvalidArgument("nothing was started: " + "; ".join(problems) + ". Use --force to start anyway")
+        raise Conflict("nothing was started: " + "; ".join(problems) + ". Use --force to start anyway")
     for problem in problems:
         run.warn(f"{problem}.")
 

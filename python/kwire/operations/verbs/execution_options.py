@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from kwire.operations.parameters import Option
+from kwire.operations.verbs.reassignments import SIZE
 
 __all__ = ["BatchSize", "JournalFolder", "MovesPerBroker", "Throttle"]
 
 Throttle: TypeAlias = Annotated[
-    str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE")
+    str | None, Option("Bytes a second that a broker may send and receive, such as 50M.", "RATE", syntax=SIZE)
 ]
 BatchSize: TypeAlias = Annotated[
-    str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE")
+    str | None, Option("Bytes that a batch copies [default: 10G for each broker].", "SIZE", syntax=SIZE)
 ]
 MovesPerBroker: TypeAlias = Annotated[
-    int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N")
+    int, Option("Replicas that a broker sends or receives at a time [default: 5].", "N", minimum=1)
 ]
 JournalFolder: TypeAlias = Annotated[
     Path | None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import FeaturesRefused, FeatureUpdate
 from kwire.operations.declaration import Failure
-from kwire.operations.parameters import InvalidArgument, parse_configs
+from kwire.operations.parameters import InvalidArgument, Syntax, parse_configs
 from kwire.operations.verbs.changes import ItemChange
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
 
+LEVEL = Syntax("[^=]+=[0-9]{1,4}", "a level: write NAME=LEVEL with a number, as features describe")
+
 
 def parse_levels(texts: Sequence[str]) -> dict[str, int]:
     """Return levels by feature from texts such as `metadata.version=25`.
@@ -22,14 +24,9 @@ def parse_levels(texts: Sequence[str]) -> dict[str, int]:
     Raises:
         InvalidArgument: a text is not a level, or a feature is given twice.
     """
-    if not texts:
-        raise InvalidArgument("name at least one feature as NAME=LEVEL")
-    levels: dict[str, int] = {}
-    for name, level in parse_configs(texts).items():
-        if not level.isdecimal():
-            raise InvalidArgument(f"level {level!r} of {name} is not a number: write NAME=LEVEL, as features describe")
-        levels[name] = int(level)
-    return levels
+    for text in texts:
+        LEVEL.match(text)
+    return {name: int(level) for name, level in parse_configs(texts).items()}
 
 
 async def set_levels(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import Syntax
+
+NODE = Syntax("any|[0-9]{1,9}", "a node: write its id, or any")
 
 
 def parse_node(text: str) -> int | None:
@@ -11,8 +13,4 @@ def parse_node(text: str) -> int | None:
     Raises:
         InvalidArgument: the text is neither.
     """
-    if text == "any":
-        return None
-    if not text.isdecimal():
-        raise InvalidArgument(f"--broker: expected the id of a node or `any`, found {text!r}")
-    return int(text)
+    return None if NODE.match(text).string == "any" else int(text)

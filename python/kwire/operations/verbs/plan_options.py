@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import InvalidArgument, Syntax
 from kwire.reassignment.errors import InvalidSnapshot
 from kwire.reassignment.request import Balance
 from kwire.reassignment.snapshot import ClusterSnapshot
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["make_plan", "parse_balance", "snapshot_of"]
 
+GOAL = Syntax(
+    rf"({'|'.join(Balance)})(?:=([1-9][0-9]{{0,8}}(?:\.[0-9]{{1,6}})?|0\.[0-9]{{0,5}}[1-9]0{{0,6}}))?",
+    f"a goal: write {', '.join(Balance)}, or one of them with a weight above 0, such as size=2",
+)
+
 
 def parse_balance(texts: Sequence[str]) -> dict[Balance, float]:
     """Return weights by goal from texts such as `count` and `size=2`.
@@ -27,16 +32,8 @@ def parse_balance(texts: Sequence[str]) -> dict[Balance, float]:
     Raises:
         InvalidArgument: a text is not a goal, or a weight is not above 0.
     """
-    weights: dict[Balance, float] = {}
-    for text in texts:
-        name, equals, weight = text.partition("=")
-        try:
-            weights[Balance(name)] = float(weight) if equals else 1.0
-        except ValueError:
-            raise InvalidArgument(
-                f"{text!r} is not a goal: write {', '.join(Balance)}, or one of them with a weight, such as size=2"
-            ) from None
-    return weights
+    goals = [GOAL.match(text).groups() for text in texts]
+    return {Balance(name): 1.0 if weight is None else float(weight) for name, weight in goals}
 
 
 async def snapshot_of(run: Run, path: Path | None) -> ClusterSnapshot:

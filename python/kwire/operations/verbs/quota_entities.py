@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes, SpecialName
 from kwire.operations.declaration import Failure, Rows
-from kwire.operations.parameters import InvalidArgument, parse_configs
+from kwire.operations.parameters import Syntax, parse_configs
 
 DEFAULT_HELP = "'<default>' is the default entity"
 """The default entity in the help of options."""
+QUOTA = Syntax(
+    r"[^=]+=-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,2})?",
+    "a quota: write a key and a number, such as producer_byte_rate=1000",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,36 +60,15 @@ def parse_entity(user: str | None, client_id: str | None, ip: str | None) -> Cli
     return ClientQuotaEntity(user=_name(user), client_id=_name(client_id), ip=_name(ip))
 
 
-def parse_changed_entity(user: str | None, client_id: str | None, ip: str | None) -> ClientQuotaEntity:
-    """Return the entity that options name.
-
-    Raises:
-        InvalidArgument: no entity is named.
-    """
-    entity = parse_entity(user, client_id, ip)
-    if entity == ClientQuotaEntity():
-        raise InvalidArgument("name an entity with --user, --client-id, both, or --ip")
-    return entity
-
-
 def parse_values(texts: Sequence[str]) -> dict[str, float]:
     """Return quotas from texts such as `producer_byte_rate=1000000`.
 
     Raises:
         InvalidArgument: a text is not a quota, or a key is given twice.
     """
-    values = {}
-    for key, text in parse_configs(texts).items():
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not isfinite(value):
-            raise InvalidArgument(f"{text!r} is not a value of {key}: write a number, such as {key}=1000")
-        values[key] = value
-    if not values:
-        raise InvalidArgument("name at least one quota, such as producer_byte_rate=1000000")
-    return values
+    for text in texts:
+        QUOTA.match(text)
+    return {key: float(value) for key, value in parse_configs(texts).items()}
 
 
 def quota_changes(

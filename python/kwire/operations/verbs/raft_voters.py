@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.client import Endpoint
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import Conflict, NotFound, Syntax
 from kwire.uuids import uuid_from_text
 
 if TYPE_CHECKING:
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     from kwire.client.admin import AdminClient, QuorumReplica
 
+DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
+LISTENER = Syntax(
+    # A port is required, as a default port would belong to another listener.
+    r"([^:]+)://((?:\[[!-.0-~]+\]|[!-.0-9;-Z\\^-~]+):(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}"
+    "|655[0-2][0-9]|6553[0-5]))",
+    "a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093",
+)
+
 
 def parse_directory_id(text: str) -> UUID:
     """Return a directory id from the 22 characters that Kafka and `quorum describe` print.
@@ -23,10 +31,7 @@ def parse_directory_id(text: str) -> UUID:
     Raises:
         InvalidArgument: the text is not a directory id.
     """
-    try:
-        return uuid_from_text(text)
-    except ValueError:
-        raise InvalidArgument(f"{text!r} is not a directory id: write the 22 characters of quorum describe") from None
+    return uuid_from_text(DIRECTORY_ID.match(text).string)
 
 
 def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
@@ -37,15 +42,8 @@ def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
     """
     listeners: dict[str, Endpoint] = {}
     for text in texts:
-        name, separator, address = text.partition("://")
-        try:
-            if not name or not separator or not address.rpartition(":")[2].isdecimal():
-                raise ValueError(text)  # a default port would belong to another listener
-            listeners[name] = Endpoint.parse(address)
-        except ValueError:
-            raise InvalidArgument(
-                f"{text!r} is not a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093"
-            ) from None
+        name, address = LISTENER.match(text).groups()
+        listeners[name] = Endpoint.parse(address)
     return listeners
 
 
@@ -68,14 +66,15 @@ def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUI
         role: the role of the replicas, such as `observer`.
 
     Raises:
-        InvalidArgument: the quorum does not list the node, or lists it with several directories or with none.
+        NotFound: the quorum does not list the node.
+        Conflict: it lists the node with several directories or with none.
     """
     directory_ids = [replica.directory_id for replica in replicas if replica.id == node]
     if not directory_ids:
         listed = ", ".join(sorted({str(replica.id) for replica in replicas})) or "no node"
-        raise InvalidArgument(f"the quorum has {listed} as {role}, not node {node}")
+        raise NotFound(f"the quorum has {listed} as {role}, not node {node}")
     [directory, *others] = directory_ids
     if directory is None or others:
         directories = ", ".join(map(str, directory_ids)) if others else "not reported"
-        raise InvalidArgument(f"the directory id of {role} {node} is not unique ({directories}): give --directory")
+        raise Conflict(f"the directory id of {role} {node} is not unique ({directories}): give --directory")
     return directory

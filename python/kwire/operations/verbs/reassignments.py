@@ -10,7 +10,7 @@ from kwire._util.folder_lock import FolderLock
 from kwire._util.readable import bar, size_text
 from kwire.errors import KwireError
 from kwire.operations.declaration import Failed
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import InvalidArgument, NotFound, Syntax
 from kwire.operations.rows import column
 from kwire.reassignment.assignment_file import AssignmentFile
 from kwire.reassignment.errors import InvalidAssignment
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from kwire.reassignment.execution.executor import BatchProgress
     from kwire.reassignment.execution.run_folder import RunFolder
 
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+UNITS = {None: 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SIZE = Syntax(
+    # Every match is one byte at least: a number below 1 has a unit.
+    r"(?:([1-9][0-9]{0,14}(?:\.[0-9]{1,3})?)(?:([KMGTkmgt])[Ii]?)?"
+    r"|(0\.(?:[1-9][0-9]{0,2}|0[1-9][0-9]?|00[1-9]))([KMGTkmgt])[Ii]?)[Bb]?(?:/[Ss])?",
+    "a size: write a number with K, M, G, or T, such as 50M",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +103,12 @@ async def newest_run_of(run: Run, journal: Path | None) -> tuple[Path, RunState]
     """Return the folder and the state of the newest run.
 
     Raises:
-        InvalidArgument: the cluster has no run.
+        NotFound: the cluster has no run.
     """
     folder = await runs_of(run, journal)
     newest = newest_run(folder)
     if newest is None:
-        raise InvalidArgument(f"{folder} has no run of this cluster: `execute` starts one")
+        raise NotFound(f"{folder} has no run of this cluster: `execute` starts one")
     return newest, read_run(newest)
 
 
@@ -124,15 +130,9 @@ def parse_size(text: str) -> int:
     Raises:
         InvalidArgument: the text is not a size.
     """
-    upper = text.strip().upper().removesuffix("/S").removesuffix("B").removesuffix("I")
-    number, unit = (upper[:-1], upper[-1]) if upper and upper[-1] in UNITS else (upper, "")
-    try:
-        size = int(float(number) * UNITS[unit])
-    except (ValueError, OverflowError):
-        size = 0
-    if size <= 0:
-        raise InvalidArgument(f"{text!r} is not a size: write a number with K, M, G, or T, such as 50M")
-    return size
+    number, unit, fraction, unit_of_fraction = SIZE.match(text).groups()
+    letter = unit or unit_of_fraction
+    return int(float(number or fraction) * UNITS[letter and letter.upper()])
 
 
 def executor(run: Run, folder: RunFolder) -> Executor:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from kwire.client.admin import ConfigResource, ConfigResourceType
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import Syntax
 
 TYPES = {member.singular: member for member in ConfigResourceType}
+
+BROKERS = (ConfigResourceType.BROKER.singular, ConfigResourceType.BROKER_LOGGER.singular)
+RESOURCE = Syntax(
+    rf"(?:{'|'.join(kind for kind in TYPES if kind not in BROKERS)})/[\s\S]+"
+    rf"|(?:{'|'.join(BROKERS)})/[0-9]{{1,9}}|{BROKERS[0]}/default",
+    f"a resource: write TYPE/NAME, such as topic/orders, with a type of {', '.join(TYPES)}; a broker has a number",
+)
 
 
 def parse_resource(text: str) -> ConfigResource:
@@ -14,18 +21,10 @@ def parse_resource(text: str) -> ConfigResource:
     Raises:
         InvalidArgument: the text does not name a resource.
     """
-    kind, slash, name = text.partition("/")
-    if not slash or kind not in TYPES or not name:
-        raise InvalidArgument(
-            f"{text!r} is not a resource: write TYPE/NAME, such as topic/orders, with a type of {', '.join(TYPES)}"
-        )
-    resource = TYPES[kind]
-    if resource in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER):
-        if name == "default" and resource is ConfigResourceType.BROKER:
-            return ConfigResource(resource, "")
-        if not name.isdecimal():
-            raise InvalidArgument(f"{text!r} does not name a broker: write {kind}/ID with a number")
-    return ConfigResource(resource, name)
+    RESOURCE.match(text)
+    kind, _, name = text.partition("/")
+    is_default = TYPES[kind] is ConfigResourceType.BROKER and name == "default"
+    return ConfigResource(TYPES[kind], "" if is_default else name)
 
 
 def name_resource(resource: ConfigResource) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,12 +64,10 @@ async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[Delegation
     """Return tokens by id.
 
     Raises:
-        InvalidArgument: no token is named, or one is unknown.
+        NotFound: a token is unknown.
     """
-    if not ids:
-        raise InvalidArgument("name at least one token by its id")
     tokens = {token.token_id: token for token in await admin.describe_delegation_tokens()}
     for token_id in ids:
         if token_id not in tokens:
-            raise InvalidArgument(f"delegation token {token_id!r} does not exist, or this user cannot describe it")
+            raise NotFound(f"delegation token {token_id!r} does not exist, or this user cannot describe it")
     return [tokens[token_id] for token_id in dict.fromkeys(ids)]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, TopicPartition
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient
+
+
+PARTITION = Syntax(r"([\s\S]+):([0-9]{1,9})", "a partition: write TOPIC:N, such as orders:0")
+PARTITIONS = Syntax(r"[^:]+|[\s\S]+:[0-9]{1,9}", PARTITION.expected)
+"""A topic for all of its partitions, or one partition."""
 
 
 def parse_partition(text: str) -> TopicPartition:
@@ -19,9 +24,7 @@ def parse_partition(text: str) -> TopicPartition:
     Raises:
         InvalidArgument: the text is not a partition.
     """
-    topic, _, index = text.rpartition(":")
-    if not topic or not index.isdecimal():
-        raise InvalidArgument(f"{text!r} is not a partition: write TOPIC:N, such as orders:0")
+    topic, index = PARTITION.match(text).groups()
     return TopicPartition(topic, int(index))
 
 
@@ -35,6 +38,8 @@ async def partitions_of(admin: AdminClient, texts: Sequence[str]) -> list[TopicP
         AdminError: a topic does not exist.
         InvalidArgument: a text is not a partition.
     """
+    for text in texts:
+        PARTITIONS.match(text)
     topics = [text for text in texts if ":" not in text]
     described = await admin.describe_topics(topics) if topics else {}
     partitions: list[TopicPartition] = []

@@ -7,9 +7,11 @@ from typing import Annotated
 
 from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.acl_resources import (
+    PRINCIPAL,
+    RESOURCE,
     AclChange,
     acl_change,
     check_operations,
@@ -30,24 +32,29 @@ from kwire.operations.verbs.acl_resources import (
 async def add(
     run: Run,
     resources: Annotated[
-        list[str], Argument("The resources, such as topic:orders, topic:*, or cluster.", "TYPE:NAME", "acl-resources")
+        list[str],
+        Argument(
+            "The resources, such as topic:orders, topic:*, or cluster.",
+            "TYPE:NAME",
+            "acl-resources",
+            syntax=RESOURCE,
+            item="resource",
+        ),
     ],
-    principal: Annotated[list[str], Option("A principal, such as User:alice.", "TYPE:NAME", "principals")],
+    principal: Annotated[
+        list[str],
+        Option("A principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL, item="principal"),
+    ],
     operation: Annotated[
         list[AclOperation],
-        Option("An operation, such as READ.", "OPERATION", excludes=("ANY",)),
+        Option("An operation, such as READ.", "OPERATION", excludes=("ANY",), item="operation"),
     ],
     host: Annotated[list[str], Option("The address of clients [default: any].", "HOST")] = [],
     prefixed: Annotated[bool, Option("The names are prefixes of names.")] = False,
     deny: Annotated[bool, Option("Deny the operations, which overrides every permission.")] = False,
 ) -> Rows[AclChange]:
     """Add ACLs, and wait until every broker reports them. An ACL that exists already stays as it is."""
-    named = [parse_resource(resource) for resource in resources]
-    if not named:
-        raise InvalidArgument("name at least one resource, such as topic:orders")
-    for text, resource in zip(resources, named, strict=True):
-        if resource.name is None:
-            raise InvalidArgument(f"{text!r} has no name: write {text}:NAME, or '{text}:*' for all")
+    named = [parse_resource(RESOURCE.match(resource).string) for resource in resources]
     for resource in named:
         check_operations(resource.type, operation)
     acls = [

@@ -6,14 +6,19 @@ import asyncio
 from typing import Annotated
 
 from kwire.client.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminError, PatternType
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.acl_resources import AclChange, acl_change, parse_filters
+from kwire.operations.verbs.acl_resources import PRINCIPAL, RESOURCES, AclChange, acl_change, parse_filters
 
 
 @operation(
     Danger.DESTROYS,
+    choices=(
+        # A run without a filter would delete all ACLs.
+        Choice(("resources", "principal", "operation", "host", "permission_type", "pattern_type", "all"), most=None),
+    ),
     waits=True,
     nothing="No ACLs match.",
     examples=(
@@ -24,12 +29,13 @@ from kwire.operations.verbs.acl_resources import AclChange, acl_change, parse_fi
 async def delete(
     run: Run,
     resources: Annotated[
-        list[str], Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources")
+        list[str],
+        Argument("ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources", syntax=RESOURCES),
     ],
     principal: Annotated[
-        list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals")
+        list[str], Option("ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL)
     ] = [],
-    operation: Annotated[list[AclOperation], Option("ACLs of this operation.", "OPERATION")] = [],
+    operation: Annotated[list[AclOperation], Option("ACLs of this operation.", "OPERATION", excludes=("ANY",))] = [],
     host: Annotated[list[str], Option("ACLs of this host; '*' only finds those of any host.", "HOST")] = [],
     permission_type: Annotated[AclPermissionType, Option("ACLs that allow or deny.")] = AclPermissionType.ANY,
     pattern_type: Annotated[
@@ -39,7 +45,7 @@ async def delete(
 ) -> Rows[AclChange]:
     """Delete the ACLs that match all filters, and wait until no broker reports them."""
     filters = parse_filters(resources, principal, operation, host, permission_type, pattern_type)
-    if filters == [AclBindingFilter()] and not all:
+    if filters == [AclBindingFilter()] and not all:  # a second barrier, for callers that do not check the choice
         raise InvalidArgument("name a resource, a principal, or another option; --all deletes all ACLs of the cluster")
     matching = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
     if not matching:

@@ -9,7 +9,7 @@ from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, Patt
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.acl_resources import parse_filters
+from kwire.operations.verbs.acl_resources import PRINCIPAL, RESOURCES, parse_filters
 
 
 @operation(
@@ -23,10 +23,12 @@ from kwire.operations.verbs.acl_resources import parse_filters
 async def list_(
     run: Run,
     resources: Annotated[
-        list[str], Argument("Only ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources")
+        list[str],
+        Argument("Only ACLs of these, such as topic:orders or group.", "TYPE:NAME", "acl-resources", syntax=RESOURCES),
     ],
     principal: Annotated[
-        list[str], Option("Only ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals")
+        list[str],
+        Option("Only ACLs of this principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL),
     ] = [],
     operation: Annotated[list[AclOperation], Option("Only ACLs of this operation.", "OPERATION")] = [],
     host: Annotated[list[str], Option("Only ACLs of this host; '*' only finds those of any host.", "HOST")] = [],

@@ -40,7 +40,9 @@ class ServedApi:
 )
 async def api_versions(
     run: Run,
-    brokers: Annotated[list[int], Argument("Ids of brokers [default: all live ones].", "ID", "brokers")],
+    brokers: Annotated[
+        list[int], Argument("Ids of brokers [default: all live ones].", "ID", "brokers", minimum=0, maximum=2**31 - 1)
+    ],
     different: Annotated[bool, Option("Only APIs that these brokers do not serve in the same versions.")] = False,
 ) -> Rows[ServedApi]:
     """Show the versions of each API that brokers serve, and the version that kwire uses."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from kwire.client.admin import ConfigResource
 from kwire.operations.config_journal import read_journal
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import InvalidArgument, Option
+from kwire.operations.parameters import Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.resources import name_resource
 
@@ -42,7 +42,7 @@ class ConfigAudit:
 @operation(nothing="No change is recorded.", examples=("configs audit --newest 20", "configs audit --topic orders"))
 async def audit(
     run: Run,
-    newest: Annotated[int, Option("How many changes to list.", "N")] = 100,
+    newest: Annotated[int, Option("How many changes to list.", "N", minimum=0, maximum=2**31 - 1)] = 100,
     topic: Annotated[str | None, Option("Only changes of this topic.", "NAME", "topics")] = None,
 ) -> Rows[ConfigAudit]:
     """List who changed which settings and topics, oldest first.
@@ -51,8 +51,6 @@ async def audit(
     delete topics, reassign partitions, or elect preferred leaders. Kafka records nothing. There, it is the journal of
     `configs apply`, `set`, and `delete` of the user on this machine.
     """
-    if newest < 0:
-        raise InvalidArgument(f"--newest: expected an integer of 0 or more, found {newest}")
     rows = await (_of_nodes(run, newest, topic) if run.admin.dialect == "kip4" else _of_journal(run, topic))
     return [*rows[max(len(rows) - newest, 0) :]]
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from kwire.client.admin import AdminError
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, InvalidArgument, Option
+from kwire.operations.parameters import Argument, NotFound, Option
 from kwire.operations.registry import similar
 from kwire.operations.run import Run
-from kwire.operations.verbs.resources import parse_resource
+from kwire.operations.verbs.resources import RESOURCE, parse_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,9 @@ class Config:
 )
 async def get(
     run: Run,
-    resource: Annotated[str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources")],
+    resource: Annotated[
+        str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources", syntax=RESOURCE)
+    ],
     names: Annotated[list[str], Argument("Names of configs [default: all that are set].", "NAME", "configs")],
     all: Annotated[bool, Option("Include defaults.")] = False,
 ) -> Rows[Config]:
@@ -54,7 +56,7 @@ async def get(
         if name not in configs:
             suggested = similar(name, tuple(configs))
             hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
-            raise InvalidArgument(f"{resource} has no config {name!r}{hint}")
+            raise NotFound(f"{resource} has no config {name!r}{hint}")
     return [
         Config(
             resource,

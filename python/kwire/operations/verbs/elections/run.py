@@ -8,11 +8,12 @@ from typing import Annotated
 
 from kwire.client.admin import AdminError, NotSupported, Outcomes, PartitionDescription, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, carry_out, changes
-from kwire.operations.verbs.topic_partitions import parse_partition
+from kwire.operations.verbs.topic_partitions import PARTITIONS, parse_partition
 
 
 class ElectionType(StrEnum):
@@ -23,15 +24,18 @@ class ElectionType(StrEnum):
 
 
 @operation(
-    Danger.DESTROYS,
+    Danger.CHANGES,
+    dangers={ElectionType.UNCLEAN.value: Danger.DESTROYS},
     waits=True,
+    choices=(Choice(("partitions",), condition=("type", ElectionType.UNCLEAN.value)),),
     nothing="All preferred replicas lead.",
     examples=("elections run", "elections run orders payments:3", "elections run orders:0 --type unclean --yes"),
 )
 async def run(
     run: Run,
     partitions: Annotated[
-        list[str], Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics")
+        list[str],
+        Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics", syntax=PARTITIONS),
     ],
     type: Annotated[
         ElectionType,
@@ -41,8 +45,6 @@ async def run(
     """Elect leaders of partitions, and wait until every broker reports preferred ones."""
     unclean = type is ElectionType.UNCLEAN
     named = _by_topic(partitions)
-    if unclean and named is None:
-        raise InvalidArgument("name the partitions of an unclean election")
     if unclean and run.admin.dialect == "kip4":
         raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
     checked, unchanged = await _check(run, named, unclean=unclean)
@@ -73,7 +75,7 @@ def _by_topic(texts: list[str]) -> dict[str, list[int]] | None:
     by_topic: dict[str, list[int]] = defaultdict(list)
     whole = {text for text in texts if ":" not in text}
     for text in texts:
-        if ":" not in text:
+        if ":" not in PARTITIONS.match(text).string:
             by_topic[text] = []
             continue
         topic, index = parse_partition(text)

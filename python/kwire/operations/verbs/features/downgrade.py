@@ -8,7 +8,7 @@ from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange
-from kwire.operations.verbs.feature_levels import parse_levels, set_levels
+from kwire.operations.verbs.feature_levels import LEVEL, parse_levels, set_levels
 
 
 @operation(
@@ -18,7 +18,12 @@ from kwire.operations.verbs.feature_levels import parse_levels, set_levels
 )
 async def downgrade(
     run: Run,
-    features: Annotated[list[str], Argument("Features with their new levels; 0 disables one.", "NAME=LEVEL")],
+    features: Annotated[
+        list[str],
+        Argument(
+            "Features with their new levels; 0 disables one.", "NAME=LEVEL", syntax=LEVEL, item="feature as NAME=LEVEL"
+        ),
+    ],
     unsafe: Annotated[bool, Option("Allow levels that lose metadata.")] = False,
 ) -> Rows[ItemChange]:
     """Lower the levels of features: all of them or none."""

@@ -8,7 +8,7 @@ from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange
-from kwire.operations.verbs.feature_levels import parse_levels, set_levels
+from kwire.operations.verbs.feature_levels import LEVEL, parse_levels, set_levels
 
 
 @operation(
@@ -22,8 +22,12 @@ from kwire.operations.verbs.feature_levels import parse_levels, set_levels
 )
 async def upgrade(
     run: Run,
-    features: Annotated[list[str], Argument("Features with their new levels.", "NAME=LEVEL")],
-    downgrade: Annotated[list[str], Option("Lower this feature with the same request.", "NAME=LEVEL")] = [],
+    features: Annotated[
+        list[str], Argument("Features with their new levels.", "NAME=LEVEL", syntax=LEVEL, item="feature as NAME=LEVEL")
+    ],
+    downgrade: Annotated[
+        list[str], Option("Lower this feature with the same request.", "NAME=LEVEL", syntax=LEVEL)
+    ] = [],
 ) -> Rows[ItemChange]:
     """Raise the levels of features: all of them or none. Brokers that lack a level cannot join any more.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from kwire.client.admin import Outcomes
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument
+from kwire.operations.parameters import Argument, Danger
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, carry_out, changes
 from kwire.operations.verbs.group_offsets import error_if_active
@@ -14,11 +14,9 @@ from kwire.operations.verbs.group_offsets import error_if_active
 
 @operation(Danger.DESTROYS, dialects=("kafka",), examples=("groups delete billing", "groups delete billing --dry-run"))
 async def delete(
-    run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups")]
+    run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups", item="group")]
 ) -> Rows[ItemChange]:
     """Delete groups with their committed offsets."""
-    if not groups:
-        raise InvalidArgument("name at least one group")
     described = await run.admin.describe_groups(groups)
     checked = Outcomes({name: error_if_active(group) for name, group in described.items()})
     question = f"Delete {', '.join(groups)} and all committed offsets?"

@@ -7,11 +7,11 @@ from typing import Annotated
 from kwire.client.admin import AdminError, GroupDescription, Outcomes, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument
+from kwire.operations.parameters import Argument, Conflict, Danger, NotFound
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, carry_out, changes
 from kwire.operations.verbs.group_offsets import error_if_active, is_share_group, list_offsets
-from kwire.operations.verbs.topic_partitions import partitions_of
+from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
 
 @operation(
@@ -23,15 +23,20 @@ async def delete_offsets(
     run: Run,
     group: Annotated[str, Argument("Id of the group.", "GROUP", "groups")],
     topics: Annotated[
-        list[str], Argument("Topics, or partitions as TOPIC:N. A share group only has topics.", "TOPIC[:N]", "topics")
+        list[str],
+        Argument(
+            "Topics, or partitions as TOPIC:N. A share group only has topics.",
+            "TOPIC[:N]",
+            "topics",
+            syntax=PARTITIONS,
+            item="topic or partition",
+        ),
     ],
 ) -> Rows[ItemChange]:
     """Delete the committed offsets of a group for topics or partitions."""
-    if not topics:
-        raise InvalidArgument("name at least one topic or partition")
     shared = await is_share_group(run.admin, group)
     if shared and any(":" in topic for topic in topics):
-        raise InvalidArgument(f"{group} is a share group: its offsets are deleted for whole topics")
+        raise Conflict(f"{group} is a share group: its offsets are deleted for whole topics")
     offsets = await list_offsets(run.admin, group)
     if isinstance(offsets, AdminError):
         return [Failure(group, offsets)]
@@ -45,7 +50,7 @@ async def delete_offsets(
     missing = [topic for topic in topics if ":" not in topic and topic not in topics_with_offsets]
     missing += [str(partition) for partition in partitions if partition not in offsets]
     if missing:
-        raise InvalidArgument(f"group {group} has no committed offsets of {', '.join(missing)}")
+        raise NotFound(f"group {group} has no committed offsets of {', '.join(missing)}")
     described = (await run.admin.describe_groups([group]))[group]
     if shared:
         active = error_if_active(described)

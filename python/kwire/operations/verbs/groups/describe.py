@@ -8,7 +8,7 @@ from typing import Annotated
 
 from kwire.client.admin import GroupDescription, GroupType
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, InvalidArgument
+from kwire.operations.parameters import Argument
 from kwire.operations.rows import column, rows_of
 from kwire.operations.run import Run
 
@@ -45,11 +45,9 @@ class GroupDetails:
     examples=("groups describe billing", "groups describe billing audit --output json"),
 )
 async def describe(
-    run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups")]
+    run: Run, groups: Annotated[list[str], Argument("Ids of the groups.", "GROUP", "groups", item="group")]
 ) -> Rows[GroupDetails]:
     """Describe groups with their members and assignments."""
-    if not groups:
-        raise InvalidArgument("name at least one group")
     return rows_of(await run.admin.describe_groups(groups), _details)
 
 

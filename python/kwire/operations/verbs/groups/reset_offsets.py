@@ -8,8 +8,10 @@ from typing import Annotated
 
 from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.offset_resets import (
+    DURATION,
     CommittedTarget,
     OffsetShift,
     PlannedOffset,
@@ -20,11 +22,11 @@ from kwire.operations.offset_resets import (
     read_offsets,
     time_before,
 )
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.group_offsets import alter_offsets, error_if_active, list_offsets
-from kwire.operations.verbs.positions import parse_position
-from kwire.operations.verbs.topic_partitions import partitions_of
+from kwire.operations.verbs.positions import RESET, parse_position
+from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,10 @@ class OffsetChange:
 
 @operation(
     Danger.DESTROYS,
+    choices=(
+        Choice(("to", "shift_by", "by_duration", "from_file"), most=1),
+        Choice(("from_file", "topic"), least=0, most=1),  # the file names the partitions
+    ),
     dialects=("kafka",),
     examples=(
         "groups reset-offsets billing --to earliest --topic orders --dry-run",
@@ -72,20 +78,32 @@ async def reset_offsets(
         Option(
             "earliest, latest, current, an offset, or a time with its zone, such as 2026-11-22T08:00Z.",
             "WHERE",
+            syntax=RESET,
         ),
     ] = None,
     shift_by: Annotated[
-        int | None, Option("This number of messages from the committed offset on; negative to go back.", "N")
+        int | None,
+        Option(
+            "This number of messages from the committed offset on; negative to go back.",
+            "N",
+            minimum=-(2**63),
+            maximum=2**63 - 1,
+        ),
     ] = None,
     by_duration: Annotated[
-        str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION")
+        str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION", syntax=DURATION)
     ] = None,
     from_file: Annotated[
         Path | None, Option("To the offsets of a CSV file, such as an exported one.", "FILE", document=True)
     ] = None,
     topic: Annotated[
         list[str],
-        Option("Only this topic, or one partition as TOPIC:N [default: all with offsets].", "TOPIC", "topics"),
+        Option(
+            "Only this topic, or one partition as TOPIC:N [default: all with offsets].",
+            "TOPIC",
+            "topics",
+            syntax=PARTITIONS,
+        ),
     ] = [],
     export: Annotated[
         Path | None, Option("Export the new offsets to a CSV file, in a dry run as well.", "FILE")
@@ -96,11 +114,8 @@ async def reset_offsets(
     A shift stops at the ends of the log. An offset outside of the log is an error.
     """
     target = _target(group, to, shift_by, by_duration, from_file)
-    if isinstance(target, dict):
-        if topic:
-            raise InvalidArgument("the file names the partitions: leave out --topic")
-        if not target:
-            raise InvalidArgument(f"{from_file} has no offsets of {group}")
+    if target == {}:
+        raise InvalidArgument(f"{from_file} has no offsets of {group}")
     before = await list_offsets(run.admin, group)
     if isinstance(before, AdminError):
         return [Failure(group, before)]
@@ -111,7 +126,7 @@ async def reset_offsets(
         return [Failure(group, error)]
     partitions = [*target] if isinstance(target, dict) else await _partitions(run, before, topic)
     if not partitions:
-        raise InvalidArgument(f"group {group} has no committed offsets: name the topics with --topic")
+        raise Conflict(f"group {group} has no committed offsets: name the topics with --topic")
     rows: Rows[OffsetChange] = []
     plan: dict[TopicPartition, PlannedOffset] = {}
     for partition, planned in (await plan_offsets(run.admin, before, partitions, target)).items():
@@ -143,10 +158,8 @@ def _target(
     """Return the target that exactly one of the options names.
 
     Raises:
-        InvalidArgument: none or several of them are given, or the value of one is invalid.
+        InvalidArgument: its value is invalid.
     """
-    if sum(option is not None for option in (to, shift_by, by_duration, from_file)) != 1:
-        raise InvalidArgument("give one of --to, --shift-by, --by-duration, and --from-file")
     if shift_by is not None:
         return OffsetShift(shift_by)
     if by_duration is not None:
@@ -160,14 +173,12 @@ def _check_within_log(partition: TopicPartition, planned: PlannedOffset) -> None
     """Check that the offset is the requested one. A consumer beyond its log starts at an end of its own choice.
 
     Raises:
-        InvalidArgument: the requested offset is outside of the log.
+        Conflict: the requested offset is outside of the log.
     """
     if planned.requested > planned.after:
-        raise InvalidArgument(f"offset {planned.requested} of {partition} is after the end of the log at {planned.end}")
+        raise Conflict(f"offset {planned.requested} of {partition} is after the end of the log at {planned.end}")
     if planned.requested < planned.after:
-        raise InvalidArgument(
-            f"offset {planned.requested} of {partition} is before the start of the log at {planned.start}"
-        )
+        raise Conflict(f"offset {planned.requested} of {partition} is before the start of the log at {planned.start}")
 
 
 def _change(group: str, partition: TopicPartition, planned: PlannedOffset, status: str) -> OffsetChange:

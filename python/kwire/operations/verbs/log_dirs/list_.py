@@ -52,7 +52,7 @@ class Usage:
 async def list_(
     run: Run,
     by: Annotated[Grouping, Option("A row for each directory, broker, or topic.")] = Grouping.DIR,
-    broker: Annotated[list[int], Option("Only these brokers.", "ID", "brokers")] = [],
+    broker: Annotated[list[int], Option("Only these brokers.", "ID", "brokers", minimum=0, maximum=2**31 - 1)] = [],
 ) -> Rows[Usage]:
     """List how much space the logs take and how much is left, the largest first."""
     dirs = await run.admin.describe_log_dirs(broker)

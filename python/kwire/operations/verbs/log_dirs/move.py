@@ -8,9 +8,9 @@ from typing import Annotated
 from kwire.client.admin import AdminError, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, NotFound, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.topic_partitions import partitions_of
+from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,20 @@ class LogDirMove:
 )
 async def move(
     run: Run,
-    partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
-    broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers")],
+    partitions: Annotated[
+        list[str],
+        Argument(
+            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
+        ),
+    ],
+    broker: Annotated[int, Option("The broker that has the replicas.", "ID", "brokers", minimum=0, maximum=2**31 - 1)],
     to: Annotated[str, Option("The log directory, as `log-dirs list` reports it.", "PATH")],
 ) -> Rows[LogDirMove]:
     """Move replicas to another log directory of their broker."""
     wanted = await partitions_of(run.admin, partitions)
-    if not wanted:
-        raise InvalidArgument("name at least one topic or partition")
     dirs = await run.admin.describe_log_dirs([broker])
     if to not in {log_dir.path for log_dir in dirs}:
-        raise InvalidArgument(
+        raise NotFound(
             f"broker {broker} has no log directory {to}: it has {', '.join(log_dir.path for log_dir in dirs)}"
         )
     # A future replica is a move in progress: its directory is not where the log is.

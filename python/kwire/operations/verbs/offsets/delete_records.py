@@ -8,10 +8,10 @@ from typing import Annotated
 from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.positions import offsets_at, parse_position
-from kwire.operations.verbs.topic_partitions import partitions_of
+from kwire.operations.verbs.positions import POSITION, offsets_at, parse_position
+from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,24 @@ class Deletion:
 )
 async def delete_records(
     run: Run,
-    partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
+    partitions: Annotated[
+        list[str],
+        Argument(
+            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
+        ),
+    ],
     before: Annotated[
         str,
-        Option("The first record to keep: an offset, a time with its zone, or latest for the end of the log.", "WHERE"),
+        Option(
+            "The first record to keep: an offset, a time with its zone, or latest for the end of the log.",
+            "WHERE",
+            syntax=POSITION,
+        ),
     ],
 ) -> Rows[Deletion]:
     """Delete the records of partitions before an offset or a time."""
     spec = parse_position(before)
     wanted = await partitions_of(run.admin, partitions)
-    if not wanted:
-        raise InvalidArgument("name at least one topic or partition")
     rows: Rows[Deletion] = []
     starts: dict[TopicPartition, int] = {}
     refused = await _refused(run, {partition.topic for partition in wanted})

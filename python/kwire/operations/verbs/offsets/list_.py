@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kwire.client.admin import MAX_TIMESTAMP, AdminError
+from kwire.client.admin import MAX_TIMESTAMP, AdminError, OffsetSpec
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
-from kwire.operations.verbs.positions import parse_position
-from kwire.operations.verbs.topic_partitions import partitions_of
+from kwire.operations.verbs.positions import LOOKUP, parse_position
+from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,26 @@ class Offset:
 )
 async def list_(
     run: Run,
-    partitions: Annotated[list[str], Argument("Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics")],
+    partitions: Annotated[
+        list[str],
+        Argument(
+            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
+        ),
+    ],
     at: Annotated[
         str,
-        Option("earliest, latest, max-timestamp, or a time with its zone, for the first message from it on.", "WHERE"),
+        Option(
+            "earliest, latest, max-timestamp, or a time with its zone, for the first message from it on.",
+            "WHERE",
+            syntax=LOOKUP,
+        ),
     ] = "latest",
     committed: Annotated[bool, Option("End at the last stable offset: ignore open transactions.")] = False,
 ) -> Rows[Offset]:
     """List offsets of partitions: the ends of the log, or the offset at a time."""
-    spec = MAX_TIMESTAMP if at == "max-timestamp" else parse_position(at)
-    if isinstance(spec, int):
-        raise InvalidArgument(f"{at!r} is an offset already: write earliest, latest, max-timestamp, or a time")
+    spec = MAX_TIMESTAMP if LOOKUP.match(at).string == "max-timestamp" else parse_position(at)
+    assert isinstance(spec, OffsetSpec)  # LOOKUP matches no offset
     wanted = await partitions_of(run.admin, partitions)
-    if not wanted:
-        raise InvalidArgument("name at least one topic or partition")
     offsets = await run.admin.list_offsets(dict.fromkeys(wanted, spec), committed_only=committed)
     return [
         Failure(str(partition), result) if isinstance(result, AdminError) else Offset(*partition, *result)

@@ -5,29 +5,33 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.client.admin import AdminError, TopicChange
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Conflict, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, changes
 
 
-@operation(Danger.CHANGES, waits=True, examples=("partitions add orders --to 24", "partitions add orders --by 12"))
+@operation(
+    Danger.CHANGES,
+    waits=True,
+    choices=(Choice(("to", "by"), most=1),),
+    examples=("partitions add orders --to 24", "partitions add orders --by 12"),
+)
 async def add(
     run: Run,
     topic: Annotated[str, Argument("Name of the topic.", "TOPIC", "topics")],
-    to: Annotated[int | None, Option("The new number of partitions.", "N")] = None,
-    by: Annotated[int | None, Option("How many partitions to add.", "N")] = None,
+    to: Annotated[int | None, Option("The new number of partitions.", "N", minimum=1, maximum=2**31 - 1)] = None,
+    by: Annotated[int | None, Option("How many partitions to add.", "N", minimum=1, maximum=2**31 - 1)] = None,
 ) -> Rows[ItemChange]:
     """Add partitions to a topic. Later messages with the same key can go to another partition than before."""
-    if (to is None) == (by is None):
-        raise InvalidArgument("give either --to or --by")
     described = (await run.admin.describe_topics([topic]))[topic]
     if isinstance(described, AdminError):
         return [Failure(topic, described)]
     existing = len(described.partitions)
     count = existing + by if by is not None else to or 0
     if count <= existing:
-        raise InvalidArgument(f"topic {topic} has {existing} partitions already, and cannot have fewer")
+        raise Conflict(f"topic {topic} has {existing} partitions already, and cannot have fewer")
     change = {topic: TopicChange(partitions=count)}
     done = f"changed from {existing} to {count} partitions"
     if run.dry_run and run.admin.dialect == "kip4":

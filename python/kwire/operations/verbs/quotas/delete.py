@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, NotFound, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.quota_entities import DEFAULT_HELP, QuotaChange, parse_changed_entity, quota_changes
+from kwire.operations.verbs.quota_entities import DEFAULT_HELP, QuotaChange, parse_entity, quota_changes
 
 
 @operation(
     Danger.DESTROYS,
     waits=True,
+    choices=(Choice(("user", "client_id", "ip"), most=None),),
     dialects=("kafka",),
     examples=("quotas delete producer_byte_rate --user alice", "quotas delete --client-id '<default>' --yes"),
 )
@@ -24,11 +26,11 @@ async def delete(
     ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
 ) -> Rows[QuotaChange]:
     """Delete quotas of an entity, and wait until no broker reports them."""
-    entity = parse_changed_entity(user, client_id, ip)
+    entity = parse_entity(user, client_id, ip)
     existing = (await run.admin.describe_client_quotas(entity, strict=True)).get(entity, {})
     if missing := [key for key in keys if key not in existing]:
         present = f"it has {', '.join(existing)}" if existing else "it has none"
-        raise InvalidArgument(f"{entity} has no quota {missing[0]}: {present}")
+        raise NotFound(f"{entity} has no quota {missing[0]}: {present}")
     values: dict[str, float | None] = dict.fromkeys(keys or existing)
     if not values:
         return []

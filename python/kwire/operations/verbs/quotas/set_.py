@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.quota_entities import (
     DEFAULT_HELP,
+    QUOTA,
     QuotaChange,
-    parse_changed_entity,
+    parse_entity,
     parse_values,
     quota_changes,
 )
@@ -19,6 +21,7 @@ from kwire.operations.verbs.quota_entities import (
 @operation(
     Danger.CHANGES,
     waits=True,
+    choices=(Choice(("user", "client_id", "ip"), most=None),),
     dialects=("kafka",),
     examples=(
         "quotas set producer_byte_rate=1000000 consumer_byte_rate=2000000 --user alice",
@@ -28,13 +31,15 @@ from kwire.operations.verbs.quota_entities import (
 )
 async def set_(
     run: Run,
-    quotas: Annotated[list[str], Argument("Quotas, such as producer_byte_rate=1000000.", "KEY=VALUE")],
+    quotas: Annotated[
+        list[str], Argument("Quotas, such as producer_byte_rate=1000000.", "KEY=VALUE", syntax=QUOTA, item="quota")
+    ],
     user: Annotated[str | None, Option(f"The user; {DEFAULT_HELP}.", "NAME", "users")] = None,
     client_id: Annotated[str | None, Option(f"The client id; {DEFAULT_HELP}.", "ID")] = None,
     ip: Annotated[str | None, Option(f"The IP address; {DEFAULT_HELP}.", "ADDRESS")] = None,
 ) -> Rows[QuotaChange]:
     """Set quotas of an entity, and wait until every broker reports them."""
-    entity = parse_changed_entity(user, client_id, ip)
+    entity = parse_entity(user, client_id, ip)
     values: dict[str, float | None] = {**parse_values(quotas)}
     outcomes = await run.admin.alter_client_quotas({entity: values}, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not outcomes.errors:

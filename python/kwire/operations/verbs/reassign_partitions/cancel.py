@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.parameters import Conflict, Danger
 from kwire.operations.run import Run
 from kwire.operations.verbs.execution_options import JournalFolder
 from kwire.operations.verbs.reassignments import (
@@ -28,7 +28,7 @@ async def cancel(
     """
     path, state = await newest_run_of(run, journal)
     if is_over(state):
-        raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to cancel")
+        raise Conflict(f"run {path.name} is {state.phase}: nothing is left to cancel")
     check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))

@@ -10,8 +10,8 @@ from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
-from kwire.operations.verbs.plan_options import make_plan, parse_balance, snapshot_of
-from kwire.operations.verbs.reassignments import parse_size
+from kwire.operations.verbs.plan_options import GOAL, make_plan, parse_balance, snapshot_of
+from kwire.operations.verbs.reassignments import SIZE, parse_size
 from kwire.reassignment.plan import BrokerLoad, Plan
 from kwire.reassignment.request import PlanRequest
 from kwire.reassignment.schedule import BatchLimits, batches
@@ -67,17 +67,26 @@ class PlanReport:
 async def plan(
     run: Run,
     balance: Annotated[
-        list[str], Option("Balance count, size, or leaders; NAME=WEIGHT makes one of them heavier.", "GOAL")
+        list[str],
+        Option("Balance count, size, or leaders; NAME=WEIGHT makes one of them heavier.", "GOAL", syntax=GOAL),
     ] = [],
-    drain: Annotated[list[int], Option("Move all replicas away from this broker.", "ID", "brokers")] = [],
-    replication_factor: Annotated[int | None, Option("The new replication factor of the topics.", "N")] = None,
+    drain: Annotated[
+        list[int], Option("Move all replicas away from this broker.", "ID", "brokers", minimum=0, maximum=2**31 - 1)
+    ] = [],
+    replication_factor: Annotated[
+        int | None, Option("The new replication factor of the topics.", "N", minimum=1)
+    ] = None,
     topic: Annotated[list[str], Option("Plan only topics that match this pattern [default: all].", "PATTERN")] = [],
     exclude: Annotated[list[str], Option("Leave topics that match this pattern where they are.", "PATTERN")] = [],
-    tolerance: Annotated[float, Option("How far bytes may be from their share [default: 0.05].", "SHARE")] = 0.05,
-    disk_limit: Annotated[float, Option("The share of a disk that may be used [default: 0.85].", "SHARE")] = 0.85,
+    tolerance: Annotated[
+        float, Option("How far bytes may be from their share [default: 0.05].", "SHARE", minimum=0.001, maximum=0.999)
+    ] = 0.05,
+    disk_limit: Annotated[
+        float, Option("The share of a disk that may be used [default: 0.85].", "SHARE", minimum=0.001, maximum=1)
+    ] = 0.85,
     ignore_racks: Annotated[bool, Option("Plan as if brokers had no racks.")] = False,
     throttle: Annotated[
-        str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE")
+        str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE", syntax=SIZE)
     ] = None,
     snapshot: Annotated[
         Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH", document=True)

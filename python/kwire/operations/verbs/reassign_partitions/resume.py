@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.operations.parameters import Conflict, Danger
 from kwire.operations.run import Run
 from kwire.operations.verbs.execution_options import JournalFolder
 from kwire.operations.verbs.reassignments import (
@@ -27,9 +27,9 @@ async def resume(
     """Continue the newest run after an interruption or a crash, and remove its throttles at the end."""
     path, state = await newest_run_of(run, journal)
     if is_over(state):
-        raise InvalidArgument(f"run {path.name} is {state.phase}: nothing is left to do")
+        raise Conflict(f"run {path.name} is {state.phase}: nothing is left to do")
     if state.phase is Phase.CANCELLING:
-        raise InvalidArgument(f"run {path.name} was being cancelled: continue with `cancel`")
+        raise Conflict(f"run {path.name} was being cancelled: continue with `cancel`")
     check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Danger, InvalidArgument, Option
+from kwire.operations.parameters import Conflict, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.execution import ExecutionRequest, execute_file
 from kwire.operations.verbs.execution_options import BatchSize, JournalFolder, MovesPerBroker, Throttle
@@ -30,6 +30,6 @@ async def rollback(
     """Move partitions back to where they were before the newest run, which must be complete or cancelled."""
     path, state = await newest_run_of(run, journal)
     if not is_over(state):
-        raise InvalidArgument(f"run {path.name} is not complete ({state.phase}): end it with `cancel` first")
+        raise Conflict(f"run {path.name} is not complete ({state.phase}): end it with `cancel` first")
     request = ExecutionRequest(throttle, batch_size, moves_per_broker, True, force, journal)
     return await execute_file(run, read_file(path / ROLLBACK), request, f"Undo run {path.name}")

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from kwire._util.readable import duration_text
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.execution_options import BatchSize, MovesPerBroker
 from kwire.operations.verbs.plan_options import snapshot_of
-from kwire.operations.verbs.reassignments import parse_size, read_file
+from kwire.operations.verbs.reassignments import SIZE, parse_size, read_file
 from kwire.reassignment.plan import moves_of
 from kwire.reassignment.schedule import BatchLimits, batches
 from kwire.reassignment.simulator import simulate as course_of
@@ -50,7 +50,7 @@ class SimulatedBroker:
 async def simulate(
     run: Run,
     file: Annotated[Path, Argument("A plan in Kafka's JSON form.", "FILE", document=True)],
-    throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE")] = "50M",
+    throttle: Annotated[str, Option("Bytes a second of each broker [default: 50M].", "RATE", syntax=SIZE)] = "50M",
     batch_size: BatchSize = None,
     moves_per_broker: MovesPerBroker = 5,
     snapshot: Annotated[
@@ -59,8 +59,6 @@ async def simulate(
     ] = None,
 ) -> Rows[SimulatedBroker]:
     """Simulate a plan: how long it takes, and the load of each broker meanwhile."""
-    if moves_per_broker < 1:
-        raise InvalidArgument("a broker needs at least one move at a time")
     rate = parse_size(throttle)
     taken = await snapshot_of(run, snapshot)
     moves = moves_of(taken, read_file(file).targets)

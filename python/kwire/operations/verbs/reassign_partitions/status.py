@@ -61,7 +61,9 @@ class MovingPartition:
 )
 async def status(
     run: Run,
-    sample: Annotated[float, Option("Seconds over which the rate is measured [default: 1].", "SECONDS")] = 1.0,
+    sample: Annotated[
+        float, Option("Seconds over which the rate is measured [default: 1].", "SECONDS", minimum=0, maximum=600)
+    ] = 1.0,
     journal: JournalFolder = None,
 ) -> Rows[MovingPartition]:
     """List the reassignments in progress, also of other tools, and explain the newest run of kwire."""

@@ -8,7 +8,7 @@ from typing import Annotated
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Danger, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.acl_resources import parse_principals
+from kwire.operations.verbs.acl_resources import PRINCIPAL, parse_principals
 from kwire.operations.verbs.token_rows import TokenChange, time_of
 
 
@@ -22,11 +22,24 @@ async def create(
     hmac_file: Annotated[Path, Option("A new file for the secret of the token, readable by its owner only.", "FILE")],
     owner: Annotated[
         str | None,
-        Option("The principal that the token acts as, such as User:alice [default: you].", "TYPE:NAME", "principals"),
+        Option(
+            "The principal that the token acts as, such as User:alice [default: you].",
+            "TYPE:NAME",
+            "principals",
+            syntax=PRINCIPAL,
+        ),
     ] = None,
-    renewer: Annotated[list[str], Option("A principal that may renew it.", "TYPE:NAME", "principals")] = [],
+    renewer: Annotated[
+        list[str], Option("A principal that may renew it.", "TYPE:NAME", "principals", syntax=PRINCIPAL)
+    ] = [],
     max_lifetime_ms: Annotated[
-        int | None, Option("Milliseconds after which it cannot be renewed [default: set by the cluster].", "MS")
+        int | None,
+        Option(
+            "Milliseconds after which it cannot be renewed [default: set by the cluster].",
+            "MS",
+            minimum=0,
+            maximum=2**63 - 1,
+        ),
     ] = None,
 ) -> Rows[TokenChange]:
     """Create a delegation token. Log in with SCRAM, with its id as user name and its secret as password."""

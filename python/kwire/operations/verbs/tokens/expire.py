@@ -18,8 +18,10 @@ from kwire.operations.verbs.token_rows import TokenChange, find_tokens, time_of
 )
 async def expire(
     run: Run,
-    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens")],
-    period_ms: Annotated[int | None, Option("Milliseconds until they expire [default: now].", "MS")] = None,
+    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens", item="token")],
+    period_ms: Annotated[
+        int | None, Option("Milliseconds until they expire [default: now].", "MS", minimum=0, maximum=2**63 - 1)
+    ] = None,
 ) -> Rows[TokenChange]:
     """Expire delegation tokens now or after a time."""
     tokens = await find_tokens(run.admin, ids)

@@ -7,7 +7,7 @@ from typing import Annotated
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.acl_resources import parse_principals
+from kwire.operations.verbs.acl_resources import PRINCIPAL, parse_principals
 from kwire.operations.verbs.token_rows import TokenSummary, summary
 
 
@@ -20,7 +20,8 @@ from kwire.operations.verbs.token_rows import TokenSummary, summary
 async def list_(
     run: Run,
     owner: Annotated[
-        list[str], Option("Only tokens of this principal, such as User:alice.", "TYPE:NAME", "principals")
+        list[str],
+        Option("Only tokens of this principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL),
     ] = [],
 ) -> Rows[TokenSummary]:
     """List the delegation tokens that the user may describe, without their secrets."""

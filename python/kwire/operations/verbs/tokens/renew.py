@@ -14,9 +14,10 @@ from kwire.operations.verbs.token_rows import TokenChange, find_tokens, time_of
 @operation(Danger.CHANGES, dialects=("kafka",), examples=("tokens renew mWxu8Zb9QWmlKBpx2YZF9A",))
 async def renew(
     run: Run,
-    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens")],
+    ids: Annotated[list[str], Argument("Ids of the tokens.", "ID", "tokens", item="token")],
     period_ms: Annotated[
-        int | None, Option("Milliseconds until they expire [default: set by the cluster].", "MS")
+        int | None,
+        Option("Milliseconds until they expire [default: set by the cluster].", "MS", minimum=0, maximum=2**63 - 1),
     ] = None,
 ) -> Rows[TokenChange]:
     """Renew delegation tokens."""

@@ -9,7 +9,7 @@ from kwire.operations.declaration import Need, Rows, operation
 from kwire.operations.parameters import Danger, Option
 from kwire.operations.registry import find_tools
 from kwire.operations.run import Run
-from kwire.operations.verbs.node_ids import parse_node
+from kwire.operations.verbs.node_ids import NODE, parse_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class ToolSummary:
 async def list_(
     run: Run,
     broker: Annotated[
-        str | None, Option("List the tools of this node: an id, or `any` [default: installed locally].", "ID")
+        str | None,
+        Option("List the tools of this node: an id, or `any` [default: installed locally].", "ID", syntax=NODE),
     ] = None,
 ) -> Rows[ToolSummary]:
     """List the tools that are installed locally, or the tools of a node."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from kwire.client.admin import AdminError
 from kwire.operations.command_line import check_words, danger_of_words, needs_given_cluster
 from kwire.operations.declaration import Failed, Failure, Operation, Rows, TimedOut, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, InvalidArgument, NotFound, Option
 from kwire.operations.registry import BrokenTool, find_tool, similar, tool_names
 from kwire.operations.rows import column
 from kwire.operations.run import Environment, Run
 from kwire.operations.runner import TIMED_OUT, USAGE, run_tool_words
-from kwire.operations.verbs.node_ids import parse_node
+from kwire.operations.verbs.node_ids import NODE, parse_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +68,8 @@ async def run(
     tool: Annotated[str, Argument("The name of the tool.", "TOOL", "tools")],
     arguments: Annotated[list[str], Argument("The arguments of the tool.", "ARGUMENT")],
     broker: Annotated[
-        str | None, Option("Run it on this node: an id, or `any` [default: run it locally, if installed].", "ID")
+        str | None,
+        Option("Run it on this node: an id, or `any` [default: run it locally, if installed].", "ID", syntax=NODE),
     ] = None,
 ) -> Rows[ToolOutput]:
     """Run a tool locally, or on a node of a KIP-4 cluster.
@@ -81,7 +82,7 @@ async def run(
     if declared is None and broker is None and not (run.has_cluster and run.admin.dialect == "kip4"):
         hint = similar(tool, tuple(tool_names()))
         suggested = f"did you mean {' or '.join(hint)}?" if hint else f"there are {', '.join(tool_names())}"
-        raise InvalidArgument(f"tool {tool} is not installed here: {suggested}")
+        raise NotFound(f"tool {tool} is not installed here: {suggested}")
     if declared is not None and here:
         check_words(declared, arguments)
     if run.dry_run:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.client.admin import TopicChange, TopicDescription
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_assignment, parse_configs
+from kwire.operations.parameters import (
+    CONFIG,
+    REPLICA_ASSIGNMENT,
+    Argument,
+    Danger,
+    Option,
+    parse_assignment,
+    parse_configs,
+)
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, changes
 
 
 @operation(
     Danger.CHANGES,
+    choices=(Choice(("partitions", "replication_factor", "config", "delete_config", "replica_assignment"), most=None),),
     examples=(
         "topics alter orders --partitions 24",
         "topics alter orders --config retention.ms=7 --delete-config segment.ms",
@@ -20,13 +30,17 @@ from kwire.operations.verbs.changes import ItemChange, changes
 )
 async def alter(
     run: Run,
-    names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")],
-    partitions: Annotated[int | None, Option("The new number of partitions.", "N", short="-p")] = None,
-    replication_factor: Annotated[int | None, Option("The new number of replicas.", "N", short="-r")] = None,
-    config: Annotated[list[str], Option("A config to set.", "KEY=VALUE", "topic-configs")] = [],
+    names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics", item="topic")],
+    partitions: Annotated[
+        int | None, Option("The new number of partitions.", "N", short="-p", minimum=1, maximum=2**31 - 1)
+    ] = None,
+    replication_factor: Annotated[
+        int | None, Option("The new number of replicas.", "N", short="-r", minimum=1, maximum=2**15 - 1)
+    ] = None,
+    config: Annotated[list[str], Option("A config to set.", "KEY=VALUE", "topic-configs", syntax=CONFIG)] = [],
     delete_config: Annotated[list[str], Option("A config to delete.", "KEY", "topic-configs")] = [],
     replica_assignment: Annotated[
-        str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B")
+        str | None, Option("The brokers of each partition, such as 1:2,2:3.", "B:B,B:B", syntax=REPLICA_ASSIGNMENT)
     ] = None,
 ) -> Rows[ItemChange]:
     """Change partitions, replicas, and configs of topics."""
@@ -37,8 +51,6 @@ async def alter(
         set_configs=parse_configs(config),
         delete_configs=delete_config,
     )
-    if change == TopicChange(delete_configs=[]):
-        raise InvalidArgument("nothing to change: give --partitions, --replication-factor, --config, or another option")
     unchanged = (
         []
         if partitions is None or change != TopicChange(partitions=partitions, delete_configs=[])

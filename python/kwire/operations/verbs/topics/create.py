@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.client.admin import NewTopic
+from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_assignment, parse_configs
+from kwire.operations.parameters import (
+    CONFIG,
+    REPLICA_ASSIGNMENT,
+    Argument,
+    Danger,
+    Option,
+    parse_assignment,
+    parse_configs,
+)
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, changes
 
@@ -14,6 +23,10 @@ from kwire.operations.verbs.changes import ItemChange, changes
 @operation(
     Danger.CHANGES,
     waits=True,
+    choices=(
+        Choice(("replica_assignment", "partitions"), least=0, most=1),
+        Choice(("replica_assignment", "replication_factor"), least=0, most=1),
+    ),
     examples=(
         "topics create orders --partitions 12 --replication-factor 3 --config retention.ms=86400000",
         "topics create audit --replica-assignment 1:2,2:3",
@@ -21,24 +34,38 @@ from kwire.operations.verbs.changes import ItemChange, changes
 )
 async def create(
     run: Run,
-    names: Annotated[list[str], Argument("Names of the topics.", "NAME")],
+    names: Annotated[list[str], Argument("Names of the topics.", "NAME", item="topic")],
     partitions: Annotated[
-        int | None, Option("Number of partitions [default on Apache Kafka: set by the cluster].", "N", short="-p")
+        int | None,
+        Option(
+            "Number of partitions [default on Apache Kafka: set by the cluster].",
+            "N",
+            short="-p",
+            minimum=1,
+            maximum=2**31 - 1,
+        ),
     ] = None,
     replication_factor: Annotated[
         int | None,
-        Option("Number of replicas of each partition [default on Apache Kafka: set by the cluster].", "N", short="-r"),
+        Option(
+            "Number of replicas of each partition [default on Apache Kafka: set by the cluster].",
+            "N",
+            short="-r",
+            minimum=1,
+            maximum=2**15 - 1,
+        ),
     ] = None,
-    config: Annotated[list[str], Option("A config of the topics.", "KEY=VALUE", "topic-configs")] = [],
+    config: Annotated[list[str], Option("A config of the topics.", "KEY=VALUE", "topic-configs", syntax=CONFIG)] = [],
     replica_assignment: Annotated[
-        str | None, Option("The brokers of each partition, in place of the numbers, such as 1:2,2:3.", "B:B,B:B")
+        str | None,
+        Option(
+            "The brokers of each partition, in place of the numbers, such as 1:2,2:3.",
+            "B:B,B:B",
+            syntax=REPLICA_ASSIGNMENT,
+        ),
     ] = None,
 ) -> Rows[ItemChange]:
     """Create topics, and wait until every broker reports them."""
-    if not names:
-        raise InvalidArgument("name at least one topic")
-    if replica_assignment is not None and (partitions is not None or replication_factor is not None):
-        raise InvalidArgument("--replica-assignment takes the place of --partitions and --replication-factor")
     assignment = parse_assignment(replica_assignment)
     topic = NewTopic(
         partitions=partitions,

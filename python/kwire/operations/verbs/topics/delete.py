@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument
+from kwire.operations.parameters import Argument, Danger
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, carry_out, changes, errors_of
 
 
 @operation(Danger.DESTROYS, waits=True, examples=("topics delete orders", "topics delete orders audit --yes"))
 async def delete(
-    run: Run, names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics")]
+    run: Run, names: Annotated[list[str], Argument("Names of the topics.", "NAME", "topics", item="topic")]
 ) -> Rows[ItemChange]:
     """Delete topics and all their records, and wait until no broker reports them."""
-    if not names:
-        raise InvalidArgument("name at least one topic")
     checked = errors_of(await run.admin.describe_topics(names))
     question = f"Delete {', '.join(names)} and all records?"
     outcomes = await carry_out(run, checked, question, run.admin.delete_topics)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from kwire.client.admin import AdminError
 from kwire.client.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Conflict, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange
-from kwire.operations.verbs.topic_partitions import parse_partition
+from kwire.operations.verbs.topic_partitions import PARTITION, parse_partition
 from kwire.operations.verbs.transactions.find_hanging import OlderThan
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 )
 async def abort(
     run: Run,
-    partition: Annotated[str, Argument("The partition as TOPIC:N.", "TOPIC:N", "topics")],
-    start_offset: Annotated[int, Option("Where the transaction starts, as `find-hanging` reports it.", "OFFSET")],
+    partition: Annotated[str, Argument("The partition as TOPIC:N.", "TOPIC:N", "topics", syntax=PARTITION)],
+    start_offset: Annotated[
+        int,
+        Option("Where the transaction starts, as `find-hanging` reports it.", "OFFSET", minimum=0, maximum=2**63 - 1),
+    ],
     older_than: OlderThan = MAX_TRANSACTION_TIMEOUT_MS // 1000,
 ) -> Rows[ItemChange]:
     """End a hanging transaction of a partition with an abort marker. Its records are lost.
@@ -40,7 +43,7 @@ async def abort(
         (transaction for transaction in hanging if transaction.producer.transaction_start_offset == start_offset), None
     )
     if match is None:
-        raise InvalidArgument(await _why_not(run, named, start_offset, older_than))
+        raise Conflict(await _why_not(run, named, start_offset, older_than))
     producer = match.producer
     if match.transactional_id is None:  # brokers leave out ids that the user cannot describe
         run.warn(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from kwire.client.admin import TransactionDescription
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Argument, InvalidArgument
+from kwire.operations.parameters import Argument
 from kwire.operations.rows import column, rows_of
 from kwire.operations.run import Run
 
@@ -27,11 +27,10 @@ class TransactionDetails:
 
 @operation(dialects=("kafka",), examples=("transactions describe payments",))
 async def describe(
-    run: Run, transactions: Annotated[list[str], Argument("Transactional ids.", "ID", "transactions")]
+    run: Run,
+    transactions: Annotated[list[str], Argument("Transactional ids.", "ID", "transactions", item="transactional id")],
 ) -> Rows[TransactionDetails]:
     """Describe transactions with the partitions that they have written to."""
-    if not transactions:
-        raise InvalidArgument("name at least one transactional id")
     return rows_of(await run.admin.describe_transactions(transactions), _details)
 
 

@@ -11,12 +11,17 @@ from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
-from kwire.operations.verbs.topic_partitions import partitions_of
+from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 from kwire.operations.verbs.visibility import explain_if_hidden
 
 OlderThan: TypeAlias = Annotated[
     int,
-    Option("Seconds without a write, at least the transaction.max.timeout.ms of brokers [default: 900].", "SECONDS"),
+    Option(
+        "Seconds without a write, at least the transaction.max.timeout.ms of brokers [default: 900].",
+        "SECONDS",
+        minimum=0,
+        maximum=2**31,
+    ),
 ]
 """The minimum age of the last write of a hanging transaction, in seconds."""
 
@@ -54,9 +59,13 @@ class Hanging:
 async def find_hanging(
     run: Run,
     partitions: Annotated[
-        list[str], Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics")
+        list[str],
+        Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics", syntax=PARTITIONS),
     ],
-    broker: Annotated[int | None, Option("Only partitions with a replica on this broker.", "ID", "brokers")] = None,
+    broker: Annotated[
+        int | None,
+        Option("Only partitions with a replica on this broker.", "ID", "brokers", minimum=0, maximum=2**31 - 1),
+    ] = None,
     older_than: OlderThan = MAX_TRANSACTION_TIMEOUT_MS // 1000,
 ) -> Rows[Hanging]:
     """Find open transactions that no coordinator knows, and that would therefore stay open forever."""

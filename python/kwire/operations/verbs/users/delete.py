@@ -7,7 +7,7 @@ from typing import Annotated
 
 from kwire.client.admin import AdminError, ScramMechanismName, UserScramCredentialDeletion
 from kwire.operations.declaration import Failure, Rows, operation
-from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.operations.parameters import Argument, Danger, NotFound, Option
 from kwire.operations.run import Run
 
 
@@ -35,12 +35,10 @@ class CredentialChange:
 )
 async def delete(
     run: Run,
-    names: Annotated[list[str], Argument("Names of users.", "USER", "users")],
+    names: Annotated[list[str], Argument("Names of users.", "USER", "users", item="user")],
     mechanism: Annotated[ScramMechanismName | None, Option("Only the credential of this mechanism.")] = None,
 ) -> Rows[CredentialChange]:
     """Delete the SCRAM credentials of users. Their ACLs and quotas stay."""
-    if not names:
-        raise InvalidArgument("name at least one user")
     rows: Rows[CredentialChange] = []
     users_by_mechanism: dict[ScramMechanismName, list[str]] = {}
     for name, credentials in (await run.admin.describe_user_scram_credentials(names)).items():
@@ -49,7 +47,7 @@ async def delete(
             continue
         present = [credential.mechanism for credential in credentials if mechanism in (None, credential.mechanism)]
         if not present:
-            raise InvalidArgument(f"user {name} has no credential for {mechanism}")
+            raise NotFound(f"user {name} has no credential for {mechanism}")
         for deletable in present:
             users_by_mechanism.setdefault(deletable, []).append(name)
     if run.dry_run:

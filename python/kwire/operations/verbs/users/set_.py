@@ -10,6 +10,7 @@ from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, changes
+from kwire.protocol.scram_passwords import MIN_ITERATIONS
 
 
 @operation(
@@ -23,11 +24,16 @@ from kwire.operations.verbs.changes import ItemChange, changes
 async def set_(
     run: Run,
     name: Annotated[str, Argument("The name of the user.", "USER", "users")],
-    password: Annotated[Secret, Option("The new password.", "FILE")],
+    password: Annotated[Secret, Option("The new password.", "FILE", minimum=1)],
     mechanism: Annotated[
         ScramMechanismName, Option("The mechanism; a user can have a password for each [default: SCRAM-SHA-512].")
     ] = ScramMechanismName.SCRAM_SHA_512,
-    iterations: Annotated[int, Option("Number of hash iterations, 4096 to 16384 [default: 4096].", "N")] = 4096,
+    iterations: Annotated[
+        int,
+        Option(
+            "Number of hash iterations, 4096 to 16384 [default: 4096].", "N", minimum=MIN_ITERATIONS, maximum=2**31 - 1
+        ),
+    ] = 4096,
 ) -> Rows[ItemChange]:
     """Set the SCRAM password of a user, and create the user if necessary.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import InvalidArgument, Option
+from kwire.operations.parameters import NotFound, Option
 from kwire.operations.run import Run
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def show(
 
     hosts = zookeeper or await zookeeper_of(run.admin)
     if not hosts:
-        raise InvalidArgument(
+        raise NotFound(
             "no broker reports a ZooKeeper: a KRaft cluster has none (see `quorum describe`); otherwise name it with "
             "--zookeeper HOST:PORT"
         )
