@@ -27,6 +27,7 @@ from kwire.operations.verbs.quota_entities import QUOTA, parse_values
 from kwire.operations.verbs.raft_voters import DIRECTORY_ID, LISTENER, parse_directory_id, parse_listeners
 from kwire.operations.verbs.reassignments import SIZE, parse_size
 from kwire.operations.verbs.topic_partitions import PARTITION, PARTITIONS, parse_partition
+from kwire.operations.verbs.zookeeper.show import ZOOKEEPER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +49,7 @@ PARSERS: dict[str, tuple[Syntax, Callable[[str], Any]]] = {
     "level": (LEVEL, lambda text: parse_levels([text])),
     "quota": (QUOTA, lambda text: parse_values([text])),
     "directory id": (DIRECTORY_ID, parse_directory_id),
+    "ZooKeeper": (ZOOKEEPER, ZOOKEEPER.match),
     "listener": (LISTENER, lambda text: parse_listeners([text])),
 }
 """The syntax and the parser of each kind of text."""

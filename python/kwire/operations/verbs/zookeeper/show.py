@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import NotFound, Option
+from kwire.operations.parameters import NotFound, Option, Syntax
 from kwire.operations.run import Run
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.topics import TopicRegistration
 
 T = TypeVar("T")
+
+LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
+SERVER = rf"{LABEL}(?:[.]{LABEL}){{0,9}}(?::[1-9][0-9]{{0,3}}|:[1-5][0-9]{{4}})?"
+ZOOKEEPER = Syntax(
+    f"{SERVER}(?:,{SERVER})*(?:/[A-Za-z0-9_-]+)*", "the address of a ZooKeeper: write HOST:PORT,... or HOST:PORT/CHROOT"
+)
 
 QUEUES = {
     "/isr_change_notification": "changes of ISRs that the controller has not taken up",
@@ -61,7 +67,8 @@ async def zookeeper_of(admin: AdminClient) -> str | None:
 async def show(
     run: Run,
     zookeeper: Annotated[
-        str | None, Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,...")
+        str | None,
+        Option("The ZooKeeper of the cluster [default: as a broker reports it].", "HOST:PORT,...", syntax=ZOOKEEPER),
     ] = None,
 ) -> Rows[ControllerZnode]:
     """Show the controller and its pending work, as ZooKeeper has them, and what blocks this work.
@@ -70,7 +77,7 @@ async def show(
     """
     from kwire.cluster.zookeeper import connect
 
-    hosts = zookeeper or await zookeeper_of(run.admin)
+    hosts = await zookeeper_of(run.admin) if zookeeper is None else ZOOKEEPER.match(zookeeper).string
     if not hosts:
         raise NotFound(
             "no broker reports a ZooKeeper: a KRaft cluster has none (see `quorum describe`); otherwise name it with "
