@@ -185,7 +185,7 @@ class Operation:
     Attributes:
         function: the function that carries it out.
         danger: the effect on a cluster.
-        dangers: higher effects: by the name of a flag, or by the value of a parameter; or a function of the arguments,
+        dangers: higher effects, by the name or the value of a parameter that is given; or a function of the arguments,
             whose result replaces `danger`.
         runs_on: the programs that run it.
         dialects: the dialects of the clusters that have it.
@@ -283,8 +283,9 @@ class Operation:
         """Return the effect of a run with these arguments."""
         if callable(self.dangers):
             return self.dangers(arguments)
-        names = (name if value is True else str(value) for name, value in arguments.items())
-        return max((self.danger, *(self.dangers.get(name, Danger.READS) for name in names)))
+        given = {name for name, value in arguments.items() if value not in (None, False, [])}
+        chosen = given.union(map(str, arguments.values()))
+        return max((self.danger, *(danger for name, danger in self.dangers.items() if name in chosen)))
 
     def connects_for(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether a run with these arguments works with the cluster of the command."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIG",
+    "PORT",
     "REPLICA_ASSIGNMENT",
     "Address",
     "Argument",
@@ -99,6 +100,8 @@ class Syntax(NamedTuple):
         return match
 
 
+PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+"""The pattern of a port from 1 to 65535."""
 CONFIG = Syntax(r"[^=][\s\S]*=[\s\S]*", "a config: write KEY=VALUE")
 REPLICA_ASSIGNMENT = Syntax(
     "[0-9]{1,9}(?::[0-9]{1,9})*(?:,[0-9]{1,9}(?::[0-9]{1,9})*)*",

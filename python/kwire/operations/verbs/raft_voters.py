@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.client import Endpoint
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.operations.parameters import Conflict, NotFound, Syntax
+from kwire.operations.parameters import PORT, Conflict, NotFound, Syntax
 from kwire.uuids import uuid_from_text
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
 LISTENER = Syntax(
     # A port is required, as a default port would belong to another listener.
-    r"([^:]+)://((?:\[[!-.0-~]+\]|[!-.0-9;-Z\\^-~]+):(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}"
-    "|655[0-2][0-9]|6553[0-5]))",
+    rf"([^:]+)://((?:\[[!-.0-~]+\]|[!-.0-9;-Z\\^-~]+):{PORT})",
     "a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093",
 )
 

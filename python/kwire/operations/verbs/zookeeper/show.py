@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import NotFound, Option, Syntax
+from kwire.operations.parameters import PORT, NotFound, Option, Syntax
 from kwire.operations.run import Run
 
 if TYPE_CHECKING:
@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
-SERVER = rf"{LABEL}(?:[.]{LABEL}){{0,9}}(?::[1-9][0-9]{{0,3}}|:[1-5][0-9]{{4}})?"
+LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+GROUP = "[0-9A-Fa-f]{1,4}"
+SHORTENED = "|".join(f"(?:{GROUP}:){{1,{7 - after}}}(?::{GROUP}){{1,{after}}}" for after in range(1, 7))
+"""IPv6 addresses with `::` between groups, by the largest number of groups after it."""
+IPV6 = f"(?:{GROUP}:){{7}}{GROUP}|(?:{GROUP}:){{1,7}}:|{SHORTENED}|:(?:(?::{GROUP}){{1,7}}|:)"
+SERVER = rf"(?:{LABEL}(?:\.{LABEL}){{0,9}}|\[(?:{IPV6})\])(?::{PORT})?"
+CHROOT = r"(?:/[A-Za-z0-9_:@-][A-Za-z0-9_:@.-]*)*"
 ZOOKEEPER = Syntax(
-    f"{SERVER}(?:,{SERVER})*(?:/[A-Za-z0-9_-]+)*", "the address of a ZooKeeper: write HOST:PORT,... or HOST:PORT/CHROOT"
+    f"{SERVER}(?:,{SERVER})*{CHROOT}", "the address of a ZooKeeper: write HOST:PORT,HOST:PORT or HOST:PORT/CHROOT"
 )
 
 QUEUES = {
