@@ -168,7 +168,7 @@ def _sample(verb: Operation, name: str) -> Any:
 def _is_accepted(verb: Operation, body: dict[str, Any]) -> bool:
     try:
         with arguments(verb, body) as values:
-            check_arguments(verb, values)
+            check_arguments(verb.parameters, verb.choices, values)
     except InvalidArgument:
         return False
     return True

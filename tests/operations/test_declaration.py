@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.client.admin import ElectionType
 from kwire.operations import registry
 from kwire.operations.parameters import Danger
+from kwire.operations.verbs.elections.run import ElectionType
 
 if TYPE_CHECKING:
     from kwire.operations.declaration import Operation
@@ -21,7 +21,7 @@ def verb_named(noun: str, name: str) -> Operation:
 
 
 @pytest.mark.parametrize(
-    "noun, name, arguments, danger",
+    ("noun", "name", "arguments", "danger"),
     [
         ("features", "upgrade", {"downgrade": []}, Danger.CHANGES),
         ("features", "upgrade", {"downgrade": ["group.version=0"]}, Danger.DESTROYS),

@@ -216,7 +216,6 @@ def test_verb_needs_exactly_one_target(values: dict[str, Any], reason: str) -> N
 
 def _begin_reset(**values: Any) -> None:
     """Run the verb until it sends something. The target is checked before that, so it needs no cluster."""
-    check_arguments(
-        reset_offsets, {parameter.name: parameter.default for parameter in reset_offsets.parameters} | values
-    )
+    defaults = {parameter.name: parameter.default for parameter in reset_offsets.parameters}
+    check_arguments(reset_offsets.parameters, reset_offsets.choices, defaults | values)
     reset_offsets(None, **values).send(None)

@@ -142,7 +142,7 @@ def test_addresses_of_zookeepers(text: str) -> None:
     "text",
     ["", "zk:0", "zk:65536", "zk:", "::1", "[::1", "[1::2::3]", "[1:2:3]", "a..b", "zk,", "zk/", "zk/..", "zk//a"],
 )
-def test_texts_that_are_no_address_of_a_zookeeper(text: str) -> None:
+def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(InvalidArgument, match="is not the address of a ZooKeeper"):
         ZOOKEEPER.match(text)
 

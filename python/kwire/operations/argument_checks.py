@@ -11,9 +11,8 @@ from kwire._util.secret import Secret
 from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from kwire.operations.declaration import Operation
     from kwire.operations.parameters import Parameter
 
 __all__ = ["Choice", "check_arguments"]
@@ -40,21 +39,21 @@ def _is_given(parameter: Parameter, value: Any) -> bool:
     return value is not None and value is not False and value not in ([], parameter.default)
 
 
-def check_arguments(operation: Operation, values: Mapping[str, Any]) -> None:
-    """Check values against the declarations of an operation.
+def check_arguments(parameters: Sequence[Parameter], choices: Sequence[Choice], values: Mapping[str, Any]) -> None:
+    """Check the values of an operation against its declared parameters and choices.
 
     Raises:
         InvalidArgument: a list is empty, a number or a length is out of range, or a choice is not made.
     """
-    for parameter in operation.parameters:
+    for parameter in parameters:
         _check_values(parameter, values[parameter.name])
-    parameters = {parameter.name: parameter for parameter in operation.parameters}
-    words = {name: parameter.name_in_words for name, parameter in parameters.items()}
-    for choice in operation.choices:
+    declared = {parameter.name: parameter for parameter in parameters}
+    words = {name: parameter.name_in_words for name, parameter in declared.items()}
+    for choice in choices:
         if choice.condition is not None and values[choice.condition[0]] != choice.condition[1]:
             continue
         when = "" if choice.condition is None else f" with {words[choice.condition[0]]} {choice.condition[1]}"
-        count = sum(_is_given(parameters[name], values[name]) for name in choice.parameters)
+        count = sum(_is_given(declared[name], values[name]) for name in choice.parameters)
         *others, last = (words[name] for name in choice.parameters)
         listed = f"{', '.join(others)}{',' if len(others) > 1 else ''} and {last}"
         if count < choice.least:

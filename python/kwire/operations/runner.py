@@ -55,7 +55,7 @@ async def run_verb(verb: Operation, run: Run, values: Mapping[str, Any]) -> list
         InvalidArgument: see `check_arguments`.
         KwireError, InvalidArgument, Unhealthy: see the verb.
     """
-    check_arguments(verb, values)
+    check_arguments(verb.parameters, verb.choices, values)
     if not run.has_cluster:
         return await verb(run, **values)
     dialect = run.admin.dialect
