@@ -105,6 +105,8 @@ async def test_features_are_reported_by_a_broker_and_changed_together(empty_clus
         both = await admin.update_features([FeatureUpdate(group, 2), FeatureUpdate(transaction, 2, True)])
         assert {name: both.level(name) for name in (group, transaction)} == {group: 2, transaction: 2}
         assert both.epoch == changed.epoch + 1
+        levels = {change.name: (change.old, change.new) for change in await admin.recorded_config_changes(1)}
+        assert levels == {group: (None, "2"), transaction: ("3", "2")}
         assert await admin.lowest_safe_level(transaction) == SafeLevel(0, None)
 
 

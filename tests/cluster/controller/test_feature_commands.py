@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.cluster.config.audit import read_audit
 from kwire.cluster.config.value_types import FeatureSupport
 from kwire.cluster.controller.errors import CommandError, NotController
 from kwire.cluster.controller.feature_commands import NO_FEATURES
@@ -86,6 +87,32 @@ async def test_update_returns_the_new_epoch() -> None:
         assert await controller.update_features([FeatureChange("f", 3, False), FeatureChange("g", 1, False)]) == (3, {})
         assert znode(cluster)[1] == 3
         assert levels(cluster) == {"f": 3, "g": 1}
+
+
+async def audited(cluster: Cluster) -> list[tuple[str, dict[str, tuple[str | None, str | None]]]]:
+    """Return the author and the changes of each audit entry about features."""
+    entries = await read_audit(cluster.tool, 100, "features")
+    return [(entry.author, dict(entry.changes)) for entry in entries]
+
+
+async def test_update_leaves_one_entry_in_the_audit_with_its_author() -> None:
+    async with cluster_of(1, settings=DISABLED) as cluster:
+        controller = await upgraded(cluster, f=1)
+        changes = [FeatureChange("f", 0, True), FeatureChange("g", 4, False)]
+        await controller.update_features(changes, author="User:alice app 127.0.0.1:5")
+        assert await audited(cluster) == [
+            ("unknown", {"f": (None, "1")}),
+            ("User:alice app 127.0.0.1:5", {"f": ("1", None), "g": (None, "4")}),
+        ]
+
+
+async def test_update_that_changes_nothing_leaves_no_entry_in_the_audit() -> None:
+    async with cluster_of(1, settings=DISABLED) as cluster:
+        controller = await upgraded(cluster, f=1)
+        before = await audited(cluster)
+        await controller.update_features([FeatureChange("f", 2, False), FeatureChange("g", 9, False)])
+        await controller.update_features([FeatureChange("f", 1, False)])
+        assert await audited(cluster) == before
 
 
 async def test_update_is_applied_as_a_whole_or_not_at_all() -> None:
@@ -241,6 +268,7 @@ class TestChangesByOthers:
             await controller.drain()
             await controller.update_features([FeatureChange("f", 2, False)])
             assert levels(cluster) == {"f": 2}
+            assert [changes for _, changes in await audited(cluster)] == [{"f": (None, "1")}, {"f": (None, "2")}]
 
 
 @pytest.mark.parametrize("fault", [InjectedFault.LOSE_REQUEST, InjectedFault.LOSE_RESPONSE])
@@ -251,3 +279,4 @@ async def test_lost_connection_during_the_write_is_repaired(fault: InjectedFault
         cluster.memory.inject_fault = lambda *_: faults.pop() if faults else InjectedFault.NONE
         assert await controller.update_features([FeatureChange("f", 2, False)]) == (3, {})
         assert levels(cluster) == {"f": 2}
+        assert [changes for _, changes in await audited(cluster)] == [{"f": (None, "1")}, {"f": ("1", "2")}]

@@ -138,16 +138,17 @@ class ConfigChange:
 
 
 class RecordedChange(NamedTuple):
-    """A change in the audit: of a config of brokers, of an ACL, of the credential of a user, or of a topic.
+    """A change in the audit: of a config of brokers, of an ACL, of the credential of a user, of a topic, or of
+    finalized features.
 
     Attributes:
         timestamp_ms: its time in milliseconds since 1970.
         author: the principal, the client id, and the address of its author.
         node_id: the node that wrote it.
-        resource: the resource with the config; otherwise where nodes store it, such as `users/alice` or
-            `acls/Topic/literal/orders`.
-        name: the config, the mechanism of the credential, or `acls`; of a topic also `topic_id` if it was created or
-            deleted, `partitions` (their number), `replicas`, and `leaders` as in `0: 1,2; 1: 2,3`.
+        resource: the resource with the config; otherwise where nodes store it, such as `users/alice`,
+            `acls/Topic/literal/orders`, or `features`.
+        name: the config, the mechanism of the credential, `acls`, or the feature; of a topic also `topic_id` if it was
+            created or deleted, `partitions` (their number), `replicas`, and `leaders` as in `0: 1,2; 1: 2,3`.
         old: its value before; None if it was not set.
         new: its value after; None if it is not set. Credentials are hidden.
     """

@@ -82,7 +82,7 @@ async def recorded_config_changes(
 ) -> list[RecordedChange]:
     """Return the newest changes from the audit of a cluster of nodes, oldest first.
 
-    These are changes of configs of brokers, of ACLs, of credentials of users, and of topics.
+    These are changes of configs of brokers, of ACLs, of credentials of users, of topics, and of finalized features.
 
     Args:
         newest: maximum number of entries; an entry has all changes of one resource by one request.

@@ -1,4 +1,4 @@
-"""The audit of a cluster in ZooKeeper: changes of settings, ACLs, credentials, and topics, and their authors.
+"""The audit of a cluster in ZooKeeper: changes of settings, ACLs, credentials, topics, and features.
 
 The write of an entry belongs into the transaction of the change, so that there is neither a change without its entry
 nor an entry without its change. The newest entries are kept. Entries of topics are counted separately from all others:
@@ -43,7 +43,7 @@ class AuditEntry(NamedTuple):
         timestamp: milliseconds since 1970.
         author: the principal, the client id, and the address of the maker.
         node_id: the node that wrote it.
-        entity: the entity, such as `brokers/<default>` or `topics/orders`.
+        entity: the entity, such as `brokers/<default>`, `topics/orders`, or `features`.
         changes: by setting, the text before and after; None if there was none.
     """
 

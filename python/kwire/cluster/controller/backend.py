@@ -120,7 +120,7 @@ class AdminBackend(Protocol):
         Statuses have the codes 3 and 1005.
         """
 
-    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdateOutcome:
+    async def update_features(self, changes: Sequence[FeatureChange], *, author: str) -> FeatureUpdateOutcome:
         """Finalize, upgrade, downgrade, and delete features: all of them or none. Errors of features have code 42.
 
         Raises:

@@ -247,9 +247,9 @@ class Controller:
         """See `AdminBackend`."""
         return await self._request(lambda context: replica_commands.verify_reassignments(context, topics))
 
-    async def update_features(self, changes: Sequence[FeatureChange]) -> FeatureUpdateOutcome:
+    async def update_features(self, changes: Sequence[FeatureChange], *, author: str = UNKNOWN) -> FeatureUpdateOutcome:
         """See `AdminBackend`."""
-        return await self._request(lambda context: feature_commands.update_features(context, changes))
+        return await self._request(lambda context: feature_commands.update_features(context, changes, author))
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
         """See `AdminBackend`."""

@@ -193,8 +193,12 @@ class ControllerContext:
         changes = topic_changes(before, after) if author is not None else {}
         if author is None or topic is None or not changes:
             return []
+        return [self.audit_entry(author, f"{TOPICS}{topic.name}", changes)]
+
+    def audit_entry(self, author: str, entity: str, changes: Mapping[str, tuple[str | None, str | None]]) -> Operation:
+        """Return the write of an audit entry. See `AuditEntry`."""
         self._audit_entries += 1
-        return [audit_write(author, self.broker_id, f"{TOPICS}{topic.name}", changes)]
+        return audit_write(author, self.broker_id, entity, changes)
 
     async def audit_all(
         self, author: str | None, topics: Iterable[Topic], *, is_undone: bool = False

@@ -38,6 +38,8 @@ MAX_TRANSACTION_BYTES = 400_000
 """Writes of one transaction and the data in them: a packet of ZooKeeper has at most 1 MB (`jute.maxbuffer`)."""
 MAX_SKIPPED_EPOCHS = 100_000
 """Largest gap of epochs that is closed, some seconds of writes. A larger one comes from damaged data."""
+ENTITY = "features"
+"""The entity of finalized features in the audit."""
 NO_FEATURES = VersionedFeatures(None, -1)
 
 
@@ -107,8 +109,15 @@ async def process_features_change(context: ControllerContext) -> None:
         return
 
 
-async def update_features(context: ControllerContext, changes: Sequence[FeatureChange]) -> FeatureUpdateOutcome:
+async def update_features(
+    context: ControllerContext, changes: Sequence[FeatureChange], author: str
+) -> FeatureUpdateOutcome:
     """Finalize, upgrade, downgrade, and delete features: all of them or none.
+
+    Args:
+        context: the controller.
+        changes: the requested levels.
+        author: the author in the audit.
 
     Raises:
         CommandError: code 42, feature versioning is disabled, or no feature is named; code 96, ZooKeeper cannot be read
@@ -129,8 +138,10 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
     plan = plan_update(znode, changes, context.settings.supported_features, brokers)
     if plan.errors:
         return FeatureUpdateOutcome(context.features.epoch, plan.errors)
+    changed = _level_changes(znode, plan.after)
+    audit = context.audit_entry(author, ENTITY, changed) if changed else None
     try:
-        context.features = await _write(context, context.features, plan.after, context.features.epoch)
+        context.features = await _write(context, context.features, plan.after, context.features.epoch, audit)
     except (WriteConflict, StoreError) as error:
         context.queue.enqueue_change(FeaturesZnode.path())
         raise CommandError(
@@ -138,6 +149,15 @@ async def update_features(context: ControllerContext, changes: Sequence[FeatureC
         ) from error
     log.info("finalized features at epoch %d: %s", context.features.epoch, dict(plan.after.features))
     return FeatureUpdateOutcome(context.features.epoch, {})
+
+
+def _level_changes(before: FeaturesZnode, after: FeaturesZnode) -> dict[str, tuple[str | None, str | None]]:
+    """Return the finalized levels that differ, as texts before and after."""
+    old, new = (
+        {name: str(levels.max_version_level) for name, levels in znode.features.items()} for znode in (before, after)
+    )
+    changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    return {name: (old.get(name), new.get(name)) for name in changed}
 
 
 async def _read_last(context: ControllerContext) -> VersionedFeatures:
@@ -154,7 +174,11 @@ async def _read_last(context: ControllerContext) -> VersionedFeatures:
 
 
 async def _write(
-    context: ControllerContext, before: VersionedFeatures, after: FeaturesZnode, last_epoch: int
+    context: ControllerContext,
+    before: VersionedFeatures,
+    after: FeaturesZnode,
+    last_epoch: int,
+    audit: Operation | None = None,
 ) -> VersionedFeatures:
     """Write the finalized features, and return them with their epoch.
 
@@ -163,6 +187,7 @@ async def _write(
         before: the features in ZooKeeper.
         after: the features to write.
         last_epoch: the epoch that the new one must exceed.
+        audit: the audit entry of a requested change. It is written with the first epoch, which has all the levels.
 
     Raises:
         ControllerMoved: another controller was elected.
@@ -174,7 +199,9 @@ async def _write(
     operations: list[Operation] = [Create(path, data)] if before.znode is None else []
     operations += [SetData(path, data, epoch) for epoch in range(max(before.epoch, 0), written.epoch)]
     operations.append(SetData(LAST_FEATURES, written.encode()))
-    at_once = max(1, min(MAX_OPERATIONS, MAX_TRANSACTION_BYTES // len(data)))
+    if audit is not None:
+        operations.insert(1, audit)  # the first one shows after a lost connection whether a transaction was applied
+    at_once = max(2, min(MAX_OPERATIONS, MAX_TRANSACTION_BYTES // len(data)))
     for start in range(0, len(operations), at_once):
         await context.writer.commit(operations[start : start + at_once])
     return written

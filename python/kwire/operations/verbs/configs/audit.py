@@ -22,7 +22,7 @@ class ConfigAudit:
         at: time of the change.
         author: the maker: the principal, the client id, and the address, or in a journal, the user and the machine.
         node: the node that wrote it; None in a journal.
-        resource: the change, such as `broker/default`, `topic/orders`, or `users/alice`.
+        resource: the change, such as `broker/default`, `topic/orders`, `users/alice`, or `features`.
         name: the name of the setting; of a topic also `topic_id`, `partitions`, `replicas`, or `leaders`.
         old: its value before; None if it was not set.
         new: its value after; None if it was deleted.
@@ -48,8 +48,8 @@ async def audit(
     """List who changed which settings and topics, oldest first.
 
     Nodes of kwire record all changes of configs of brokers, ACLs, and credentials, and requests that create, alter, or
-    delete topics, reassign partitions, or elect preferred leaders. Kafka records nothing. There, it is the journal of
-    `configs apply`, `set`, and `delete` of the user on this machine.
+    delete topics, reassign partitions, elect preferred leaders, or update features. Kafka records nothing. There, it is
+    the journal of `configs apply`, `set`, and `delete` of the user on this machine.
     """
     rows = await (_of_nodes(run, newest, topic) if run.admin.dialect == "kip4" else _of_journal(run, topic))
     return [*rows[max(len(rows) - newest, 0) :]]

@@ -68,7 +68,7 @@ async def _update(changes: list[FeatureChange], context: RequestContext) -> Feat
         raise CommandError(ErrorCode.FEATURE_UPDATE_IN_PROGRESS, ErrorCode.FEATURE_UPDATE_IN_PROGRESS.message)
     features.is_updating = True
     try:
-        update = await context.backend.update_features(changes)
+        update = await context.backend.update_features(changes, author=context.author)
         if not update.errors:
             await features.wait_epoch(update.epoch)
         return update
