@@ -1,9 +1,12 @@
-"""Unfinished requests have deadlines, and never keep out clients with a token."""
+"""Connections: unfinished requests have deadlines and never keep out clients with a token; later requests are fast."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import time
+from http.client import HTTPConnection
+from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -59,6 +62,24 @@ def is_closed(connection: socket.socket) -> bool:
         return False
     except OSError:
         return True
+
+
+def test_later_requests_of_a_connection_take_no_longer_than_connections_of_their_own(cluster: FakeCluster) -> None:
+    """With Nagle's algorithm, the body of a response waits for the client's delayed acknowledgment of the head."""
+    with ServerProcess(cluster.bootstrap) as server:
+        kept = HTTPConnection(urlsplit(server.url).netloc)
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for number in range(40):
+            is_kept = number % 2 == 0
+            connection = kept if is_kept else HTTPConnection(urlsplit(server.url).netloc)
+            started = time.perf_counter()
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read()
+            times[is_kept].append(time.perf_counter() - started)
+            if not is_kept:
+                connection.close()
+        kept.close()
+    assert median(times[True]) < 2 * median(times[False])
 
 
 def test_unfinished_heads_do_not_keep_out_clients_with_a_token(

@@ -199,4 +199,7 @@ def _tls_context(options: HttpOptions) -> ssl.SSLContext | None:
 
 def _bind(address: Endpoint) -> socket.socket:
     family = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0][0]
-    return socket.create_server((address.host, address.port), family=family)
+    listener = socket.create_server((address.host, address.port), family=family)
+    # asyncio sets it for sockets with an explicit protocol only, which a created server does not have.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

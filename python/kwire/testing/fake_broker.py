@@ -399,7 +399,8 @@ class _Connection(asyncio.Protocol):
 
 def _bound(port: int) -> socket.socket:
     """Return a socket bound to a port, or to a free one for 0. It refuses connections until it listens."""
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY for sockets with an explicit protocol only.
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(bound.close)
         if sys.platform != "win32":  # on Windows other processes could bind the port, too
