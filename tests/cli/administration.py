@@ -90,7 +90,7 @@ def check_topics(operator: Operator, exists_code: int) -> None:
     assert {row["status"] for row in elected} == {"unchanged"}
     assert {row["name"].partition("-")[0] for row in elected} == {"apples", "pears"}
     everywhere = operator.run("elections", "run", "--type", "unclean", "--yes")
-    assert (everywhere.code, "give partitions with --type unclean" in everywhere.err) == (2, True)
+    assert (everywhere.code, "give TOPIC[:N] with --type unclean" in everywhere.err) == (2, True)
     nothing = operator.run("topics", "alter", "apples")
     assert nothing.code == 2
     assert "give at least one of --partitions" in nothing.err

@@ -97,7 +97,7 @@ def test_command_adds_lists_and_deletes_acls(
         (["add", "topic:x", "--principal", "alice", "--operation", "READ"], "'alice' is not a principal"),
         (["add", "topic:x", "--principal", "User:a", "--operation", "ANY"], "'ANY' is not one of 'all', 'read'"),
         (["add", "topic:x", "--principal", "User:a", "--operation", "create_tokens"], "cannot have the operation"),
-        (["delete", "--yes"], "give at least one of resources, --principal"),
+        (["delete", "--yes"], "give at least one of TYPE:NAME, --principal"),
     ],
 )
 def test_wrong_arguments_are_named(kafka44: Kafka44, arguments: list[str], sentence: str) -> None:

@@ -19,7 +19,15 @@ from kazoo.hosts import collect_hosts
 from kwire.http.schemas import body_schema
 from kwire.operations import registry
 from kwire.operations.offset_resets import DURATION, parse_duration
-from kwire.operations.parameters import CONFIG, REPLICA_ASSIGNMENT, InvalidArgument, parse_assignment, parse_configs
+from kwire.operations.parameters import (
+    CONFIG,
+    INDEX,
+    PORT,
+    REPLICA_ASSIGNMENT,
+    InvalidArgument,
+    parse_assignment,
+    parse_configs,
+)
 from kwire.operations.verbs import acl_resources, resources
 from kwire.operations.verbs.feature_levels import LEVEL, parse_levels
 from kwire.operations.verbs.node_ids import NODE, parse_node
@@ -186,6 +194,18 @@ def test_numbers_of_bytes_are_sizes(number: int, unit: str) -> None:
 def test_parts_of_durations_are_added(days: int, hours: int, minutes: int, seconds: int) -> None:
     expected = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     assert parse_duration(f"P{days}DT{hours}H{minutes}M{seconds}S") == expected
+
+
+@pytest.mark.parametrize(("pattern", "lowest", "highest"), [(INDEX, 0, 2**31 - 1), (PORT, 1, 65535)])
+@given(data=st.data())
+def test_numbers_of_a_pattern_are_those_of_its_range(
+    pattern: str, lowest: int, highest: int, data: st.DataObject
+) -> None:
+    near = st.integers(-2, 2)
+    number = data.draw(
+        st.integers(-1, 2 * highest) | near.map(lowest.__add__) | near.map(highest.__add__) | st.integers(0, 100)
+    )
+    assert bool(re.fullmatch(pattern, str(number))) == (lowest <= number <= highest)
 
 
 def test_patterns_are_read_alike_by_python_ecma_script_and_rust() -> None:

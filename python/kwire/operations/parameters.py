@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIG",
+    "INDEX",
     "PORT",
     "REPLICA_ASSIGNMENT",
     "Address",
@@ -100,11 +101,24 @@ class Syntax(NamedTuple):
         return match
 
 
-PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-"""The pattern of a port from 1 to 65535."""
+def _numbers_to(maximum: int) -> str:
+    """Return a pattern for the numbers from 1 to a maximum of several digits, without leading zeros."""
+    digits = str(maximum)
+    numbers = [f"[1-9][0-9]{{0,{len(digits) - 2}}}"]
+    for index, digit in enumerate(digits):  # equal to the maximum before this digit, and below it from there on
+        lowest = int(index == 0)
+        if int(digit) > lowest:
+            numbers.append(f"{digits[:index]}[{lowest}-{int(digit) - 1}][0-9]{{{len(digits) - index - 1}}}")
+    return f"(?:{'|'.join([*numbers, digits])})"
+
+
+PORT = _numbers_to(2**16 - 1)
+"""The pattern of a port."""
+INDEX = f"(?:0|{_numbers_to(2**31 - 1)})"
+"""The pattern of a broker id, or of a partition of a topic: an int32 that is not negative."""
 CONFIG = Syntax(r"[^=][\s\S]*=[\s\S]*", "a config: write KEY=VALUE")
 REPLICA_ASSIGNMENT = Syntax(
-    "[0-9]{1,9}(?::[0-9]{1,9})*(?:,[0-9]{1,9}(?::[0-9]{1,9})*)*",
+    f"{INDEX}(?::{INDEX})*(?:,{INDEX}(?::{INDEX})*)*",
     "a replica assignment: write broker ids with ':' between the replicas of a partition and ',' between partitions, "
     "such as 1:2,2:3",
 )
@@ -190,8 +204,10 @@ class Parameter(NamedTuple):
 
     @property
     def name_in_words(self) -> str:
-        """The name in a command line, such as `--shift-by`."""
-        return self.declared.names(self.name)[0] if isinstance(self.declared, Option) else self.name
+        """The name in a command line, such as `--shift-by`, or the placeholder of a positional parameter."""
+        if isinstance(self.declared, Option):
+            return self.declared.names(self.name)[0]
+        return self.declared.metavar or self.name.upper()
 
     @property
     def choices(self) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
 
-LEVEL = Syntax("[^=]+=[0-9]{1,4}", "a level: write NAME=LEVEL with a number, as features describe")
+LEVEL = Syntax("[^=]+=[0-9]{1,4}", "a level: write NAME=LEVEL, such as metadata.version=25")
 
 
 def parse_levels(texts: Sequence[str]) -> dict[str, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kwire.operations.parameters import Syntax
+from kwire.operations.parameters import INDEX, Syntax
 
-NODE = Syntax("any|[0-9]{1,9}", "a node: write its id, or any")
+NODE = Syntax(f"any|{INDEX}", "a node: write its id, or any")
 
 
 def parse_node(text: str) -> int | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kwire.client.admin import ConfigResource, ConfigResourceType
-from kwire.operations.parameters import Syntax
+from kwire.operations.parameters import INDEX, Syntax
 
 TYPES = {member.singular: member for member in ConfigResourceType}
 
 BROKERS = (ConfigResourceType.BROKER.singular, ConfigResourceType.BROKER_LOGGER.singular)
 RESOURCE = Syntax(
     rf"(?:{'|'.join(kind for kind in TYPES if kind not in BROKERS)})/[\s\S]+"
-    rf"|(?:{'|'.join(BROKERS)})/[0-9]{{1,9}}|{BROKERS[0]}/default",
+    rf"|(?:{'|'.join(BROKERS)})/{INDEX}|{BROKERS[0]}/default",
     f"a resource: write TYPE/NAME, such as topic/orders, with a type of {', '.join(TYPES)}; a broker has a number",
 )
 

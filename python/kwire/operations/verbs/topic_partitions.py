@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, TopicPartition
-from kwire.operations.parameters import Syntax
+from kwire.operations.parameters import INDEX, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from kwire.client.admin import AdminClient
 
 
-PARTITION = Syntax(r"([\s\S]+):([0-9]{1,9})", "a partition: write TOPIC:N, such as orders:0")
-PARTITIONS = Syntax(r"[^:]+|[\s\S]+:[0-9]{1,9}", PARTITION.expected)
+PARTITION = Syntax(rf"([\s\S]+):({INDEX})", "a partition: write TOPIC:N, such as orders:0")
+PARTITIONS = Syntax(rf"[^:]+|[\s\S]+:{INDEX}", PARTITION.expected)
 """A topic for all of its partitions, or one partition."""
 
 
