@@ -13,7 +13,6 @@ from openapi_spec_validator import validate
 from kwire.http.arguments import arguments
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.operations import registry
-from kwire.operations.argument_checks import check_arguments
 from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
@@ -167,11 +166,10 @@ def _sample(verb: Operation, name: str) -> Any:
 
 def _is_accepted(verb: Operation, body: dict[str, Any]) -> bool:
     try:
-        with arguments(verb, body) as values:
-            check_arguments(verb.parameters, verb.choices, values)
+        with arguments(verb, body):
+            return True
     except InvalidArgument:
         return False
-    return True
 
 
 def test_values_of_enumerations_can_be_sent() -> None:

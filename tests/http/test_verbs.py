@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import EncodeError, encode
+from kwire.http.arguments import arguments
 from kwire.http.responses import status_of
 from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsRequest
+from kwire.operations.parameters import Conflict
+from kwire.operations.registry import find_verb
 from tests.cli.running import kwire
 from tests.http.server_process import ServerProcess
 
@@ -85,6 +88,28 @@ def test_wrong_body_is_one_sentence(
     answer = server.post("/api/v1/topics/create", body, **headers)
     assert answer.status == status
     assert answer.body["detail"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "detail"),
+    [
+        ("partitions/add", {"topic": "orders"}, "give one of to and by"),
+        ("partitions/add", {"topic": "orders", "by": 0}, "by: expected at least 1, found 0"),
+        ("configs/set", {"resource": "topic/orders"}, "give at least one of values, append, and subtract"),
+        ("elections/run", {"type": "unclean"}, "give partitions with type unclean"),
+    ],
+)
+def test_errors_name_parameters_as_requests_do(server: ServerProcess, verb: str, body: Any, detail: str) -> None:
+    answer = server.post(f"/api/v1/{verb}", body)
+    assert (answer.status, answer.body["detail"]) == (400, detail)
+
+
+def test_errors_of_verbs_name_parameters_as_requests_do() -> None:
+    execute = find_verb("reassign-partitions", "execute")
+    assert execute is not None
+    expected = pytest.raises(Conflict, match=r"^use force to start anyway, after --shift-by$")
+    with expected, arguments(execute, {"file": "{}"}):
+        raise Conflict("use --force to start anyway, after --shift-by")  # the verb has no parameter shift_by
 
 
 def test_values_that_no_request_can_carry_are_400() -> None:

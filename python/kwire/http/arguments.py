@@ -10,11 +10,13 @@ import re
 import tempfile
 from contextlib import contextmanager
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.secret import Secret
 from kwire.http.responses import Page
+from kwire.operations.argument_checks import check_arguments
 from kwire.operations.parameters import Danger, InvalidArgument
 from kwire.operations.registry import similar
 
@@ -58,6 +60,7 @@ PAGING: dict[str, dict[str, Any]] = {
 """The schemas of the parameters of pages. No parameter of a verb that reads has one of these names."""
 
 INTEGER = re.compile("[+-]?[0-9]{1,19}")
+OPTION = re.compile("--[a-z][a-z-]*")
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -137,7 +140,7 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
     """Return the arguments of a verb from JSON values, with temporary files of documents as long as it runs.
 
     Raises:
-        InvalidArgument: a parameter is missing, unknown, or has the wrong type.
+        InvalidArgument: a parameter is missing, unknown, or has the wrong type, or see `check_arguments`.
     """
     parameters = offered(verb)
     names = tuple(parameter.name for parameter in parameters)
@@ -148,7 +151,7 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
             raise InvalidArgument(f"{verb.noun} {verb.name} has no parameter {name!r}: {hint}")
     with tempfile.TemporaryDirectory(prefix="kwire-http-") as folder:
         try:
-            yield {
+            checked = {
                 parameter.name: _argument(parameter, values[parameter.name], Path(folder))
                 if parameter.name in values
                 else _default(parameter)
@@ -158,11 +161,15 @@ def arguments(verb: Operation, values: Mapping[str, Any]) -> Iterator[dict[str, 
                 for parameter in verb.parameters
                 if _is_path(parameter)
             }
+            check_arguments(verb.parameters, verb.choices, checked, attrgetter("name"))
+            yield checked
         except InvalidArgument as error:
-            if folder not in str(error):
-                raise
             # Verbs name the file of a document. The client knows it as a parameter, which has the name of the file.
-            raise InvalidArgument(str(error).replace(f"{folder}/", "")) from error
+            text = str(error).replace(f"{folder}/", "")
+            # They name options as the command does.
+            options = {parameter.name_in_words: parameter.name for parameter in parameters}
+            error.args = (OPTION.sub(lambda match: options.get(match[0], match[0]), text),)
+            raise
 
 
 def _default(parameter: Parameter) -> Any:

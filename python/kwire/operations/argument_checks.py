@@ -5,13 +5,14 @@ OpenAPI documents derive from the same declarations, so a request that fits the 
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.secret import Secret
 from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kwire.operations.parameters import Parameter
 
@@ -39,22 +40,33 @@ def _is_given(parameter: Parameter, value: Any) -> bool:
     return value is not None and value is not False and value not in ([], parameter.default)
 
 
-def check_arguments(parameters: Sequence[Parameter], choices: Sequence[Choice], values: Mapping[str, Any]) -> None:
+def check_arguments(
+    parameters: Sequence[Parameter],
+    choices: Sequence[Choice],
+    values: Mapping[str, Any],
+    words: Callable[[Parameter], str] = attrgetter("name_in_words"),
+) -> None:
     """Check the values of an operation against its declared parameters and choices.
+
+    Args:
+        parameters: the parameters.
+        choices: the rules about several parameters.
+        values: the value of each parameter by name.
+        words: returns the name of a parameter for errors. By default, it is the name in a command line.
 
     Raises:
         InvalidArgument: a list is empty, a number or a length is out of range, or a choice is not made.
     """
     for parameter in parameters:
-        _check_values(parameter, values[parameter.name])
+        _check_values(parameter, values[parameter.name], words(parameter))
     declared = {parameter.name: parameter for parameter in parameters}
-    words = {name: parameter.name_in_words for name, parameter in declared.items()}
+    named = {name: words(parameter) for name, parameter in declared.items()}
     for choice in choices:
         if choice.condition is not None and values[choice.condition[0]] != choice.condition[1]:
             continue
-        when = "" if choice.condition is None else f" with {words[choice.condition[0]]} {choice.condition[1]}"
+        when = "" if choice.condition is None else f" with {named[choice.condition[0]]} {choice.condition[1]}"
         count = sum(_is_given(declared[name], values[name]) for name in choice.parameters)
-        *others, last = (words[name] for name in choice.parameters)
+        *others, last = (named[name] for name in choice.parameters)
         listed = f"{', '.join(others)}{',' if len(others) > 1 else ''} and {last}"
         if count < choice.least:
             number = "one" if choice.most == 1 else "at least one"
@@ -63,7 +75,7 @@ def check_arguments(parameters: Sequence[Parameter], choices: Sequence[Choice], 
             raise InvalidArgument(f"give only one of {listed}{when}")
 
 
-def _check_values(parameter: Parameter, value: Any) -> None:
+def _check_values(parameter: Parameter, value: Any, name: str) -> None:
     declared = parameter.declared
     if declared.item is not None and not value:
         raise InvalidArgument(f"name at least one {declared.item}")
@@ -78,5 +90,5 @@ def _check_values(parameter: Parameter, value: Any) -> None:
         else:
             continue
         if number is one:
-            raise InvalidArgument(f"{parameter.name_in_words}: expected {bound}, found {one}")
-        raise InvalidArgument(f"{parameter.name_in_words}: expected {bound} characters, found {number}")
+            raise InvalidArgument(f"{name}: expected {bound}, found {one}")
+        raise InvalidArgument(f"{name}: expected {bound} characters, found {number}")
