@@ -1,11 +1,13 @@
 """Install what the demo needs, and run it: `make demo` in a fresh clone.
 
     engine (cargo)              -> parts without Spark   -> parts with Spark: incidents, alert
-    libraries of Spark (pip) ......................... /                      cluster
+    frames by the codec in Python                       /                     cluster
+    libraries of Spark (pip) ......................... /
 
-The two installations take longest, so they run side by side. The parts that need no Spark run as soon as the engine is
-built. The part with a cluster mostly waits for its nodes, so it has a process of its own; its lines are shown after the
-other parts. Durations are those of a machine with two processors and a fast network.
+The two installations take longest, so they run side by side. Captured frames are shown meanwhile, and the other parts
+that need no Spark as soon as the engine is built. The part with a cluster mostly waits for its nodes, so it has a process
+of its own; its lines are shown after the other parts. Durations are those of a machine with two processors and a fast
+network.
 """
 
 from __future__ import annotations
@@ -29,9 +31,12 @@ ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
 COMMAND = ("cli",)
 SPARK = ("report", "node", "spark")
-WITHOUT_SPARK = ("frames", "polls")
+WITHOUT_ENGINE = ("frames",)
+WITHOUT_SPARK = ("speed", "polls")
 WITH_SPARK = ("recording", "live")
 BESIDE = ("cluster",)
+PURE = {"PYTHONPATH": "python", "PYTHONWARNINGS": "ignore:using the slow reference codec:RuntimeWarning"}
+"""Environment variables for the package before it is installed, which has no engine yet."""
 UNCOMPRESSED = "--config-settings=--build-option=--compression=stored"
 """Option of pip: PySpark has no wheel, and compressing its jars once more for one takes 18 s of a processor."""
 
@@ -79,9 +84,9 @@ def demo(*parts: str) -> list[str | Path]:
     return [PYTHON, "-m", "examples.demo", *(argument for part in parts for argument in ("--only", part))]
 
 
-def show(*parts: str) -> None:
-    """Run parts of the demo."""
-    subprocess.run(demo(*parts), cwd=ROOT, check=True)
+def show(*parts: str, **environment: str) -> None:
+    """Run parts of the demo, with further environment variables."""
+    subprocess.run(demo(*parts), cwd=ROOT, env=os.environ | environment, check=True)
 
 
 @contextmanager
@@ -117,25 +122,29 @@ def main() -> None:
         sys.exit(subprocess.run(demo(), cwd=ROOT, check=False).returncode)
     if subprocess.run(["scripts/check_machine.sh", "java"], cwd=ROOT, check=False).returncode != 0:
         sys.exit(1)
-    print("Installs into .venv, builds the engine, and shows five parts: about 3 minutes. It contacts no Kafka.")
+    print("Installs into .venv, builds the engine, and shows six parts: about 3 minutes. It contacts no Kafka.")
     # Modules are compiled on import, because the demo imports few of them.
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", "constraints.txt")
     if not PYTHON.exists():
         Step("Virtual environment, about 5 s", sys.executable, "-m", "venv", ".venv").wait()
     Step("Build tools, about 5 s", *pip, "--upgrade", "pip", "hatchling", "maturin", *requirements(*COMMAND)).wait()
-    # The engine gets the processors first, since the first results need it alone.
+    # The engine gets the processors first, since most parts need it.
     title = "Libraries of Spark, 400 MB, in the background, about 70 s"
     spark = Step(title, "nice", *pip, UNCOMPRESSED, *requirements(*SPARK))
+    # It installs the group `dev` unless it is given another one. Cargo would list every crate.
+    maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--profile", "quick", "--group", "build")
+    title = "Engine in Rust, without link-time optimization, about 95 s"
+    engine = Step(title, *maturin, CARGO_TERM_QUIET="true", PIP_QUIET="1")
     try:
-        # It installs the group `dev` unless it is given another one. Cargo would list every crate.
-        maturin = (PYTHON.with_name("maturin"), "develop", "--quiet", "--profile", "quick", "--group", "build")
-        title = "Engine in Rust, without link-time optimization, about 95 s"
-        Step(title, *maturin, CARGO_TERM_QUIET="true", PIP_QUIET="1").wait()
+        print("Until the engine is built, the codec in Python decodes frames.", flush=True)
+        show(*WITHOUT_ENGINE, **PURE)
+        engine.wait()
         Step("Command kafka, about 2 s", *pip, "--no-deps", "--no-build-isolation", "./kwire-cli").wait()
         show(*WITHOUT_SPARK)
         print("\nThe other parts need the libraries of Spark.")
         spark.wait()
     finally:
+        engine.stop()
         spark.stop()
     print("A cluster runs beside the next two parts; its lines follow.")
     with beside(*demo(*BESIDE)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from examples.demo.__main__ import PARTS
-from scripts.demo import BESIDE, SPARK, WITH_SPARK, WITHOUT_SPARK, beside
+from scripts.demo import BESIDE, PURE, SPARK, WITH_SPARK, WITHOUT_ENGINE, WITHOUT_SPARK, beside
 from scripts.requirements import requirements
 
 pytestmark = pytest.mark.programs
@@ -29,6 +30,8 @@ EXPECTED_OUTPUT = {
         r"1601 requests and their responses, by 6 clients, with 26 error codes",
         r"  error_code +int16 +17  INVALID_TOPIC_EXCEPTION",
         r"Error: brokers: count_exceeds_input at byte 9: \d+ bytes wanted, \d+ left",
+    ),
+    "speed": (
         r"All 3,\d\d\d frames: engine [\d,]+ frames/s, reference [\d,]+",
         r"engine \d+ ns a partition, reference [\d,]+, \d+ times as much",
     ),
@@ -75,6 +78,7 @@ EXPECTED_OUTPUT = {
 }
 REPORTS: dict[str, list[str]] = {
     "frames": [],
+    "speed": [],
     "recording": ["recorded-cluster.html"],
     "polls": [],
     "cluster": ["live-cluster.html"],
@@ -82,7 +86,7 @@ REPORTS: dict[str, list[str]] = {
 }
 
 
-RUNS = (("frames",), ("polls",), ("recording", "cluster", "live"))
+RUNS = (("frames",), ("speed",), ("polls",), ("recording", "cluster", "live"))
 """The parts that run in one process; parts with Spark share a session, which takes long to start."""
 
 
@@ -119,12 +123,27 @@ async def test_demo_prints_its_results_and_cleans_up(parts: tuple[str, ...], tmp
     assert [path.name for path in scratch.iterdir() if path.name.startswith("kwire-")] == []
 
 
+def test_first_part_needs_no_engine(tmp_path: Path) -> None:
+    for name in ("python", "examples", "tests/data"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        engine = shutil.ignore_patterns("*.so", "*.pyd", "*.dylib", "__pycache__")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=engine)
+    command = [sys.executable, "-m", "examples.demo", *(word for part in WITHOUT_ENGINE for word in ("--only", part))]
+
+    shown = subprocess.run(command, cwd=tmp_path, env=os.environ | PURE, capture_output=True, text=True, check=False)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    for part in WITHOUT_ENGINE:
+        for pattern in EXPECTED_OUTPUT[part]:
+            assert re.search(pattern, shown.stdout), f"{pattern}\n{shown.stdout}"
+
+
 def test_every_part_of_the_demo_is_tested() -> None:
     assert sorted(part for parts in RUNS for part in parts) == sorted(EXPECTED_OUTPUT) == sorted(PARTS)
 
 
 def test_installation_shows_every_part_and_installs_all_that_an_extra_needs() -> None:
-    assert sorted([*WITHOUT_SPARK, *WITH_SPARK, *BESIDE]) == sorted(PARTS)
+    assert sorted([*WITHOUT_ENGINE, *WITHOUT_SPARK, *WITH_SPARK, *BESIDE]) == sorted(PARTS)
     names = {re.split(r"[<>=;]", requirement)[0] for requirement in requirements(*SPARK)}
     assert {"deltalake", "jinja2", "kazoo", "pandas", "plotly", "pyarrow", "pyspark", "structlog"} <= names
 

@@ -20,7 +20,8 @@ PARTS = {
     "recording": ("recorded_cluster", 30, "a recorded cluster, analyzed by the Spark pipeline"),
     "cluster": ("live_cluster", 60, "a cluster on this machine that is changed, broken, polled, and analyzed"),
     "live": ("live_incident", 15, "a live pipeline: a broker is stopped, and its incident arrives in a webhook"),
-    "frames": ("captured_frames", 5, "frames captured from real Kafka, and how fast they are decoded"),
+    "frames": ("captured_frames", 2, "frames captured from real Kafka"),
+    "speed": ("codec_speed", 5, "how fast these frames are decoded"),
     "polls": ("large_cluster", 15, "the cost of polling 100,000 partitions"),
 }
 """The module of each part, its duration in seconds on two processors, and its description."""

@@ -1,6 +1,7 @@
-"""Part of the demo: frames captured from real Kafka, their contents, and how fast they are decoded.
+"""Part of the demo: frames captured from real Kafka, and their contents.
 
-All output comes from the bytes in `tests/data/frames.jsonl.xz`, decoded by kwire's public functions.
+All output comes from the bytes in `tests/data/frames.jsonl.xz`, decoded by kwire's public functions. The engine is not
+needed: without it, the codec in Python decodes them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire
-from examples.demo import codec_speed
 from examples.demo.terminal import DemoContext, paint, print_title
 from kwire import frame, messages
 from kwire.cli.error_rendering import render_error
@@ -50,9 +50,6 @@ def run(context: DemoContext) -> None:
     print_clusters(exchanges)
     print_counts(exchanges)
     print_one_frame(exchanges)
-    requests = [(each.request.message, each.version) for each in exchanges if each.request]
-    responses = [(each.response.message, each.response.version) for each in exchanges if each.response]
-    codec_speed.print_speed(requests + responses, paint)
 
 
 def read_capture() -> Iterator[Exchange]:
@@ -84,14 +81,15 @@ def read_response(payload: bytes, api_key: int, version: int) -> frame.Response[
 def print_clusters(exchanges: list[Exchange]) -> None:
     """Print the captured clusters."""
     print_title("The clusters")
-    for broker in sorted({each.broker for each in exchanges}):
-        responses = [each.response.message for each in exchanges if each.broker == broker and each.response]
+    for broker in sorted({exchange.broker for exchange in exchanges}):
+        own = [exchange for exchange in exchanges if exchange.broker == broker]
+        responses = [exchange.response.message for exchange in own if exchange.response]
         metadata = [response for response in responses if isinstance(response, MetadataResponse)]
         cluster_id = next(response.cluster_id for response in metadata if response.cluster_id)
         nodes = {node.node_id: node for response in metadata for node in response.brokers if node.rack}
         topics = {topic.name: topic for response in metadata for topic in response.topics if topic.partitions}
         partitions = sum(len(topic.partitions) for topic in topics.values())
-        down = {node for topic in topics.values() for each in topic.partitions for node in each.offline_replicas}
+        down = {node for topic in topics.values() for row in topic.partitions for node in row.offline_replicas}
         print(f"Kafka {broker}, cluster {cluster_id}: {len(topics)} topics with {partitions} partitions")
         for node in sorted(nodes.values(), key=lambda node: node.node_id):
             state = ", was down for a while" if node.node_id in down else ""
@@ -103,8 +101,9 @@ def print_clusters(exchanges: list[Exchange]) -> None:
 
 def print_counts(exchanges: list[Exchange]) -> None:
     """Print how much was captured."""
-    clients = {each.request.header.client_id for each in exchanges if each.request}
-    codes = {code for each in exchanges if each.response for code in error_codes(each.response.message)}
+    clients = {exchange.request.header.client_id for exchange in exchanges if exchange.request}
+    responses = [exchange.response.message for exchange in exchanges if exchange.response]
+    codes = {code for response in responses for code in error_codes(response)}
     print(f"{len(exchanges)} requests and their responses, by {len(clients)} clients, with {len(codes)} error codes")
 
 
@@ -124,8 +123,12 @@ def error_codes(value: object) -> Iterator[int]:
 def print_one_frame(exchanges: list[Exchange]) -> None:
     """Print the annotated hex dump of a response, and the error of the same response with a wrong count."""
     chosen = min(
-        (each for each in exchanges if each.response and is_good_example(each.response.message, each.version)),
-        key=lambda each: len(each.payload),
+        (
+            exchange
+            for exchange in exchanges
+            if exchange.response and is_good_example(exchange.response.message, exchange.version)
+        ),
+        key=lambda exchange: len(exchange.payload),
     )
     response = parse_response(chosen.payload, "kafka", chosen.api_key, chosen.version)
     print_title("One response, byte by byte (kwire decode --response --output hexdump)")

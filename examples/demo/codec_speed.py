@@ -11,12 +11,13 @@ from time import thread_time_ns
 from typing import TYPE_CHECKING, Any
 
 import kwire
+from examples.demo.captured_frames import read_capture
 from kwire.messages.kafka import MetadataResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kwire.cli.colors import Paint
+    from examples.demo.terminal import DemoContext
     from kwire.declare import Message
 
     Body = tuple[type[Message], int, bytes]
@@ -28,9 +29,17 @@ LARGE_VERSION = 9
 """Version of the large response: it has compact lengths and all fields that the captured responses set."""
 
 
-def print_speed(messages: Sequence[tuple[Message, int]], paint: Paint) -> None:
+def run(context: DemoContext) -> None:
+    """Run this part."""
+    del context
+    exchanges = list(read_capture())
+    requests = [(exchange.request.message, exchange.version) for exchange in exchanges if exchange.request]
+    responses = [(exchange.response.message, exchange.response.version) for exchange in exchanges if exchange.response]
+    print_speed(requests + responses)
+
+
+def print_speed(messages: Sequence[tuple[Message, int]]) -> None:
     """Measure and print the speed on messages and their versions."""
-    print(f"\n{paint('title', 'Decoding speed')}")
     bodies = [(type(message), version, kwire.encode(message, version=version)) for message, version in messages]
     engine, reference = compare(bodies)
     print(
