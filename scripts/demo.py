@@ -5,8 +5,8 @@
     libraries of Spark (pip) ......................... /
 
 The two installations take longest, so they run side by side. Captured frames are shown meanwhile, and the other parts
-that need no Spark as soon as the engine is built. The part with a cluster mostly waits for its nodes, so it has a process
-of its own; its lines are shown after the other parts. Durations are those of a machine with two processors and a fast
+that need no Spark as soon as the engine is built. The part with a cluster mostly waits for its nodes, so it has its own
+process; its lines are shown after the other parts. Durations are those of a machine with two processors and a fast
 network.
 """
 
