@@ -24,6 +24,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalake import Transaction
@@ -99,6 +100,7 @@ class PipelineStore:
             if create:
                 Path(self.location.native).mkdir(parents=True, exist_ok=True)
         self._layouts = layouts()
+        self._created: dict[str, Layout] = {}
         self._writing = threading.Lock()
         if self._open(INGESTS) is None:
             if not create:
@@ -184,8 +186,12 @@ class PipelineStore:
                     log.warning("another process has changed %s: computing the commit again", self.out)
         raise StoreInUse(self.out, ATTEMPTS)
 
-    def commit(self, change: StoreChange) -> CommitRecord:
+    def commit(self, change: StoreChange, opened: Mapping[str, DeltaTable] = MappingProxyType({})) -> CommitRecord:
         """Commit a change. What others have committed since its base is kept.
+
+        Args:
+            change: the change.
+            opened: tables that were opened before, at any version: opening one reads the list of all files.
 
         Raises:
             ConcurrentCommit: another writer has changed what the change depends on, or has committed for so long that
@@ -205,15 +211,19 @@ class PipelineStore:
                     raise ConcurrentCommit
             checked = newest.number
             self.apply(newest)
-            record = self._decide(ingests, newest, change)
+            tables = self._opened(change, opened)
+            record = self._decide(ingests, newest, change, tables)
             if record is not None:
-                self.apply(record)
+                self.apply(record, tables)
                 if record.number % RECORDS_SWEPT == 0:
                     self._delete_old_records(record)
                 return record
 
-    def apply(self, record: CommitRecord) -> None:
-        """Add and remove the files of a record in each table, unless that is done already."""
+    def apply(self, record: CommitRecord, opened: Mapping[str, DeltaTable] = MappingProxyType({})) -> None:
+        """Add and remove the files of a record in each table, unless that is done already.
+
+        `opened` has tables that were opened before.
+        """
         change = record.change
         for name in change.tables:
             delta_table.commit(
@@ -222,6 +232,7 @@ class PipelineStore:
                 change.added.get(name, ()),
                 change.removed.get(name, ()),
                 data_change=change.data,
+                opened=opened.get(name),
             )
 
     def create(self, tables: Mapping[str, Layout]) -> None:
@@ -233,7 +244,10 @@ class PipelineStore:
         self._layouts = {**self._layouts, **tables}
         # `ingests` comes last: a store in which it exists has all tables.
         for name in sorted(tables, key=lambda name: name == INGESTS):
-            delta_table.create(self.location.child(name).native, tables[name])
+            # Each build asks for its tables, and opening one reads the list of all files.
+            if self._created.get(name) != tables[name]:
+                delta_table.create(self.location.child(name).native, tables[name])
+                self._created[name] = tables[name]
 
     # Repair (`store_check`)
 
@@ -268,7 +282,7 @@ class PipelineStore:
         Raises:
             StoreInUse: another process has committed.
         """
-        record = self._decide(self.open_table(INGESTS), newest, change, lost)
+        record = self._decide(self.open_table(INGESTS), newest, change, self._opened(change, {}), lost)
         if record is None:
             raise StoreInUse(self.out, 1)
         self.apply(record)
@@ -276,12 +290,24 @@ class PipelineStore:
 
     # The steps of a commit
 
+    def _opened(self, change: StoreChange, opened: Mapping[str, DeltaTable]) -> dict[str, DeltaTable]:
+        """Return the newest versions of the tables of a change."""
+        return {
+            name: delta_table.refresh(opened[name]) if name in opened else self.open_table(name)
+            for name in change.tables
+        }
+
     def _decide(
-        self, ingests: DeltaTable, newest: CommitRecord, change: StoreChange, lost: Sequence[DataFile] = ()
+        self,
+        ingests: DeltaTable,
+        newest: CommitRecord,
+        change: StoreChange,
+        opened: Mapping[str, DeltaTable],
+        lost: Sequence[DataFile] = (),
     ) -> CommitRecord | None:
         """Write the next record and refer to it in `ingests`; None if another writer was faster."""
         number = newest.number + 1
-        versions = {name: self.open_table(name).version() + 1 for name in change.tables}
+        versions = {name: opened[name].version() + 1 for name in change.tables}
         missing = [name for name in self._layouts if name not in newest.progress.versions and name not in versions]
         versions |= {name: self.open_table(name).version() for name in missing if name != INGESTS}
         progress = newest.progress.after(change, versions)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     import pyarrow.dataset
+    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -29,6 +30,7 @@ class Snapshot:
         number: the number of the commit; 0 before the first.
         committed_at: its time; None before the first.
         versions: the Delta version of each table.
+        opened: the tables whose files were read.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Snapshot:
         self.committed_at = committed_at
         self.versions = versions
         self._files: dict[str, list[DataFile]] = {}
+        self.opened: dict[str, DeltaTable] = {}
 
     def is_applied(self, tables: Iterable[str]) -> bool:
         """Return whether these tables have reached the versions of the snapshot."""
@@ -54,6 +57,8 @@ class Snapshot:
             version = self.versions.get(table)
             opened = None if version is None else open_table(self.location.child(table).native, version)
             self._files[table] = [] if opened is None else files_of(opened)
+            if opened is not None:
+                self.opened[table] = opened
         return self._files[table]
 
     def paths(self, table: str) -> list[str]:
