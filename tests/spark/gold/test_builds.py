@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from kwire.capture import Row
 
@@ -141,12 +141,12 @@ def test_open_incident_survives_failed_build(
     pipeline.gold()
     before = _incidents(pipeline)
 
-    def fail(_: DataFrame) -> DataFrame:
+    def fail(*_: object) -> None:
         raise ArithmeticError("no diagnosis")
 
     pipeline.ingest(table(spark, tmp_path / "bronze", *_polls_with_outage_of_broker_3(range(40, 60))))
     with monkeypatch.context() as patched:
-        patched.setattr(incidents, "incidents", fail)
+        patched.setattr(incidents, "plan", fail)
         with pytest.raises(ArithmeticError, match="no diagnosis"):
             pipeline.gold()
     pipeline.gold()

@@ -166,6 +166,33 @@ def test_new_hour_reads_no_older_days(spark: SparkSession, tmp_path: Path) -> No
     assert (move.topic, move.at.replace(tzinfo=UTC)) == ("a", START + timedelta(seconds=day + 3 * hour))
 
 
+@pytest.mark.parametrize("in_process_rows", [0, IN_PROCESS_ROWS])
+def test_new_hour_of_lasting_incident_reads_no_older_signals(
+    spark: SparkSession, tmp_path: Path, in_process_rows: int
+) -> None:
+    """A replica lags for seven hours. The last build succeeds although signals of the first hours are unreadable."""
+    pipeline, store = Pipeline(spark, str(tmp_path / "out")), PipelineStore(str(tmp_path / "out"))
+    hour, lag, end = 3600, 1200, 7 * 3600 + 1200
+    for stop in range(hour, 9 * hour, hour):
+        polls = []
+        for second in range(stop - hour, stop, 600):
+            isr = (1, 2) if second < lag or second >= end else (1,)
+            polls += [response(second + broker, topic("a", isr=isr), broker=broker) for broker in (1, 2)]
+        pipeline.ingest(table(spark, tmp_path / "bronze", *polls))
+        if stop == 8 * hour:
+            for file in (tmp_path / "out" / "gold" / "signals").rglob("*.parquet"):
+                at = datetime.fromisoformat(f"{file.parts[-3].removeprefix('date=')}T00:00:00+00:00")
+                at += timedelta(hours=int(file.parts[-2].removeprefix("hour=")))
+                if at < START + timedelta(hours=4):
+                    file.write_bytes(b"unreadable")
+        gold.build(spark, store, in_process_rows=in_process_rows if stop > 6 * hour else IN_PROCESS_ROWS)
+
+    [incident] = pipeline.table("incidents").where("kind = 'replica_lagging'").collect()
+    assert incident.first_sign_at.replace(tzinfo=UTC) == START + timedelta(seconds=lag + 1)
+    assert incident.ended_at.replace(tzinfo=UTC) == START + timedelta(seconds=end + 1)
+    assert (incident.date, incident.hour) == (f"{START:%Y-%m-%d}", START.hour)
+
+
 def test_one_state_per_day_is_kept_of_older_days() -> None:
     hours = [datetime(2026, 11, 18, tzinfo=UTC) + timedelta(hours=hour) for hour in range(22, 84)]
 

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
-from kwire.spark.gold.incidents import diagnose_cluster
+from kwire.spark.gold.diagnosis import diagnose
+from kwire.spark.gold.incidents import TABLE, read_signals, row_of
 from kwire.spark.sinks import Ledger
 from kwire.spark.sinks.publisher import SETTLING, SinkDelivery
 from kwire.spark.sinks.subscription import TROUBLE
@@ -38,7 +39,9 @@ def incidents_until(signals: pa.Table, time: datetime) -> list[dict[str, Any]]:
     ]
     index = past.schema.get_field_index("detail")
     past = past.set_column(index, "detail", pa.array(details, past.schema.field(index).type))
-    rows: list[dict[str, Any]] = diagnose_cluster(past).to_pylist()
+    cluster_id = past.column("cluster_id")[0].as_py()
+    diagnosed = [row_of(incident, cluster_id) for incident in diagnose(read_signals(past))]
+    rows: list[dict[str, Any]] = pa.Table.from_pylist(diagnosed, schema=TABLE.arrow).to_pylist()
     for row in rows:
         row["seen_at"], row["attributes"] = dict(row["seen_at"] or ()), dict(row["attributes"] or ())
     return rows

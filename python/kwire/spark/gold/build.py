@@ -9,7 +9,7 @@ A build has these steps:
    a. the clocks of pollers, because every later step compares times (`clock_skew`);
    b. the poller that counts for each broker (`pollers`), from corrected times;
    c. the stages of `STAGES`, in order: each names the results that it reads;
-   d. the incidents since the oldest one that had not ended when the window began (`_diagnose`);
+   d. the incidents, which need earlier signals or their summary (`incidents`);
    e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
    A window that reads at most `IN_PROCESS_ROWS` is built in this process: the stages are the same, but their queries
    run on DuckDB instead of Spark (`kwire.spark.in_process`), and no job of Spark is started.
@@ -26,12 +26,10 @@ Invariants:
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import StorageLevel
 
 from kwire.metadata.timestamps import microseconds
@@ -80,9 +78,6 @@ not measured: longer than any pause of kwire's poller."""
 WINDOW = timedelta(days=1)
 """Length of a window; the day is also the unit of silver's files."""
 
-MARGIN = timedelta(minutes=5)
-"""Time before a window in which an incident that ended is diagnosed again: it may continue. Chosen, not measured."""
-
 IN_PROCESS_ROWS = 100_000
 """Maximum number of stored rows of a window that is built in this process (`_is_small`). Chosen, not measured: 20 times
 the rows of a recording of three minutes, whose build on Spark spends its time on planning and not on rows."""
@@ -122,7 +117,7 @@ class Window(NamedTuple):
         stop: its end.
         as_of: the hour whose beginning is the time of the state to keep; None keeps none.
         is_complete: True if that state has all partitions, and not only changed ones.
-        incidents_since: by hour with a state, the hour from which incidents are diagnosed again.
+        incidents_since: by hour with a state, the oldest hour whose signals or incidents a build from it needs.
         full_rebuild: True if all partitions are computed; otherwise only changed ones are.
     """
 
@@ -442,7 +437,8 @@ def _build_window(build: GoldBuild, window: Window) -> None:
         open_rows=states.where("valid_to is null"),
         full_rebuild=window.full_rebuild,
     )
-    diagnosed_since = _diagnose(build, window, results["signals"])
+    oldest = window.start and window.incidents_since.get(window.start, window.start)
+    incidents.plan(build, window.start, window.as_of, results["signals"], oldest)
     if window.as_of is not None:
         state.keep(
             build,
@@ -455,45 +451,5 @@ def _build_window(build: GoldBuild, window: Window) -> None:
     if build.in_process is None:
         results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
-    if window.as_of is not None:  # read from the incidents that were just written
-        window.incidents_since[window.as_of] = _oldest_open_incident(build, diagnosed_since, window.as_of)
-
-
-# Incidents
-
-
-def _diagnose(build: GoldBuild, window: Window, new_signals: DataFrame) -> datetime | None:
-    """Diagnose everything since the beginning of the oldest incident that had not ended when the window began.
-
-    An incident may get its cause or its end from a later signal, so incidents that last are diagnosed again with the
-    signals since their beginning.
-
-    Returns:
-        That beginning; None is the beginning of the history.
-    """
-    start = window.start
-    rows = new_signals.drop(FILED_AT)
-    if start is None:
-        build.replace(incidents.TABLE, incidents.incidents(rows), None, keep_equal=True)
-        return None
-    since = min(window.incidents_since.get(start, start), start)
-    earlier = build.between(signals.TABLE, since, start)
-    build.replace(incidents.TABLE, incidents.incidents(earlier.unionByName(rows)), since, keep_equal=True)
-    return since
-
-
-def _oldest_open_incident(build: GoldBuild, since: datetime | None, as_of: datetime) -> datetime:
-    """Return the hour in which the oldest incident began that has not ended at `as_of`, or `as_of` without any.
-
-    No incident lasts across that hour's beginning: the signals since then say all about the incidents since then. An
-    incident that began before `since` has ended, or it would have been diagnosed again.
-    """
-    rows = build.arrow(incidents.TABLE, since, ("began_at", "ended_at"))
-    while True:
-        # An incident that lasts at `as_of` moves it to the hour of its beginning, where another one may last.
-        ended_at, lasts_until = rows["ended_at"], pa.scalar(as_of - MARGIN, rows.schema.field("ended_at").type)
-        lasting = rows.filter(pc.or_kleene(ended_at.is_null(), pc.greater_equal(ended_at, lasts_until)))["began_at"]
-        oldest = pc.min(lasting.filter(pc.less(lasting, pa.scalar(as_of, lasting.type)))).as_py()
-        if oldest is None:
-            return as_of
-        as_of = state.hour_of(oldest.astimezone(UTC))
+    if window.as_of is not None:  # read from the state that was just written
+        window.incidents_since[window.as_of] = incidents.oldest_lasting(build, window.as_of)

@@ -1,8 +1,7 @@
 """`signals`: what the brokers reported, summed up by time, broker, and kind. `incidents` are computed from them.
 
-The cost depends on the number of different changes, not of partitions: a failed broker is a handful of rows. So
-incidents that last for days can be diagnosed again every hour. `SignalKind` describes the kinds and what their columns
-mean.
+The cost depends on the number of different changes, not of partitions: a failed broker is a handful of rows.
+`SignalKind` describes the kinds and what their columns mean.
 """
 
 from __future__ import annotations

@@ -5,10 +5,12 @@ the leaders and replicas of each broker, and `gold/_config_polls` the times at w
 partitioned by `as_of`, the hour. The first state of a day is a full snapshot of the partitions; later ones are deltas
 to their predecessor.
 
-`Progress.gold` has for each of these hours the hour from which incidents must be diagnosed again because some have not
-ended (`incidents`), and the clock skew that was corrected (`skew`). It also has the number of the last `commit` that is
-in gold, the version of silver's `configs` at that time, and the `layout` of the state. A build continues from the
-newest state before the oldest poll of later commits. Older states are thinned out: a late frame then costs more.
+`gold/_lasting_incidents` has the summaries of incidents that had not ended (`incidents.STATE`).
+
+`Progress.gold` has for each of these hours the oldest hour whose signals or incidents a build needs, because some have
+not ended (`incidents`), and the clock skew that was corrected (`skew`). It also has the number of the last `commit`
+that is in gold, the version of silver's `configs` at that time, and the `layout` of the state. A build continues from
+the newest state before the oldest poll of later commits. Older states are thinned out: a late frame then costs more.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def expired_hours(hours: Iterable[datetime]) -> set[datetime]:
 
 
 def incidents_by_hour(gold: dict[str, Any]) -> dict[datetime, datetime]:
-    """Return the hours with a state, and from which on each diagnoses incidents again."""
+    """Return the hours with a state, and the oldest hour whose signals or incidents a build from each needs."""
     if gold.get("layout") != LAYOUT:
         return {}
     return {_parse(hour): _parse(since) for hour, since in gold.get("incidents", {}).items()}

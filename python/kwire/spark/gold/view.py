@@ -85,20 +85,11 @@ class GoldView:
         schema = f"{table.ddl}, date string, hour int"
         return self._read(table.folder, schema, lambda file: days.is_between(file.partition["date"], since, None))
 
-    def between(self, table: GoldTable, since: datetime, before: datetime) -> DataFrame:
-        """Read the hours of a table of gold from `since` to before `before`, without the columns `date` and `hour`."""
-        files = [file for file in self.files(table.folder) if file.partition["date"] != days.OPEN]
-        files = [file for file in files if days.is_before(file, before) and not days.is_before(file, since)]
-        return self._read_files(table.folder, files, f"{table.ddl}, date string, hour int").drop("date", "hour")
-
-    def arrow(self, table: GoldTable, since: datetime | None, columns: Sequence[str]) -> pa.Table:
-        """Read columns of a small table in the driver, from the day of `since` on and rows without an end."""
-        folder = self.snapshot.location.child(table.folder).files()
-        schema = pa.schema([table.arrow.field(name) for name in columns])
-        files = (file for file in self.files(table.folder) if days.is_between(file.partition["date"], since, None))
-        opened = (pq.ParquetFile(file.path, filesystem=folder, pre_buffer=True) for file in files)
-        rows = (file.read(columns=list(columns)) for file in opened)
-        return pa.concat_tables([schema.empty_table(), *(row.cast(schema) for row in rows)])
+    def filed(self, table: GoldTable, files: Iterable[DataFile]) -> DataFrame:
+        """Read files of hours of a table of gold, with the hour as column `FILED_AT`."""
+        rows = self._read_files(table.folder, files, f"{table.ddl}, date string, hour int")
+        micros = f.unix_micros(f.col("date").cast("timestamp")) + f.col("hour").cast("bigint") * 3_600_000_000
+        return rows.withColumn(FILED_AT, f.timestamp_micros(micros)).drop("date", "hour")
 
     def states(self) -> list[datetime]:
         """Return the hours that have a kept state, ascending."""
@@ -110,6 +101,14 @@ class GoldView:
         folder, stamp = f"gold/_{part}", as_of.strftime(STAMP)
         files = [file for file in self.files(folder) if file.partition[AS_OF] == stamp]
         return self._read_files(folder, files, f"{ddl}, {AS_OF} string").drop(AS_OF)
+
+    def state_rows(self, part: str, as_of: datetime, columns: Sequence[str]) -> pa.Table:
+        """Read columns of a small part of the state at the beginning of an hour in the driver."""
+        folder, stamp = self.snapshot.location.child(f"gold/_{part}").files(), as_of.strftime(STAMP)
+        files = (file for file in self.files(f"gold/_{part}") if file.partition[AS_OF] == stamp)
+        opened = (pq.ParquetFile(file.path, filesystem=folder, pre_buffer=True) for file in files)
+        rows = [file.read(columns=list(columns)) for file in opened]
+        return pa.concat_tables(rows) if rows else pa.table(dict.fromkeys(columns, ()))
 
     def partition_states(self, hours: Iterable[datetime], as_of: datetime, *, with_first: bool) -> DataFrame:
         """Read the states of partitions since the first one of a day, with the column `as_of`.
@@ -207,6 +206,7 @@ class GoldBuild(GoldView):
         open_rows: DataFrame | None = None,
         full_rebuild: bool = False,
         keep_equal: bool = False,
+        kept: list[DataFile] | None = None,
     ) -> None:
         """Replace everything from the hour `since` on (None: everything), and rows without an end.
 
@@ -219,6 +219,7 @@ class GoldBuild(GoldView):
                 `present`; the rows of other partitions stay. None if `rows` has all rows without an end.
             full_rebuild: True if `open_rows` has all partitions.
             keep_equal: True to keep the file of an hour whose rows are the same. Comparing costs a quarter of writing.
+            kept: the files that are not replaced; by default, those of hours before `since`.
         """
         time = f.col(FILED_AT if FILED_AT in rows.columns else table.time)
         hour = time if since is None else f.when(time.isNotNull(), f.greatest(time, f.lit(since)))
@@ -232,7 +233,8 @@ class GoldBuild(GoldView):
         stored = digests(self.files(table.folder)) if keep_equal else None
         task = PartitionWriter(self.snapshot.location, table.folder, table.arrow, ("date", "hour"), stored)
         manifest = dated.mapInArrow(task.run, MANIFEST)
-        earlier = [] if since is None else [file for file in self.files(table.folder) if days.is_before(file, since)]
+        earlier = [file for file in self.files(table.folder) if since is not None and days.is_before(file, since)]
+        earlier = earlier if kept is None else kept
         if open_rows is None:
             self._planned.append(_PlannedTable(table.folder, lambda _: earlier, manifest))
             return
@@ -326,7 +328,7 @@ class GoldBuild(GoldView):
             change.added[table] = [file for file in files if file.path not in paths_before]
             change.removed[table] = [file for file in before if file.path not in paths_after]
             change.rows[table.removeprefix("gold/")] = sum(file.rows for file in change.added[table])
-        self._store.commit(change)
+        self._store.commit(change, self.snapshot.opened)
 
 
 def _union(parts: Sequence[DataFrame]) -> DataFrame:
@@ -349,6 +351,7 @@ STATE_FOLDERS = (
     "gold/_config_polls",
     "gold/_group_lag",
     "gold/_log_dirs",
+    "gold/_lasting_incidents",
 )
 
 

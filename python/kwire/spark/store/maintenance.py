@@ -141,7 +141,7 @@ def expired_files(
 
     Args:
         tables: the files of all tables.
-        incidents: the hours with a kept state of gold, and the hour from which each diagnoses incidents again.
+        incidents: the hours with a kept state of gold, and the oldest hour whose incidents a build from each needs.
         first: the first day to keep.
     """
     resumed = _resumed(incidents, first)

@@ -8,7 +8,7 @@ not reported as further incidents.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.spark.gold.diagnosis import (
     broker_outages,
@@ -24,15 +24,45 @@ from kwire.spark.gold.diagnosis.signal import PollFailure, Signal, SignalKind, S
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Incident", "IncidentKind", "PollFailure", "Sign", "Signal", "SignalKind", "Signals", "diagnose"]
+__all__ = [
+    "Diagnosis",
+    "Incident",
+    "IncidentKind",
+    "PollFailure",
+    "Sign",
+    "Signal",
+    "SignalKind",
+    "Signals",
+    "diagnose",
+    "examine",
+]
 
 _SHORTEST_SETTLE = 3_000_000
 
 _ORDER = {kind: position for position, kind in enumerate(SignalKind)}
 
 
+class Diagnosis(NamedTuple):
+    """The incidents of a cluster.
+
+    Attributes:
+        signals: the signals in order.
+        incidents: all incidents by time.
+        explaining: the outages and moves by which signals of lagging replicas are explained.
+    """
+
+    signals: Signals
+    incidents: list[Incident]
+    explaining: list[Incident]
+
+
 def diagnose(unordered: Iterable[Signal]) -> list[Incident]:
     """Return the incidents of a cluster by time, from its signals in any order."""
+    return examine(unordered).incidents
+
+
+def examine(unordered: Iterable[Signal]) -> Diagnosis:
+    """Diagnose a cluster from its signals in any order."""
     signals = _in_order(unordered)
     unreachable = reachability.find(signals)
     outages = reachability.without_effects(broker_outages.find(signals), unreachable, signals.settle)
@@ -43,10 +73,9 @@ def diagnose(unordered: Iterable[Signal]) -> list[Incident]:
         incident.caused_by = _outage_of(int(incident.attributes["from"]), incident, outages, signals.settle)
     for incident in config_changes:
         incident.caused_by = _throttled_move(incident, reassignments, signals.settle)
+    explaining = [*unreachable, *outages, *reassignments]
     incidents = [
-        *unreachable,
-        *outages,
-        *reassignments,
+        *explaining,
         *config_changes,
         *controller_moves,
         *topology.find(signals),
@@ -54,13 +83,13 @@ def diagnose(unordered: Iterable[Signal]) -> list[Incident]:
         *conditions.faulty_log_dirs(signals),
         *conditions.deviating_configs(signals),
         *movements.elections(signals, reassignments),
-        *movements.unexplained_moves(signals, [*unreachable, *outages, *reassignments]),
-        *movements.lagging_replicas(signals, [*unreachable, *outages, *reassignments]),
+        *movements.unexplained_moves(signals, explaining),
+        *movements.lagging_replicas(signals, explaining),
     ]
-    return sorted(
-        incidents,
+    incidents.sort(
         key=lambda incident: (incident.began_at, incident.first_sign_at, incident.kind, incident.broker_id or -1),
     )
+    return Diagnosis(signals, incidents, explaining)
 
 
 def _in_order(unordered: Iterable[Signal]) -> Signals:

@@ -205,7 +205,7 @@ class _BrokerHistory:
         self.broker_id = broker_id
         self.signals = signals
         self.about = [signal for signal in signals.all if signal.broker_id == broker_id]
-        self.levels = _out_of_sync_levels(self.about)
+        self.levels = out_of_sync_levels(self.about)
 
     def incidents(self, outages: list[Outage]) -> list[Incident]:
         """Return an incident for each outage and one for each return."""
@@ -417,7 +417,7 @@ def _classify_return(lost: IncidentKind, polls: FailedPolls | None) -> tuple[Inc
     return IncidentKind.BROKER_RESTARTED, "its process was started again"
 
 
-def _out_of_sync_levels(about: list[Signal]) -> list[tuple[int, int]]:
+def out_of_sync_levels(about: list[Signal]) -> list[tuple[int, int]]:
     """Return the number of partitions in which the broker's replica is out of sync, after each change."""
     level = 0
     levels: list[tuple[int, int]] = []

@@ -12,12 +12,31 @@ from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
 from kwire.spark.gold.diagnosis.signal import SignalKind
 
 if TYPE_CHECKING:
-    from kwire.spark.gold.diagnosis.signal import Signals
+    from kwire.spark.gold.diagnosis.signal import Signal, Signals
 
 _STALL_CAUSES = {
     True: "the group has no members, and its topics grow",
     False: "the group has not committed offsets while its topics grew",
 }
+
+
+def signals_of(incident: Incident, signals: Signals) -> list[Signal]:
+    """Return the signals about the subject of a condition since its first sign."""
+    return [
+        signal
+        for signal in signals.of(*_KINDS[incident.kind])
+        if signal.at >= incident.first_sign_at
+        and _subject(signal) == incident.subject
+        and incident.broker_id in {None, signal.broker_id}
+    ]
+
+
+def _subject(signal: Signal) -> str:
+    """Return the group, the resource, or the log directory."""
+    for name in ("group", "log_dir"):
+        if name in signal.detail:
+            return signal.detail[name]
+    return f"{signal.detail.get('resource_type', '')}/{signal.detail.get('resource') or 'default'}"
 
 
 def stalled_groups(signals: Signals) -> list[Incident]:
@@ -26,7 +45,7 @@ def stalled_groups(signals: Signals) -> list[Incident]:
     open_incidents: dict[str, Incident] = {}
     stalled: dict[str, set[int]] = {}
     for signal in signals.of(SignalKind.GROUP_STALLED, SignalKind.GROUP_CONTINUED):
-        group = signal.detail["group"]
+        group = _subject(signal)
         incident = open_incidents.get(group)
         if signal.kind == SignalKind.GROUP_STALLED:
             if incident is None:
@@ -58,7 +77,7 @@ def deviating_configs(signals: Signals) -> list[Incident]:
     # An incident lasts while any config of its resource deviates.
     for signal in signals.of(SignalKind.CONFIG_CONFORMS, SignalKind.CONFIG_DEVIATED):
         kind, name, key = (signal.detail.get(field, "") for field in ("resource_type", "resource", "key"))
-        resource = f"{kind}/{name or 'default'}"
+        resource = _subject(signal)
         incident = open_incidents.get(resource)
         if signal.kind == SignalKind.CONFIG_DEVIATED:
             if incident is None:
@@ -114,15 +133,23 @@ def _log_dir_incidents(signals: Signals, rule: _Rule) -> list[Incident]:
     incidents: list[Incident] = []
     open_incidents: dict[tuple[int, str], Incident] = {}
     for signal in signals.of(rule.begins, rule.ends):
-        key = signal.broker_id, signal.detail["log_dir"]
+        key = signal.broker_id, _subject(signal)
         if signal.kind == rule.ends:
             if key in open_incidents:
                 open_incidents.pop(key).ended_at = signal.at
         elif key not in open_incidents:
             incident = Incident(rule.kind, rule.cause, signal.earliest, signal.at, Sign.LOG_DIR, signal.broker_id)
-            incident.subject = signal.detail["log_dir"]
+            incident.subject = _subject(signal)
             incident.add_sign(Sign.LOG_DIR, signal.at)
             incident.attributes.update(signal.detail)
             open_incidents[key] = incident
             incidents.append(incident)
     return incidents
+
+
+_KINDS = {
+    IncidentKind.GROUP_STALLED: (SignalKind.GROUP_STALLED, SignalKind.GROUP_CONTINUED),
+    IncidentKind.CONFIG_DRIFTED: (SignalKind.CONFIG_CONFORMS, SignalKind.CONFIG_DEVIATED),
+    **{rule.kind: (rule.begins, rule.ends) for rule in _RULES},
+}
+"""The signals of each condition. No other rule reads them."""

@@ -79,6 +79,11 @@ class PartitionCount:
             self._others += signal.partitions
 
     @property
+    def hashes(self) -> list[int]:
+        """The hashes of the partitions, sorted."""
+        return sorted(self._hashes)
+
+    @property
     def count(self) -> int:
         """The number of different partitions."""
         return len(self._hashes) + self._others

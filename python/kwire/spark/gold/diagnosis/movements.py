@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.spark.gold.diagnosis.incident import Incident, IncidentKind, Sign
-from kwire.spark.gold.diagnosis.signal import SignalKind
+from kwire.spark.gold.diagnosis.signal import Signal, SignalKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire.spark.gold.diagnosis.signal import Signal, Signals
+    from kwire.spark.gold.diagnosis.signal import Signals
 
 _ELECTED = "leaders moved to preferred replicas from leaders in sync: requested, or by the automatic rebalance"
 _UNEXPLAINED = "leaders moved without a visible cause; a broker may have been down between two polls"
@@ -92,6 +92,38 @@ def unexplained_moves(signals: Signals, explained: Iterable[Incident]) -> list[I
 
 def lagging_replicas(signals: Signals, explained: Iterable[Incident]) -> list[Incident]:
     """Return by time the brokers with replicas that fell out of sync while they responded."""
+    incidents, _ = _lags(signals, explained)
+    # Lag that ends within the settling time is a side effect of something else.
+    return [
+        incident
+        for incident in incidents
+        if (incident.ended_at or signals.end) - incident.first_sign_at > signals.settle
+    ]
+
+
+def lags_at_end(signals: Signals, explained: Iterable[Incident]) -> list[tuple[Incident, Signal]]:
+    """Return the lagging brokers after all signals, and for each the one signal that stands for the signals so far."""
+    incidents, level = _lags(signals, explained)
+    return [
+        (
+            incident,
+            Signal(
+                SignalKind.ISR_LEFT,
+                incident.first_sign_at,
+                incident.began_at,
+                broker_id=broker_id,
+                partitions=level[broker_id],
+                partition_hashes=incident.partitions.hashes,
+                topics=sorted(incident.topics),
+            ),
+        )
+        for incident in incidents
+        if incident.ended_at is None and (broker_id := incident.broker_id) is not None
+    ]
+
+
+def _lags(signals: Signals, explained: Iterable[Incident]) -> tuple[list[Incident], dict[int, int]]:
+    """Return the lagging brokers by time, and the number of partitions that are out of sync by broker."""
     others = list(explained)
     now: dict[int, Incident] = {}
     level: dict[int, int] = {}
@@ -123,12 +155,7 @@ def lagging_replicas(signals: Signals, explained: Iterable[Incident]) -> list[In
             incident.partitions.add(signal)
             incident.under_replicated.add(signal)
             incident.topics.update(signal.topics)
-    # Lag that ends within the settling time is a side effect of something else.
-    return [
-        incident
-        for incident in incidents
-        if (incident.ended_at or signals.end) - incident.first_sign_at > signals.settle
-    ]
+    return incidents, level
 
 
 def _explained(signal: Signal, incidents: list[Incident], settle: int, brokers: set[int]) -> bool:

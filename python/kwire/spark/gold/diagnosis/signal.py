@@ -128,6 +128,8 @@ class Signal:
     topics: Sequence[str] = ()
     """The topics of the partitions, sorted."""
     detail: Mapping[str, str] = field(default_factory=dict)
+    filed_at: int = 0
+    """The hour under which it is stored; 0 for a signal of a summary (`summary`)."""
 
     @property
     def earliest(self) -> int:
