@@ -12,10 +12,11 @@ import pytest
 from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire.spark.sinks import ledger as ledger_module
 from kwire.spark.sinks.job_metrics import JobMetrics
-from kwire.spark.sinks.ledger import KEPT, AlertState
+from kwire.spark.sinks.ledger import KEPT
 from kwire.spark.sinks.ledger_owner import LedgerInUse
 from kwire.spark.sinks.notice import MISSED
 from kwire.spark.sinks.publisher import STRIKES, Round
+from kwire.spark.sinks.sent_alerts import AlertState
 from kwire.spark.sinks.sink import CallableSink, load_callable
 from tests.spark.sinks.alerts import START, Gold, delivery_to, incident, shown
 

@@ -35,14 +35,14 @@ import json
 import logging
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.capture.folder import sync_directory
 from kwire.spark.sinks.notice import MISSED, OUTAGE_KINDS, IncidentNotice, NoticeStatus, summary_of
+from kwire.spark.sinks.sent_alerts import AlertState, DeadLetter, Sending, SentAlert, decode_alert
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
@@ -65,81 +65,6 @@ DEAD_LETTERS_KEPT = 100
 """Maximum number of dead letters that are kept, newest last; all are counted. Chosen, not measured."""
 
 log = logging.getLogger(__name__)
-
-
-class AlertState(StrEnum):
-    """The state of an alert; see the table of the module."""
-
-    UNSENT = "unsent"
-    FIRING = "firing"
-    RESOLVED = "resolved"
-    REFUSED = "refused"
-
-
-@dataclass(slots=True)
-class Sending:
-    """A notice that is being sent.
-
-    Attributes:
-        notice: its values of JSON.
-        position: the position of the sink before the first attempt.
-        attempts: number of attempts.
-        strikes: number of rounds in which the sink failed at this notice but accepted others.
-        is_under_way: True during an attempt, and after a crash during one.
-        may_have_arrived: True if the outcome of an earlier attempt is unknown.
-    """
-
-    notice: dict[str, Any]
-    first_labels: dict[str, str] | None
-    episode: int
-    position: Any = None
-    attempts: int = 0
-    strikes: int = 0
-    is_under_way: bool = False
-    may_have_arrived: bool = False
-
-    def as_notice(self) -> IncidentNotice:
-        """Return the notice, with the same bytes at each attempt."""
-        return IncidentNotice.from_json(self.notice, self.first_labels, self.episode)
-
-
-@dataclass(slots=True)
-class SentAlert:
-    """An alert of the sink. Times are ISO 8601.
-
-    Attributes:
-        incident_id: the id that gold has for it now.
-        labels: the labels of its first notice.
-        incident: the values of its last notice as `firing`, with which it is resolved if gold no longer has it.
-        missed: the resolved alerts that a summary stands for, by id; empty for an incident.
-    """
-
-    state: AlertState
-    incident_id: str
-    subject: str
-    first_sign_at: str
-    ended_at: str | None
-    labels: dict[str, str]
-    episode: int = 1
-    incident: dict[str, Any] | None = None
-    sending: Sending | None = None
-    missed: dict[str, SentAlert] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class DeadLetter:
-    """A notice that the sink refused.
-
-    Attributes:
-        at: the time of the last attempt, ISO 8601.
-        notice: its values of JSON.
-    """
-
-    at: str
-    alert_id: str
-    reason: str
-    attempts: int
-    notice: dict[str, Any]
 
 
 class Ledger:
@@ -472,7 +397,7 @@ class Ledger:
             content = stream.read()
         try:
             values = json.loads(content)
-            self._alerts = {id: _alert(alert) for id, alert in values["alerts"].items()}
+            self._alerts = {id: decode_alert(alert) for id, alert in values["alerts"].items()}
             self._ended_until = datetime.fromisoformat(values["ended_until"])
             self.dead_letters = [DeadLetter(**letter) for letter in values["dead_letters"]]
             self.dead_letter_count = values["dead_letter_count"]
@@ -533,16 +458,6 @@ def _new_alert(notice: IncidentNotice) -> SentAlert:
     row = notice.incident
     subject, first_sign_at = _subject(row), _iso(row["first_sign_at"])
     return SentAlert(AlertState.UNSENT, str(row["incident_id"]), subject, first_sign_at, None, notice.labels)
-
-
-def _alert(values: dict[str, Any]) -> SentAlert:
-    sending = values.pop("sending")
-    missed = {id: _alert(alert) for id, alert in values.pop("missed", {}).items()}
-    alert = SentAlert(**values | {"state": AlertState(values["state"]), "missed": missed})
-    if sending is not None:
-        alert.sending = Sending(**sending)
-        alert.sending.may_have_arrived |= alert.sending.is_under_way
-    return alert
 
 
 def _withdrawn(alert: SentAlert) -> dict[str, Any]:
