@@ -53,6 +53,55 @@ def test_generated_function_ends_at_every_invalid_body() -> None:
             kwire.reference.decode(MetadataResponse, body[:end], version=12)
 
 
+def partitions_with_replicas(*counts: int) -> MetadataResponse:
+    """Return a response whose partitions have these numbers of replicas, and one replica fewer in sync."""
+    partitions = tuple(
+        MetadataResponsePartition(
+            error_code=0,
+            partition_index=index,
+            leader_id=index,
+            replica_nodes=tuple(range(index, index + count)),
+            isr_nodes=tuple(range(index, index + count - 1)),
+        )
+        for index, count in enumerate(counts)
+    )
+    topic = MetadataResponseTopic(error_code=0, name="t", topic_id=UUID(int=0), partitions=partitions)
+    return MetadataResponse(brokers=(), cluster_id=None, controller_id=1, topics=(topic,))
+
+
+@for_rows("version", [1, 9, 12])
+def test_partitions_may_have_any_numbers_of_replicas(version: int) -> None:
+    layout = layout_of(MetadataResponse, version)
+    decode = Decoding(layout, Readers(layout).tag_section, Input).function()
+
+    # Equal and different numbers, none, more than a format is kept for, and lengths of several bytes.
+    for counts in ((3, 3, 3), (3, 2, 3), (0, 0, 1, 1, 0), (7, 8, 9, 3, 3), (130, 3, 3, 130), (3, 3, 1)):
+        message = partitions_with_replicas(*counts)
+        assert decode(kwire.encode(message, version=version)) == message, counts
+
+
+@for_rows("version", [1, 9, 12])
+def test_changed_byte_of_partitions_is_decoded_as_by_the_checking_functions(version: int) -> None:
+    layout = layout_of(MetadataResponse, version)
+    decode = Decoding(layout, Readers(layout).tag_section, Input).function()
+    check = Readers(layout).message()
+    body = kwire.encode(partitions_with_replicas(2, 2, 1, 1, 1), version=version)
+
+    decoded = 0
+    for position in range(len(body)):
+        for value in (0, 1, 2, 3, 0x7F, 0x80, 0xFF):
+            changed = body[:position] + bytes([value]) + body[position + 1 :]
+            try:
+                result = decode(changed)
+            except UNUSUAL:
+                continue
+            decoded += 1
+            source = Input(changed)
+            assert result == check(source), (position, value)
+            assert source.position == len(changed), (position, value)
+    assert decoded > len(body), "half of the bytes are parts of numbers, which may have any value"
+
+
 def test_equal_arrays_of_partitions_are_decoded_once() -> None:
     partitions = tuple(
         MetadataResponsePartition(

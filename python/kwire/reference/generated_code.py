@@ -36,16 +36,24 @@ class NotGenerated(Exception):
 
 
 class Code:
-    """Source of a function: its lines, and the objects that it names."""
+    """Source of a function: its lines, and the objects that it names.
+
+    `first` has the lines that set variables before all others, once each however often they are added.
+    """
 
     def __init__(self, name: str, parameters: str) -> None:
-        self.lines = [f"def {name}({parameters}):"]
+        self.head = f"def {name}({parameters}):"
+        self.first: dict[str, None] = {}
+        self.lines: list[str] = []
         self.depth = 1
         self.objects: dict[str, Any] = {}
         self.names = 0
 
     def add(self, line: str) -> None:
         self.lines.append(f"{'    ' * self.depth}{line}")
+
+    def begin_with(self, line: str) -> None:
+        self.first[f"    {line}"] = None
 
     def variable(self) -> str:
         self.names += 1
@@ -68,6 +76,6 @@ class Code:
     def function(self, name: str) -> Any:
         """Compile the lines, and return their function."""
         # The lines name fields of declarations, which are identifiers. Input and values of messages are never in them.
-        source = compile("\n".join(self.lines), f"<kwire {name}>", "exec")
+        source = compile("\n".join([self.head, *self.first, *self.lines]), f"<kwire {name}>", "exec")
         exec(source, self.objects)  # noqa: S102  # generated code is the purpose of this class
         return self.objects[name]

@@ -16,6 +16,8 @@ because it changes nothing that others see. `Decoding` is here, and `Encoding` i
 
 from __future__ import annotations
 
+import sys
+from functools import cache, lru_cache
 from struct import Struct as Format
 from struct import unpack
 from uuid import UUID, SafeUUID
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kwire.declare.wire_types import WireType
-    from kwire.reference.layout import StructLayout
+    from kwire.reference.layout import Placed, StructLayout
 
 REPEATED = 4
 """Minimum number of structs in an array that is compared with earlier arrays by its bytes. Chosen, not measured."""
@@ -56,6 +58,9 @@ NULLABLE_LENGTHS = (-1, *SHORT_LENGTHS[1:])
 FEW = 8
 """Number of lengths for which the format of an array of integers is compiled; most replica lists have three."""
 
+MAX_FORMATS = 64
+"""Maximum number of formats that are kept for a struct, one for each combination of lengths. Chosen, not measured."""
+
 
 def length(data: bytes, position: int) -> tuple[int, int]:
     """Return the value of a length of several bytes, which is one less, and the position behind it."""
@@ -70,6 +75,69 @@ def length(data: bytes, position: int) -> tuple[int, int]:
             return value - 1, position
         shift += 7
     raise Unusual
+
+
+@cache
+def unpackers(letter: str) -> list[Callable[[bytes], tuple[int, ...]]]:
+    """Return the functions that unpack few integers, by their number."""
+    return [Format(f">{count}{letter}").unpack for count in range(FEW)]
+
+
+def is_row(layout: StructLayout) -> bool:
+    """Return whether a struct consists of numbers and arrays of integers, at least one of these."""
+    types = [placed.type for placed in layout.present]
+    arrays = [type for type in types if isinstance(type, ArrayType)]
+    numbers = [type for type in types if isinstance(type, Primitive) and type.name != "uuid"]
+    integers = [type for type in arrays if isinstance(type.element, Primitive) and type.element.is_integer]
+    return bool(arrays) and len(integers) + len(numbers) == len(types)
+
+
+class RowFormat:
+    """The format of a struct of numbers and arrays of integers, which depends on the lengths of the arrays.
+
+    Attributes:
+        format: format of its bytes, with a replacement field for the size of each array.
+        names: variables for what it unpacks.
+        arrays: type of the elements of each array by the variable of its tuple.
+        empty: length in the input of an empty array of each array; it is one more than the length if compact.
+    """
+
+    def __init__(self) -> None:
+        self.format = ">"
+        self.names: list[str] = []
+        self.arrays: dict[str, Primitive] = {}
+        self.empty: list[int] = []
+
+    def add(self, placed: Placed, value: str) -> None:
+        match placed.type:
+            case Primitive(name=name):
+                self.format += FORMATS[name]
+                self.names.append(value)
+            case ArrayType(element=Primitive() as element):
+                self.format += "B{}s" if placed.compact else "i{}s"
+                self.names += [f"count_{value}", f"raw_{value}"]
+                self.arrays[value] = element
+                self.empty.append(int(placed.compact))
+
+    def formats(self) -> Callable[..., tuple[Any, ...]]:
+        """Return a function of the lengths of the arrays.
+
+        It returns the size of the struct, the function that unpacks it, and the length in the input and the function
+        that unpacks the elements of each array. The size is more than any input has if an array is not short.
+        """
+        template, elements, empty = self.format, list(self.arrays.values()), self.empty
+
+        @lru_cache(MAX_FORMATS)
+        def formats(*counts: int) -> tuple[Any, ...]:
+            if max(counts) >= FEW:
+                return sys.maxsize, None, *[None] * 2 * len(counts)
+            row = Format(template.format(*(n * element.size for n, element in zip(counts, elements, strict=True))))
+            arrays: list[Any] = []
+            for n, element, least in zip(counts, elements, empty, strict=True):
+                arrays += [n + least, unpackers(FORMATS[element.name])[n]]
+            return row.size, row.unpack_from, *arrays
+
+        return formats
 
 
 class Decoding:
@@ -95,7 +163,6 @@ class Decoding:
         self.waiting: list[tuple[str, str]] = []
         self.active: set[object] = set()
         self.loops = 0
-        self.integers: dict[str, str] = {}
         self.code.objects.update(length=length, unpack=unpack, Unusual=Unusual)
         self.code.objects.update(short_lengths=SHORT_LENGTHS, nullable_lengths=NULLABLE_LENGTHS)
         self.code.add("p = 0")
@@ -122,20 +189,19 @@ class Decoding:
             self.code.add(f"p += {run.size}")
             self.waiting.clear()
 
-    def struct(self, layout: StructLayout) -> str:
+    def struct(self, layout: StructLayout, *, is_element: bool = False) -> str:
         if layout.struct in self.active:
             raise NotGenerated
         self.active.add(layout.struct)
         code = self.code
         struct: Any = layout.struct
-        values = [(placed.member, self.value(placed.type, layout, placed.compact)) for placed in layout.present]
-        tags = self.wait("B") if layout.flexible else None
-        self.read_waiting()
+        values, tags = self.row(layout) if is_element and is_row(layout) else self.fields(layout)
         instance = code.variable()
         code.add(f"{instance} = {code.object(struct.__new__)}({code.object(struct)})")
-        values += [(placed.member, code.object(placed.default)) for placed in layout.tagged.values()]
-        values += [(getattr(struct, f.name), code.object(f.default)) for f in layout.absent]
-        for member, value in values:
+        members = [(placed.member, value) for placed, value in zip(layout.present, values, strict=True)]
+        members += [(placed.member, code.object(placed.default)) for placed in layout.tagged.values()]
+        members += [(getattr(struct, f.name), code.object(f.default)) for f in layout.absent]
+        for member, value in members:
             code.add(f"{code.object(member.__set__)}({instance}, {value})")
         set_tags = code.object(struct.unknown_tags.__set__)
         if tags is None:
@@ -149,6 +215,54 @@ class Decoding:
             code.add(f"    {set_tags}({instance}, {code.object(NO_TAGS)})")
         self.active.discard(layout.struct)
         return instance
+
+    def fields(self, layout: StructLayout) -> tuple[list[str], str | None]:
+        """Add the code that reads the fields of a struct, and return the variables of the fields and of the tags."""
+        values = [self.value(placed.type, layout, placed.compact) for placed in layout.present]
+        tags = self.wait("B") if layout.flexible else None
+        self.read_waiting()
+        return values, tags
+
+    def row(self, layout: StructLayout) -> tuple[list[str], str | None]:
+        """Add the code that reads a struct by one call if its arrays are as long as those of the struct before.
+
+        They usually are, because most topics of a cluster have the same replication factor. The call reads the lengths,
+        too, so it may have read anything before they are compared. Otherwise, the struct is read field by field.
+        """
+        code = self.code
+        begin = len(code.lines)
+        code.indent()
+        values, tags = self.fields(layout)
+        code.dedent()
+        by_field = code.lines[begin:]
+        del code.lines[begin:]
+
+        size, read, formats = code.variable(), code.variable(), code.variable()
+        code.begin_with(f"{size} = len(data) + 1")  # the first struct is read field by field
+        row = RowFormat()
+        for placed, value in zip(layout.present, values, strict=True):
+            row.add(placed, value)
+        if tags is not None:
+            row.format += "B"
+            row.names.append(tags)
+        code.objects[formats] = row.formats()
+        code.add(f"q = p + {size}")
+        code.add(f"if q <= end: {', '.join(row.names)}, = {read}(data, p)")
+        code.add(f"if q <= end and {' and '.join(f'count_{value} == row_count_{value}' for value in row.arrays)}:")
+        code.add("    p = q")
+        for value, element in row.arrays.items():
+            raw, last = self.last_integers(element)
+            code.add(f"    if raw_{value} == {raw}: {value} = {last}")
+            code.add(f"    elif raw_{value}:")
+            code.add(f"        {raw} = raw_{value}")
+            code.add(f"        {value} = {last} = row_unpack_{value}(raw_{value})")
+            code.add(f"    else: {value} = ()")
+        code.add("else:")
+        code.lines += by_field
+        expected = [f"row_count_{value}, row_unpack_{value}" for value in row.arrays]
+        counts = [f"len({value})" for value in row.arrays]
+        code.add(f"    {size}, {read}, {', '.join(expected)}, = {formats}({', '.join(counts)})")
+        return values, tags
 
     def value(self, type: WireType, layout: StructLayout, compact: bool, *, nullable: bool = False) -> str:
         """Add the code that reads a value, and return the variable or expression that has it."""
@@ -233,7 +347,10 @@ class Decoding:
             code.add(f"for _ in range({n}):")
             code.indent()
             self.loops += 1
-            value = self.value(element, layout, compact)
+            if isinstance(element, StructType):
+                value = self.struct(layout.of(element.struct), is_element=True)
+            else:
+                value = self.value(element, layout, compact)
             self.read_waiting()
             self.loops -= 1
             code.add(f"{elements}.append({value})")
@@ -256,7 +373,7 @@ class Decoding:
         """
         code = self.code
         start, memo, sizes = (code.variable() for _ in range(3))
-        code.lines.insert(1, f"    {memo} = {{}}; {sizes} = {{}}")
+        code.begin_with(f"{memo} = {{}}; {sizes} = {{}}")
         code.add(f"{name} = {memo}.get(data[p:p + {sizes}.get({n}, 0)])")
         # The bytes of fewer elements are equal to the beginning of more.
         code.add(f"if {name} is not None and len({name}) == {n}: p += {sizes}[{n}]")
@@ -268,11 +385,9 @@ class Decoding:
     def read_integers(self, element: Primitive, n: str, name: str) -> None:
         """Add the code that reads integers. The bytes of the array before have its tuple: in-sync replicas, usually."""
         code = self.code
+        raw, last = self.last_integers(element)
         letter = FORMATS[element.name]
-        last, raw = f"last_{letter}", f"raw_{letter}"
-        if letter not in self.integers:
-            self.integers[letter] = code.object([Format(f">{count}{letter}").unpack for count in range(FEW)])
-            code.lines.insert(1, f"    {raw} = None")
+        unpack_few = code.object(unpackers(letter))
         code.add(f"if not {n}: {name} = ()")
         code.add("else:")
         code.indent()
@@ -281,9 +396,15 @@ class Decoding:
         code.add("p = q")
         code.add(f"if r != {raw}:")
         code.add(f"    {raw} = r")
-        code.add(f"    {last} = {self.integers[letter]}[{n}](r) if {n} < {FEW} else unpack(f'>{{{n}}}{letter}', r)")
+        code.add(f"    {last} = {unpack_few}[{n}](r) if {n} < {FEW} else unpack(f'>{{{n}}}{letter}', r)")
         code.add(f"{name} = {last}")
         code.dedent()
+
+    def last_integers(self, element: Primitive) -> tuple[str, str]:
+        """Return the variables that have the bytes and the tuple of the array before of this type."""
+        letter = FORMATS[element.name]
+        self.code.begin_with(f"raw_{letter} = None")
+        return f"raw_{letter}", f"last_{letter}"
 
     def marked(self, format: str, add_inner: Callable[[], str]) -> str:
         """Add the code that reads a marker byte, 1 before a value."""

@@ -279,8 +279,7 @@ class Encoding:
         letter = FORMATS[element.name]
         key = f"{letter}{'c' if compact else ''}"
         last, raw = f"last_{key}", f"raw_{key}"
-        if f"    {last} = None" not in code.lines:
-            code.lines.insert(1, f"    {last} = None")
+        code.begin_with(f"{last} = None")
         self.write_waiting()
         three = Format(f">{'B' if compact else 'i'}3{letter}").pack
         code.add(f"if {value} is {last}: w({raw})")
