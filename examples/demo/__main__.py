@@ -55,8 +55,8 @@ def main() -> None:
             module, seconds, description = PARTS[name]
             print_title(f"Part {name}: {description} (about {seconds} s)")
             import_module(f"examples.demo.{module}").run(DemoContext(given.pages, resources))
-    print_line(f"\nThis took {time.perf_counter() - began:.0f} s.")
     if not given.only:
+        print_line(f"\nThis took {time.perf_counter() - began:.0f} s.")
         print_line(NEXT)
 
 

@@ -28,8 +28,8 @@ TOPICS, PARTITIONS, REPLICAS, NODES = 20, 6, 2, 3
 INTERVAL = 0.25
 SESSION = 6.0
 """ZooKeeper session timeout in seconds, after which a killed node counts as dead; Kafka's default is 18."""
-PAUSE = 4.0
-"""Seconds between two changes; the pipeline merges changes that are closer together into one incident."""
+PAUSE = 3.5
+"""Seconds between two changes; the pipeline merges changes within 3 s into one incident."""
 
 
 def run(context: DemoContext) -> None:
