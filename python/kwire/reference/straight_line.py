@@ -84,12 +84,18 @@ def unpackers(letter: str) -> list[Callable[[bytes], tuple[int, ...]]]:
 
 
 def is_row(layout: StructLayout) -> bool:
-    """Return whether a struct consists of numbers and arrays of integers, at least one of these."""
+    """Return whether a struct consists of numbers and at least one array of integers."""
     types = [placed.type for placed in layout.present]
-    arrays = [type for type in types if isinstance(type, ArrayType)]
-    numbers = [type for type in types if isinstance(type, Primitive) and type.name != "uuid"]
-    integers = [type for type in arrays if isinstance(type.element, Primitive) and type.element.is_integer]
-    return bool(arrays) and len(integers) + len(numbers) == len(types)
+    return any(isinstance(type, ArrayType) for type in types) and all(map(is_number_or_integers, types))
+
+
+def is_number_or_integers(type: WireType) -> bool:
+    match type:
+        case Primitive(name=name):
+            return name != "uuid"
+        case ArrayType(element=Primitive() as element):
+            return element.is_integer
+    return False
 
 
 class RowFormat:
@@ -99,7 +105,7 @@ class RowFormat:
         format: format of its bytes, with a replacement field for the size of each array.
         names: variables for what it unpacks.
         arrays: type of the elements of each array by the variable of its tuple.
-        empty: length in the input of an empty array of each array; it is one more than the length if compact.
+        empty: length in the input of each array when it is empty: 1 if compact, else 0.
     """
 
     def __init__(self) -> None:
@@ -120,10 +126,11 @@ class RowFormat:
                 self.empty.append(int(placed.compact))
 
     def formats(self) -> Callable[..., tuple[Any, ...]]:
-        """Return a function of the lengths of the arrays.
+        """Return a function that takes the number of elements of each array and returns a flat tuple.
 
-        It returns the size of the struct, the function that unpacks it, and the length in the input and the function
-        that unpacks the elements of each array. The size is more than any input has if an array is not short.
+        The tuple has the size of the struct, the function that unpacks it, and two items for each array: its length in
+        the input, and the function that unpacks its elements. If an array is not short, the size is larger than any
+        input.
         """
         template, elements, empty = self.format, list(self.arrays.values()), self.empty
 
@@ -237,7 +244,7 @@ class Decoding:
         by_field = code.lines[begin:]
         del code.lines[begin:]
 
-        size, read, formats = code.variable(), code.variable(), code.variable()
+        size, read = code.variable(), code.variable()
         code.begin_with(f"{size} = len(data) + 1")  # the first struct is read field by field
         row = RowFormat()
         for placed, value in zip(layout.present, values, strict=True):
@@ -245,7 +252,7 @@ class Decoding:
         if tags is not None:
             row.format += "B"
             row.names.append(tags)
-        code.objects[formats] = row.formats()
+        formats = code.object(row.formats())
         code.add(f"q = p + {size}")
         code.add(f"if q <= end: {', '.join(row.names)}, = {read}(data, p)")
         code.add(f"if q <= end and {' and '.join(f'count_{value} == row_count_{value}' for value in row.arrays)}:")
