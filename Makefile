@@ -9,7 +9,7 @@ OPTIONS ?=
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest $(OPTIONS)
-# What each supported version of Spark must pass; `make test` and `make test-programs` run it on the installed one.
+# What each supported version of Spark must pass; `make test-java` and `make test-programs` run it on the installed one.
 SPARK_TESTS := $(addprefix tests/spark/,test_pipeline.py test_pipeline_command.py test_killed_pipeline.py test_connect.py live/test_capture_streams.py gold/test_inputs.py)
 # Folders with a target of their own.
 OTHERS := --ignore=tests/kafka --ignore=tests/release --ignore=tests/lint
@@ -24,7 +24,7 @@ RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 # Tests start thousands of processes, and each would compile the modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help java setup demo test test-programs test-spark test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
+.PHONY: help java setup demo test test-java test-programs test-spark test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -35,9 +35,15 @@ setup: ## make .venv and build the engine into it (needs Python 3.11+ and a Rust
 demo: ## install and show all of it in three minutes: incidents, a cluster, an alert, frames, polls (needs Java 17+)
 	$(PYTHON) -m scripts.demo
 
-test: java setup ## run the tests of Rust and Python that need neither the network nor other programs than Java
+# A test that starts Java without the mark `java` fails here.
+test: export JAVA_HOME =
+test: export PATH := $(CURDIR)/tests/without_java:$(PATH)
+test: setup ## run the tests of Rust and Python that need neither the network nor another program
 	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(PYTEST) $(OTHERS) -m 'not programs' $(PARALLEL) --durations=20
+	$(PYTEST) $(OTHERS) -m 'not java and not programs' $(PARALLEL) --durations=20
+
+test-java: java setup ## run the tests of nodes, ZooKeeper, and Spark, which need Java 17+
+	$(PYTEST) $(OTHERS) -m 'java and not programs' $(PARALLEL) --durations=20
 
 test-programs: java setup ## run the tests that need the network, a browser, tmux, Valgrind, or several Sparks
 	$(PYTEST) -m programs $(PARALLEL) --durations=20 $(PROGRAMS)

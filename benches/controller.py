@@ -31,7 +31,7 @@ from kwire.cluster.zookeeper import (
     TopicRegistration,
     connect,
 )
-from kwire.cluster.zookeeper.brokers import BrokerEndpoint
+from kwire.cluster.zookeeper.brokers import RegisteredEndpoint
 from kwire.cluster.zookeeper.store import make_path
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
@@ -65,7 +65,7 @@ async def measure_all(hosts: str, bare: Any, turns: int) -> list[Figure]:
     try:
         await make_path(store, BrokerRegistration.root)
         for broker in BROKERS:
-            registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "127.0.0.1", 9092 + broker),))
+            registration = BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "127.0.0.1", 9092 + broker),))
             await store.create(BrokerRegistration.path(broker), registration.encode(), ephemeral=True)
         return [
             await measure_creation(store, bare, turns),

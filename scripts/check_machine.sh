@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make setup` needs from the machine, and with the argument `java` what the tests and the demo need. Names all that
+# What `make setup` needs from the machine, and with the argument `java` what Spark and ZooKeeper need. Names all that
 # is missing, not only the first.
 
 PYTHON=${PYTHON:-python3}

@@ -4,10 +4,10 @@ A test that did not run is a failure: tests/conftest.py turns skips into failure
 passed here. Failed tests run a second time, `MAX_RERUNS` at most, because tests of real clusters race against their own
 timeouts on a busy machine. What they print at first is shown, since each of them is a defect to find.
 
-    setup -> test-kafka                                     -> test
+    setup -> test-kafka                                     -> test-java -> test
              lint, docs, test-release, test-programs
 
-The tests of real Kafka mostly wait for brokers, so the other steps run beside them. `make test` has both processors.
+The tests of real Kafka mostly wait for brokers, so the other steps run beside them. The last two have both processors.
 """
 
 from __future__ import annotations
@@ -170,7 +170,10 @@ def install_packages() -> Outcome:
 STEPS: dict[str, Callable[[], Outcome]] = {
     "packages": install_packages,
     **{target: partial(run_target, target) for target in ("setup", "lint", "docs")},
-    **{target: partial(run_tests, target) for target in ("test", "test-programs", "test-kafka", "test-release")},
+    **{
+        target: partial(run_tests, target)
+        for target in ("test", "test-java", "test-programs", "test-kafka", "test-release")
+    },
 }
 
 
@@ -208,7 +211,7 @@ def main() -> None:
             beside = pool.submit(run.steps, "lint", "docs", "test-release", "test-programs")
             run.step("test-kafka")
             beside.result()
-        run.step("test")
+        run.steps("test-java", "test")
     print("ci: slowest files, in seconds of one process:")
     for file, seconds in run.outcome.seconds.most_common(SLOWEST_FILES):
         print(f"{seconds:8.0f}  {file}")

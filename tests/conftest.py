@@ -12,6 +12,9 @@ process busy and leave the others with nothing to do. Spark computes and cluster
 
 from __future__ import annotations
 
+import gc
+import os
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -53,6 +56,12 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that use the fixture `java`, which those of servers, nodes, and Spark do."""
+    if isinstance(item, pytest.Function) and "java" in item.fixturenames:
+        item.add_marker(pytest.mark.java)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the files of `SLOWEST` first, one of each folder in turn."""
@@ -65,12 +74,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: turns[_file(item)])
 
 
+def pytest_collection_finish() -> None:
+    """Leave the modules and tests, which live until the end, out of later collections of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let Python destroy them at its end, because nanobind lists all objects of DuckDB that remain."""
+    gc.unfreeze()
+
+
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[EmbeddedZooKeeper]:
+def java() -> None:
+    """For tests that start Java, and fixtures that do; `make test-java` runs them."""
+    assert shutil.which("java") or "JAVA_HOME" in os.environ, "this test needs Java 17 or newer"
+
+
+@pytest.fixture(scope="session")
+def server(java: None) -> Iterator[EmbeddedZooKeeper]:
     """The ZooKeeper of this process, for tests that leave it running; each test uses a chroot of its own."""
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 

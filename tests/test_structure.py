@@ -28,12 +28,6 @@ CONVENTION = re.compile(
 )
 """Modules of folders where each file is one thing of a kind, however short it is."""
 
-FACADE = "kwire.declare._typing"
-"""The module with the types that type checkers see in place of those in `kwire.declare.struct`."""
-
-TWICE = {"Request": "a declaration in `kwire.declare`, and a request with its header in `kwire.frame`; both are public"}
-"""Class name that exists twice -> reason."""
-
 ALONE = {
     "kwire.declare.native": "the only module of its package that imports the engine",
     "kwire.client.admin.blocking": "the stub of its importer imports it too",
@@ -88,13 +82,12 @@ def place(module: str, line: int = 1) -> str:
 def test_each_class_name_exists_once() -> None:
     definitions: dict[str, list[str]] = defaultdict(list)
     for name, (_, tree) in modules().items():
-        if not DIALECTS.match(name) and name != FACADE:
+        if not DIALECTS.match(name):
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     definitions[node.name].append(place(name, node.lineno))
 
-    twice = [f"{', '.join(places)}: class {name}" for name, places in definitions.items() if len(places) > 1]
-    assert [text for text in twice if text.rpartition(" ")[2] not in TWICE] == []
+    assert [f"{', '.join(places)}: class {name}" for name, places in definitions.items() if len(places) > 1] == []
 
 
 def test_imports_have_no_circle() -> None:

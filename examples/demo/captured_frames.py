@@ -37,8 +37,8 @@ class Exchange(NamedTuple):
     broker: str
     api_key: int
     version: int
-    request: frame.Request | None
-    response: frame.Response[Any] | None
+    request: frame.DecodedRequest | None
+    response: frame.DecodedResponse[Any] | None
     payload: bytes
     """The bytes of the response."""
 
@@ -62,14 +62,14 @@ def read_capture() -> Iterator[Exchange]:
             yield Exchange(line["broker"], line["api_key"], line["api_version"], request, response, payload)
 
 
-def read_request(payload: bytes) -> frame.Request | None:
+def read_request(payload: bytes) -> frame.DecodedRequest | None:
     try:
         return frame.decode_request(payload)
     except (messages.UnknownMessage, kwire.UnsupportedVersion):
         return None
 
 
-def read_response(payload: bytes, api_key: int, version: int) -> frame.Response[Any] | None:
+def read_response(payload: bytes, api_key: int, version: int) -> frame.DecodedResponse[Any] | None:
     try:
         cls = messages.find("kafka", api_key=api_key, kind="response")
         # The capture has requests of a version that no broker supports; their responses have version 0.

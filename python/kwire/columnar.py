@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import sys
 
-from kwire.declare.field import MISSING
+from kwire.declare.fields import MISSING
 from kwire.declare.introspect import check_version, describe, fields, zero_of
 from kwire.declare.plan_text import literal, plan_source
 from kwire.declare.wire_types import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from kwire._kwire import Batch, Columns, Schema
     from kwire.declare import Message, Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
 
     class ArrowArray(Protocol):
         """An Arrow array of bytes, for example of pyarrow, polars, arro3, or nanoarrow."""

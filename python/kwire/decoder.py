@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from kwire.declare import Message, Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
 
     BytesLike: TypeAlias = bytes | bytearray | memoryview
 

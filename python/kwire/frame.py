@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_SIZE",
+    "DecodedRequest",
+    "DecodedResponse",
     "InvalidFrameSize",
-    "Request",
-    "Response",
     "Splitter",
     "UnsupportedRequest",
     "decode_request",
@@ -115,7 +115,7 @@ def other_protocol(size: int) -> str | None:
     return None
 
 
-class Request(NamedTuple):
+class DecodedRequest(NamedTuple):
     """A decoded request.
 
     Attributes:
@@ -129,7 +129,7 @@ class Request(NamedTuple):
     surplus: bytes
 
 
-class Response(NamedTuple, Generic[M]):
+class DecodedResponse(NamedTuple, Generic[M]):
     """A decoded response.
 
     Attributes:
@@ -198,7 +198,7 @@ def _frame(header: Message, message: Message, version: int, kind: str) -> bytes:
     return b"".join((pack(">i", size), header_bytes, body))
 
 
-def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
+def decode_request(payload: BytesLike, dialect: str = "kafka") -> DecodedRequest:
     """Decode a request as a server does.
 
     Args:
@@ -222,12 +222,12 @@ def decode_request(payload: BytesLike, dialect: str = "kafka") -> Request:
         raise UnsupportedRequest(cls.__name__, version, _supported(dialect, api_key), header)
     body = memoryview(payload)[start:]
     try:
-        return Request(header, decode(cls, body, version=version), b"")
+        return DecodedRequest(header, decode(cls, body, version=version), b"")
     except DecodeError as error:
         if error.kind != "trailing_bytes" or dialect != "kafka":
             raise error.shifted(start) from None
         end = error.offset
-    return Request(header, decode(cls, body[:end], version=version), bytes(body[end:]))
+    return DecodedRequest(header, decode(cls, body[:end], version=version), bytes(body[end:]))
 
 
 def decode_request_header(payload: BytesLike, dialect: str = "kafka") -> tuple[RequestHeader, int]:
@@ -253,7 +253,7 @@ def decode_request_header(payload: BytesLike, dialect: str = "kafka") -> tuple[R
     return _read_header(RequestHeader, payload, header_version)
 
 
-def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Response[M]:
+def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> DecodedResponse[M]:
     """Decode the response to a request.
 
     Args:
@@ -273,12 +273,12 @@ def decode_response(payload: BytesLike, cls: type[M], *, version: int) -> Respon
     header, start = _read_header(ResponseHeader, payload, describe(cls).header_version(version))
     body = memoryview(payload)[start:]
     try:
-        return Response(header.correlation_id, version, decode(cls, body, version=version))
+        return DecodedResponse(header.correlation_id, version, decode(cls, body, version=version))
     except DecodeError as error:
         fault = error.shifted(start)
     if cls.api_key == API_VERSIONS and version > 0 and body[:2] == pack(">h", UNSUPPORTED_VERSION):
         try:
-            return Response(header.correlation_id, 0, decode(cls, body, version=0))
+            return DecodedResponse(header.correlation_id, 0, decode(cls, body, version=0))
         except DecodeError as error:
             fault = error.shifted(start)
     raise fault

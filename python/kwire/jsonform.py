@@ -22,7 +22,7 @@ from struct import pack
 from uuid import UUID
 
 from kwire._util.secret import HIDDEN
-from kwire.declare.field import MISSING
+from kwire.declare.fields import MISSING
 from kwire.declare.introspect import check_version, fields
 from kwire.declare.lazy import message_of
 from kwire.declare.secrets import is_secret
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
     from kwire.declare import Message
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
     from kwire.errors import EncodeKind, PathElement
 
     Path: TypeAlias = tuple[PathElement, ...]

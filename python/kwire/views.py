@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kwire.codec import BytesLike
     from kwire.declare import Message, Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
 
     class Index(Protocol):
         """A checked body and the offsets of its parts: the engine's, or `DecodedMessage`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ class Read {
 """
 
 
+@pytest.mark.usefixtures("java")
 def test_java_parses_the_same(tmp_path: Path) -> None:
     texts: list[str] = []
 

@@ -162,7 +162,7 @@ def test_lines_match_results_of_the_library() -> None:
             )
 
 
-def decode_exchange(recorded: Exchange) -> tuple[frame.Request | None, frame.Response[Any] | None]:
+def decode_exchange(recorded: Exchange) -> tuple[frame.DecodedRequest | None, frame.DecodedResponse[Any] | None]:
     """Decode an exchange with `kwire.frame`; None for a frame that it rejects."""
     decoded_request = decoded_response = None
     with suppress(kwire.KwireError):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[LocalCluster]:
+def cluster(java: None) -> Iterator[LocalCluster]:
     """Three nodes that can kill themselves; every test leaves them running and consistent."""
     with LocalCluster(nodes=3, session_timeout=SESSION_SECONDS, module="tests.cluster.dying_node") as cluster:
         yield cluster

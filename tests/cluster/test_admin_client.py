@@ -38,7 +38,7 @@ TOO_MANY = "(error 1004 INVALID_ARGUMENT_REPLICATION_FACTOR)"
 
 
 @pytest.fixture(scope="module")
-def empty_cluster() -> Iterator[LocalCluster]:
+def empty_cluster(java: None) -> Iterator[LocalCluster]:
     settings = {"supported.features": "group_coordinator:1-3,transaction_coordinator:1-4"}
     with LocalCluster(nodes=3, settings=settings) as cluster:
         yield cluster
@@ -264,6 +264,7 @@ def test_request_to_a_former_controller_is_retried(cluster: LocalCluster, admin:
     wait_consistent(cluster)
 
 
+@pytest.mark.usefixtures("java")
 def test_timeout_names_the_controller_that_does_not_answer() -> None:
     with (
         LocalCluster(nodes=1, session_timeout=30.0) as cluster,
@@ -277,6 +278,7 @@ def test_timeout_names_the_controller_that_does_not_answer() -> None:
         assert raised.value.fault.endpoint.port == node.port
 
 
+@pytest.mark.usefixtures("java")
 async def test_values_show_a_dead_broker() -> None:
     with LocalCluster(nodes=2) as cluster:
         operator = Operator(cluster.bootstrap)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
+def cluster(java: None) -> Iterator[LocalCluster]:
     features = {"supported.features": "group_coordinator:1-3,transaction_coordinator:1-4:2"}
     with LocalCluster(nodes=2, settings=features) as cluster:
         yield cluster
@@ -48,6 +48,7 @@ def test_dry_run_that_the_drafts_lack_is_refused(operator: Operator) -> None:
     assert "a dry run is not supported by this cluster" in run.err
 
 
+@pytest.mark.usefixtures("java")
 def test_health_names_the_problem_and_exits_with_6() -> None:
     expected = {"problem": "under-replicated", "name": "sick", "partition": 0, "details": "not in sync: 2"}
     with LocalCluster(nodes=2) as cluster:

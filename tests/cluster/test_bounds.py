@@ -26,6 +26,8 @@ from tests.cluster.node.secured import tls_properties
 if TYPE_CHECKING:
     from kwire.testing.local_cluster import NodeAddress
 
+pytestmark = pytest.mark.usefixtures("java")
+
 
 def create(node: NodeAddress, *sizes: int) -> list[int]:
     """Create topics with these numbers of partitions, and return the error codes."""

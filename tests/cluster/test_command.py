@@ -27,6 +27,8 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.usefixtures("java")
+
 KWIRE = (sys.executable, "-m", "kwire", "cluster")
 
 

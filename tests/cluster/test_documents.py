@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("java")
+
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = re.findall(
     r"^```python\n(.*?)^```$", (DOCS / "admin.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE

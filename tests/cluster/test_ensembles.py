@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
+def ensemble(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
     with ZooKeeperEnsemble(tmp_path_factory.mktemp("ensemble")) as ensemble:
         yield ensemble
 
@@ -51,7 +51,7 @@ def test_one_of_three_servers_is_lost_during_a_batch(
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedZooKeeper]:
+def server(java: None) -> Iterator[EmbeddedZooKeeper]:
     with EmbeddedZooKeeper(tick=0.25) as server:
         yield server
 

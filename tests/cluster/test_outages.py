@@ -84,7 +84,7 @@ def test_zookeeper_is_killed_during_a_batch(name: str, cluster: LocalCluster, ad
 
 
 @pytest.fixture(scope="module")
-def patient_cluster() -> Iterator[LocalCluster]:
+def patient_cluster(java: None) -> Iterator[LocalCluster]:
     """Three nodes: sessions outlast suspensions, and requests of the controller to a suspended node do not end."""
     with LocalCluster(nodes=3, session_timeout=60.0, settings={"controller.send.timeout.ms": "600000"}) as cluster:
         yield cluster
@@ -204,6 +204,7 @@ def codes(node: NodeAddress, name: str) -> list[int]:
     return [topic.error_code for topic in kwire.decode(CreateTopicResponse_V2, body, version=2).topics]
 
 
+@pytest.mark.usefixtures("java")
 def test_commands_end_while_zookeeper_cannot_be_reached() -> None:
     """protocol.md 3, code 7. A client waited without end."""
     settings = {"admin.request.timeout.ms": "1000"}

@@ -50,7 +50,7 @@ class SeparableCluster(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def separable() -> Iterator[SeparableCluster]:
+def separable(java: None) -> Iterator[SeparableCluster]:
     with ExitStack() as stack:
         server = stack.enter_context(EmbeddedZooKeeper(tick=0.25))
         proxies = {}

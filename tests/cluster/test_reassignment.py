@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[LocalCluster]:
+def nodes(java: None) -> Iterator[LocalCluster]:
     with LocalCluster(nodes=3) as cluster:
         yield cluster
 

@@ -9,7 +9,7 @@ import pytest
 
 from kwire import DeclarationError, UnsupportedVersion
 from kwire.declare import Message, Request, Struct, array, field, int16, int32, nullable, string, uuid, zero
-from kwire.declare.field import MISSING, camel_case
+from kwire.declare.fields import MISSING, camel_case
 from kwire.declare.introspect import check_version, describe, fields, structs_in
 from kwire.declare.wire_types import ArrayType, NullableType, StringType, StructType, wire_type
 from kwire.messages.headers import RequestHeader

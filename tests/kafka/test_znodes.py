@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from kwire import frame
 from kwire.cluster.zookeeper import (
     ActiveController,
-    BrokerEndpoint,
     BrokerRegistration,
     ClusterId,
     ConfigChangeNotification,
@@ -23,6 +22,7 @@ from kwire.cluster.zookeeper import (
     PartitionState,
     PreferredReplicaElection,
     ReassignPartitions,
+    RegisteredEndpoint,
     SetData,
     TopicRegistration,
     connect,
@@ -70,7 +70,7 @@ async def test_znodes_of_a_real_broker_are_decoded(kafka39: Kafka39) -> None:
     store = await connect(kafka39.zookeeper)
     [broker] = kafka39.brokers
     registration = BrokerRegistration.decode((await store.get("/brokers/ids/1")).data)
-    assert registration.endpoints == (BrokerEndpoint("PLAINTEXT", "127.0.0.1", broker.port),)
+    assert registration.endpoints == (RegisteredEndpoint("PLAINTEXT", "127.0.0.1", broker.port),)
     assert (registration.version, registration.unknown, registration.rack) == (5, (), None)
     znode = await store.get(ActiveController.path())
     controller = ActiveController.decode(znode.data)

@@ -21,7 +21,7 @@ from uuid import UUID
 import pytest
 
 from kwire import messages
-from kwire.declare.field import MISSING, Field
+from kwire.declare.fields import MISSING, Field
 from kwire.declare.introspect import describe, fields, structs_in
 from kwire.declare.wire_types import (
     ArrayType,

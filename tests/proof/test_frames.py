@@ -55,7 +55,7 @@ def response_class(exchange: Exchange) -> type[Message]:
     return messages.find("kafka", api_key=exchange.api_key, version=exchange.version, kind="response")
 
 
-def written_request(request: frame.Request) -> bytes:
+def written_request(request: frame.DecodedRequest) -> bytes:
     return frame.encode_request(
         request.message,
         version=request.header.request_api_version,
@@ -64,7 +64,7 @@ def written_request(request: frame.Request) -> bytes:
     )
 
 
-def written_response(response: frame.Response[Any]) -> bytes:
+def written_response(response: frame.DecodedResponse[Any]) -> bytes:
     return frame.encode_response(response.message, version=response.version, correlation_id=response.correlation_id)
 
 

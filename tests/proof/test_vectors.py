@@ -12,7 +12,7 @@ from kwire.declare import Struct
 from kwire.declare.introspect import fields
 from kwire.reference import spans
 from tests.for_rows import for_rows
-from tests.proof.codecs import BOTH, Codec, through_both
+from tests.proof.codecs import BOTH, ENGINE, Codec, through_both
 from tests.proof.material import canonical, message_class, vectors
 
 each_message = for_rows("message", sorted(vectors()))
@@ -85,8 +85,9 @@ def test_every_prefix_of_a_body_is_rejected(codec: Codec, message: str) -> None:
         (candidate for candidate in vectors()[message] if len(candidate.body) < 1_000),
         key=lambda candidate: len(candidate.body),
     )
+    calls = (codec.decode, codec.validate) if codec is ENGINE else (codec.decode,)  # the reference validates by decode
     for length in range(len(vector.body)):
-        for call in (codec.decode, codec.validate):
+        for call in calls:
             with pytest.raises(DecodeError):
                 call(cls, vector.body[:length], version=vector.version)
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.testing import FakeCluster, Misbehavior
 from tests.docs.pages import DOCS, as_module
 from tests.for_rows import for_rows
@@ -18,6 +20,7 @@ PAGE = DOCS / "testing.md"
 LIFECYCLE = {"start", "close"}
 
 
+@pytest.mark.programs
 def test_code_of_the_page_passes(tmp_path: Path) -> None:
     module = tmp_path / "test_page.py"
     module.write_text(as_module(PAGE), encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.declare.documentation import declared_type, declared_versions, field_texts, sensitivity
-from kwire.declare.field import MISSING
+from kwire.declare.fields import MISSING
 from kwire.declare.introspect import fields
 from kwire.declare.plan_text import literal
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, StructType, uuid
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kwire.declare import Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
 
 
 class DocumentedField(NamedTuple):

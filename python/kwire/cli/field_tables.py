@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kwire.declare import Message
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
     from kwire.declare.wire_types import WireType
     from kwire.errors import PathElement
 

@@ -7,7 +7,7 @@ the version.
 
 from __future__ import annotations
 
-from kwire.declare.field import MISSING, Field
+from kwire.declare.fields import MISSING, Field
 from kwire.declare.introspect import fields
 from kwire.declare.lazy import LazyArray
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags

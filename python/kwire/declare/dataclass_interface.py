@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 from kwire.declare.documentation import field_texts
-from kwire.declare.field import MISSING, Field
+from kwire.declare.fields import MISSING, Field
 from kwire.declare.introspect import fields
 from kwire.declare.unknown_tags import NO_TAGS
 from kwire.declare.wire_types import (

@@ -10,7 +10,7 @@ import sys
 from functools import cache
 from inspect import cleandoc
 
-from kwire.declare.field import MISSING
+from kwire.declare.fields import MISSING
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import ArrayType, BytesType, MaybeType, NullableType, StringType, StructType, uuid
 from kwire.errors import DeclarationError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kwire.declare._typing import Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
     from kwire.declare.wire_types import WireType
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from kwire.declare.field import MISSING, Field, zero, zero_uuid
+from kwire.declare.fields import MISSING, Field, zero, zero_uuid
 from kwire.declare.representation import short_value
 from kwire.declare.wire_types import (
     MAX_STRING_LENGTH,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
     from kwire.declare._typing import Message, Struct
-    from kwire.declare.field import Options
+    from kwire.declare.fields import Options
     from kwire.declare.versions import VersionRange
 
     StructClass: TypeAlias = type[Struct]

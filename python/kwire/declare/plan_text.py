@@ -6,7 +6,7 @@ The text is readable and describes the bytes completely. The classes, which only
 from __future__ import annotations
 
 from kwire.declare import Message, Struct
-from kwire.declare.field import MISSING, Field
+from kwire.declare.fields import MISSING, Field
 from kwire.declare.introspect import check_version, describe, fields, null_in_default
 from kwire.declare.wire_types import (
     ArrayType,

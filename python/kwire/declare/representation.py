@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kwire.declare._typing import Struct
-    from kwire.declare.field import Declared
+    from kwire.declare.fields import Declared
 
 MAX_ELEMENTS = 16
 """Longer arrays are shown as their length and the type of their elements."""

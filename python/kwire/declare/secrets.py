@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kwire.declare.field import Field, Options
+    from kwire.declare.fields import Field, Options
 
 SECRET_CONFIGS = (
     "password",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from kwire.declare._typing import Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
     from kwire.errors import PathElement
 
     Path: TypeAlias = tuple[PathElement, ...]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from kwire._util.secret import HIDDEN
-from kwire.declare.field import MISSING, NO_OPTIONS, Declared, Options
+from kwire.declare.fields import MISSING, NO_OPTIONS, Declared, Options
 from kwire.declare.secrets import is_secret
 from kwire.declare.unknown_tags import NO_TAGS, UnknownTags, unknown_tags
 from kwire.declare.versions import VersionRange

@@ -136,7 +136,7 @@ class Exchange(NamedTuple):
             return None
         return self.responded_at - self.requested_at
 
-    def decode_request(self) -> frame.Request:
+    def decode_request(self) -> frame.DecodedRequest:
         """Decode the request. Bytes after the message are in `surplus`, as librdkafka sends them.
 
         Raises:
@@ -150,7 +150,7 @@ class Exchange(NamedTuple):
         self._reject_token()
         return frame.decode_request(self.request, self.dialect)
 
-    def decode_response(self) -> frame.Response[Message]:
+    def decode_response(self) -> frame.DecodedResponse[Message]:
         """Decode the response. Its version is 0 if the broker does not support the version of an ApiVersions request.
 
         Raises:

@@ -63,7 +63,7 @@ class PendingRequest:
         self.response = response
         self.error: BaseException | None = None
 
-    def decode(self, dialect: str = "kafka") -> frame.Request:
+    def decode(self, dialect: str = "kafka") -> frame.DecodedRequest:
         """Return the header and the message.
 
         Args:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kwire.declare import Message, Struct
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
 
 
 class Placed:

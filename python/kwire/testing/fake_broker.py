@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kwire.declare import Message
-    from kwire.frame import Request
+    from kwire.frame import DecodedRequest
     from kwire.messages.headers import RequestHeader
     from kwire.protocol.server_connection import Frame
     from kwire.testing.cluster_state import ClusterState
@@ -178,7 +178,7 @@ class FakeBroker:
         lowest, highest = self.versions.get(api_key, (0, -1))
         return lowest <= version <= highest
 
-    def respond(self, request: Request, version: int) -> tuple[bytes, ...]:
+    def respond(self, request: DecodedRequest, version: int) -> tuple[bytes, ...]:
         """Return the pieces of the response body.
 
         Raises:
@@ -187,7 +187,7 @@ class FakeBroker:
         state = self._state(self.broker_id)
         return self._body(request, version, state, self._controller(state))
 
-    def respond_in_another_version(self, request: Request, version: int) -> tuple[bytes, ...]:
+    def respond_in_another_version(self, request: DecodedRequest, version: int) -> tuple[bytes, ...]:
         """Return the response body in the nearest version with different bytes.
 
         If that version does not exist, an additional field is appended, as a later version might have it.
@@ -204,7 +204,9 @@ class FakeBroker:
                 return (body,)
         return (expected, bytes(4))
 
-    def _body(self, request: Request, version: int, state: ClusterState, controller_id: int) -> tuple[bytes, ...]:
+    def _body(
+        self, request: DecodedRequest, version: int, state: ClusterState, controller_id: int
+    ) -> tuple[bytes, ...]:
         message: Any = request.message
         match (self.dialect, message.api_key):
             case (_, 18):
@@ -329,7 +331,7 @@ class _Connection(asyncio.Protocol):
         self._broker.received.append(received)
         self._broker.received_count += 1
 
-    def _response(self, request: Request) -> Frame | None:
+    def _response(self, request: DecodedRequest) -> Frame | None:
         """Return what to send for a request; None to close the connection."""
         header = request.header
         key, version = header.request_api_key, header.request_api_version
@@ -348,7 +350,7 @@ class _Connection(asyncio.Protocol):
         return pack(">ii", 4 + len(body), header.correlation_id) + body
 
     def _framed(
-        self, correlation_id: int, request: Request, version: int, body: tuple[bytes, ...]
+        self, correlation_id: int, request: DecodedRequest, version: int, body: tuple[bytes, ...]
     ) -> tuple[bytes, ...]:
         name = describe(type(request.message)).response
         assert name is not None
@@ -357,7 +359,7 @@ class _Connection(asyncio.Protocol):
         size = 4 + len(header) + sum(map(len, body))
         return (pack(">ii", size, correlation_id) + header, *body)
 
-    def _misbehavior(self, misbehavior: Misbehavior, request: Request, version: int) -> Frame | None:
+    def _misbehavior(self, misbehavior: Misbehavior, request: DecodedRequest, version: int) -> Frame | None:
         correlation_id = request.header.correlation_id
         match misbehavior:
             case Misbehavior.GARBAGE:

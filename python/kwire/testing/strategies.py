@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from kwire.declare import Message
-    from kwire.declare.field import Field
+    from kwire.declare.fields import Field
 
     M = TypeVar("M", bound=Message)
 

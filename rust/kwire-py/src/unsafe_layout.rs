@@ -227,7 +227,7 @@ impl Uuids {
                 is_safe: slot_offset(&class, &PyString::new(py, "is_safe"))?,
                 unknown_safety: module.getattr("SafeUUID")?.getattr("unknown")?.unbind(),
                 zero: py
-                    .import("kwire.declare.field")?
+                    .import("kwire.declare.fields")?
                     .getattr("zero_uuid")?
                     .call0()?
                     .unbind(),

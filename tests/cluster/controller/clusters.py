@@ -18,7 +18,7 @@ from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.feature_commands import NO_FEATURES
 from kwire.cluster.node.metadata.metadata_cache import MetadataCache
-from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
+from kwire.cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoint, SupportedVersionRange
 from kwire.cluster.zookeeper.store import make_path
 from kwire.cluster.zookeeper.topics import PartitionState, TopicRegistration
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -105,7 +105,7 @@ class Cluster:
         """Create the registration of a broker in its session."""
         store = self.brokers[broker_id].store
         await make_path(store, BrokerRegistration.root)
-        endpoint = BrokerEndpoint("PLAINTEXT", f"h{broker_id}", 9092)
+        endpoint = RegisteredEndpoint("PLAINTEXT", f"h{broker_id}", 9092)
         registration = BrokerRegistration((endpoint,), rack=rack, features=features or {})
         await store.create(BrokerRegistration.path(broker_id), registration.encode(), ephemeral=True)
 

@@ -13,7 +13,7 @@ import pytest
 from kwire.cluster.controller import change_handlers
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.events import ChangeEvent, ReloadEvent
-from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration
+from kwire.cluster.zookeeper import BrokerRegistration, RegisteredEndpoint
 from kwire.cluster.zookeeper.admin_requests import (
     ListedPartition,
     PartitionReassignment,
@@ -271,9 +271,9 @@ BAD = [
     ),
     ("/config/changes/config_change_1", b'"\\ud800"', ""),
     (f"/brokers/topics/{'x' * 250}", b'{"version":1,"partitions":{"0":[1]}}', ""),
-    ("/brokers/ids/2147483648", BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h", 1),)).encode(), ""),
-    ("/brokers/ids/78", BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h" * 40_000, 1),)).encode(), ""),
-    ("/brokers/ids/79", BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h", 1),), rack="\ud800").encode(), "rack"),
+    ("/brokers/ids/2147483648", BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "h", 1),)).encode(), ""),
+    ("/brokers/ids/78", BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "h" * 40_000, 1),)).encode(), ""),
+    ("/brokers/ids/79", BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "h", 1),), rack="\ud800").encode(), "rack"),
 ]
 
 

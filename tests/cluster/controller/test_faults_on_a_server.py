@@ -13,7 +13,7 @@ from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.controller.controller import Controller
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.controller.state_loader import list_descendants
-from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration
+from kwire.cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoint
 from kwire.cluster.zookeeper.errors import SessionExpired
 from kwire.cluster.zookeeper.operations import Create, SessionState, Znode
 from kwire.cluster.zookeeper.store import make_path
@@ -118,7 +118,7 @@ async def run_with_fault(server: EmbeddedZooKeeper, scenario: Scenario, fault: s
     try:
         await make_path(brokers, BrokerRegistration.root)
         for broker in (1, 2, 3):
-            data = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "localhost", 9092),)).encode()
+            data = BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "localhost", 9092),)).encode()
             await brokers.create(BrokerRegistration.path(broker), data, ephemeral=True)
         await old.start()
         await old.wait_active()

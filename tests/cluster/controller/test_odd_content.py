@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kwire.cluster.zookeeper.brokers import BrokerEndpoint, BrokerRegistration, SupportedVersionRange
+from kwire.cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoint, SupportedVersionRange
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire.cluster.zookeeper.protocol_version import ProtocolVersion
@@ -163,7 +163,7 @@ async def test_registration_with_invalid_features_is_reported(
 ) -> None:
     async with cluster_of(1, 2) as cluster:
         features = {"group_coordinator": SupportedVersionRange(low, high)}
-        registration = BrokerRegistration((BrokerEndpoint("PLAINTEXT", "h", 1),), features=features)
+        registration = BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "h", 1),), features=features)
         cluster.write(BrokerRegistration.path(9), registration.encode())
         await cluster.wait_idle()
         assert cluster.active.cluster is not None

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.list_topics import ListTopicsRequest
 from kwire.testing.local_cluster import LocalCluster
@@ -54,6 +56,7 @@ def test_log_file_is_rotated_and_long_texts_are_shortened(tmp_path: Path) -> Non
     assert "ZeroDivisionError" in thread["exception"]
 
 
+@pytest.mark.usefixtures("java")
 def test_log_of_a_cluster_is_rotated() -> None:
     with LocalCluster(nodes=1, settings={"log.file.max.bytes": "4096", "log.file.count": "2"}) as cluster:
         node = cluster.node(1)

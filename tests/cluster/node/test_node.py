@@ -224,6 +224,7 @@ async def test_update_from_a_broker_that_was_not_elected_is_rejected(
             await eventually(partial(follows, node, 2))
 
 
+@pytest.mark.usefixtures("java")
 async def test_without_zookeeper_only_the_known_controller_is_accepted() -> None:
     """The rejection is immediate: waiting for ZooKeeper would block the updates of the known controller."""
     with EmbeddedZooKeeper(force_sync=False) as server:
@@ -359,6 +360,7 @@ async def test_only_the_controller_performs_controlled_shutdown(server: Embedded
         assert (response.error_code, json.loads(response.output)) == (0, [])
 
 
+@pytest.mark.usefixtures("java")
 async def test_stop_does_not_wait_for_zookeeper() -> None:
     with EmbeddedZooKeeper(force_sync=False) as server:
         async with nodes(server.hosts, 1) as [node]:

@@ -124,6 +124,7 @@ def test_ready_file_exists_while_the_node_is_ready(server: EmbeddedZooKeeper, tm
     assert not file.exists()
 
 
+@pytest.mark.usefixtures("java")
 def test_node_leaves_the_cluster_if_it_cannot_write_the_ready_file(tmp_path: Path) -> None:
     """The folder is removed while the node waits for ZooKeeper."""
     folder = tmp_path / "folder"

@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.zookeeper.ensembles import Ensemble, MemoryEnsemble, ServerEnsemble
 
 
-@pytest.fixture(params=["memory", "server"])
+@pytest.fixture(params=["memory", pytest.param("server", marks=pytest.mark.java)])
 def ensemble(request: pytest.FixtureRequest) -> Ensemble:
     """An ensemble in memory and one on a server."""
     if request.param == "memory":

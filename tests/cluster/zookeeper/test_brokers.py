@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwire.cluster.zookeeper import BrokerEndpoint, BrokerRegistration, SupportedVersionRange, ZnodeError
+from kwire.cluster.zookeeper import BrokerRegistration, RegisteredEndpoint, SupportedVersionRange, ZnodeError
 from tests.for_rows import for_rows
 
 PLAIN = {"version": 2, "jmx_port": -1, "endpoints": ["PLAINTEXT://h:9092"]}
@@ -20,14 +20,14 @@ def decoded(values: dict[str, Any]) -> BrokerRegistration:
 @for_rows(
     ("endpoint", "expected"),
     [
-        ("PLAINTEXT://h:9092", BrokerEndpoint("PLAINTEXT", "h", 9092)),
-        ("sasl_ssl://h:9092", BrokerEndpoint("SASL_SSL", "h", 9092, "SASL_SSL")),
-        ("SSL://[::1]:9093", BrokerEndpoint("SSL", "::1", 9093, "SSL")),
-        ("PLAINTEXT://:9092", BrokerEndpoint("PLAINTEXT", "", 9092)),
-        ("PLAINTEXT://h:-1", BrokerEndpoint("PLAINTEXT", "h", -1)),
+        ("PLAINTEXT://h:9092", RegisteredEndpoint("PLAINTEXT", "h", 9092)),
+        ("sasl_ssl://h:9092", RegisteredEndpoint("SASL_SSL", "h", 9092, "SASL_SSL")),
+        ("SSL://[::1]:9093", RegisteredEndpoint("SSL", "::1", 9093, "SSL")),
+        ("PLAINTEXT://:9092", RegisteredEndpoint("PLAINTEXT", "", 9092)),
+        ("PLAINTEXT://h:-1", RegisteredEndpoint("PLAINTEXT", "h", -1)),
     ],
 )
-def test_endpoint_is_decoded_and_encoded(endpoint: str, expected: BrokerEndpoint) -> None:
+def test_endpoint_is_decoded_and_encoded(endpoint: str, expected: RegisteredEndpoint) -> None:
     broker = decoded(PLAIN | {"endpoints": [endpoint]})
     assert broker.endpoints == (expected,)
     assert decoded(json.loads(broker.encode())) == broker
@@ -39,7 +39,7 @@ def test_listener_protocols_come_from_the_map() -> None:
         "listener_security_protocol_map": {"IN": "PLAINTEXT", "OUT": "sasl_ssl"},
     })  # fmt: skip
     assert [endpoint.security_protocol for endpoint in broker.endpoints] == ["PLAINTEXT", "SASL_SSL"]
-    assert broker.plaintext == BrokerEndpoint("IN", "h", 1)
+    assert broker.plaintext == RegisteredEndpoint("IN", "h", 1)
 
 
 @for_rows(
@@ -88,7 +88,7 @@ def test_null_values_and_invalid_timestamp_are_accepted() -> None:
 )
 def test_each_version_encodes_its_keys(version: int, keys: set[str]) -> None:
     broker = BrokerRegistration(
-        (BrokerEndpoint("PLAINTEXT", "h", 1),),
+        (RegisteredEndpoint("PLAINTEXT", "h", 1),),
         rack="r",
         features={"f": SupportedVersionRange(1, 2)},
         timestamp=5,
@@ -106,5 +106,5 @@ def test_each_version_encodes_its_keys(version: int, keys: set[str]) -> None:
 
 
 def test_registration_without_plaintext_endpoint_has_no_host() -> None:
-    values = json.loads(BrokerRegistration((BrokerEndpoint("SSL", "h", 1, "SSL"),)).encode())
+    values = json.loads(BrokerRegistration((RegisteredEndpoint("SSL", "h", 1, "SSL"),)).encode())
     assert (values["host"], values["port"]) == (None, -1)

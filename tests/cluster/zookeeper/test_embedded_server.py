@@ -21,6 +21,8 @@ from kwire.cluster.zookeeper.errors import ConnectionLost, Unreachable
 from kwire.cluster.zookeeper.kazoo_store import WINDOW
 from tests.eventually import eventually, eventually_sync
 
+pytestmark = pytest.mark.usefixtures("java")
+
 
 async def test_session_survives_kill_and_restart(tmp_path: Path) -> None:
     """The session continues and no acknowledged write is lost."""

@@ -165,6 +165,7 @@ def openssl(*arguments: str, folder: Path) -> None:
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
 
+@pytest.mark.usefixtures("java")
 async def test_tls_with_client_certificate(tmp_path: Path) -> None:
     """The server has a certificate of a private CA and requires a client certificate."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")

@@ -55,6 +55,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]
         thread.join()
 
 
+@pytest.mark.usefixtures("java")
 def test_server_starts_with_downloaded_jars(repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KWIRE_MAVEN_REPOSITORY", repository)
     with EmbeddedZooKeeper(tmp_path / "data"):

@@ -12,7 +12,6 @@ from kwire.cluster.zookeeper import (
     AclChangeNotification,
     AclEntry,
     ActiveController,
-    BrokerEndpoint,
     BrokerRegistration,
     ClusterId,
     ConfigChangeNotification,
@@ -32,6 +31,7 @@ from kwire.cluster.zookeeper import (
     PreferredReplicaElection,
     ProducerIdBlock,
     ReassignPartitions,
+    RegisteredEndpoint,
     ResourceAcls,
     SupportedVersionRange,
     TopicRegistration,
@@ -84,7 +84,7 @@ SAMPLES = [
         "wiki: broker of 0.8",
         BrokerRegistration.path(0),
         b'{ "version": 1, "host": "192.168.1.148", "port": 9092, "jmx_port": 9999 }',
-        BrokerRegistration((BrokerEndpoint("PLAINTEXT", "192.168.1.148", 9092),), jmx_port=9999, version=1),
+        BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "192.168.1.148", 9092),), jmx_port=9999, version=1),
     ),
     Sample(
         "wiki: broker of 0.9, with its missing colons added",
@@ -92,7 +92,7 @@ SAMPLES = [
         b'{ "version":2, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
         b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"] }',
         BrokerRegistration(
-            (BrokerEndpoint("PLAINTEXT", "host1", 9092), BrokerEndpoint("SSL", "host1", 9093, "SSL")),
+            (RegisteredEndpoint("PLAINTEXT", "host1", 9092), RegisteredEndpoint("SSL", "host1", 9093, "SSL")),
             jmx_port=9999,
             timestamp=2233345666,
             version=2,
@@ -104,7 +104,7 @@ SAMPLES = [
         b'{ "version":3, "host":"localhost", "port":9092, "jmx_port":9999, "timestamp":"2233345666",'
         b'"endpoints": ["PLAINTEXT://host1:9092", "SSL://host1:9093"], "rack": "us-east-1c" }',
         BrokerRegistration(
-            (BrokerEndpoint("PLAINTEXT", "host1", 9092), BrokerEndpoint("SSL", "host1", 9093, "SSL")),
+            (RegisteredEndpoint("PLAINTEXT", "host1", 9092), RegisteredEndpoint("SSL", "host1", 9093, "SSL")),
             jmx_port=9999,
             rack="us-east-1c",
             timestamp=2233345666,
@@ -122,9 +122,9 @@ SAMPLES = [
         b'"transaction_coordinator":{"min_version":1,"max_version":4}}}',
         BrokerRegistration(
             (
-                BrokerEndpoint("INTERNAL", "kafka-0.kafka.def.cluster.local", 9071),
-                BrokerEndpoint("REPLICATION", "kafka-0.kafka.abc.cluster.local", 9072),
-                BrokerEndpoint("EXTERNAL", "b3-kfc-mnope.us.clusterx", 9092, "SASL_SSL"),
+                RegisteredEndpoint("INTERNAL", "kafka-0.kafka.def.cluster.local", 9071),
+                RegisteredEndpoint("REPLICATION", "kafka-0.kafka.abc.cluster.local", 9072),
+                RegisteredEndpoint("EXTERNAL", "b3-kfc-mnope.us.clusterx", 9092, "SASL_SSL"),
             ),
             jmx_port=7203,
             rack="0",
@@ -141,7 +141,7 @@ SAMPLES = [
         b'{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},'
         b'"endpoints":["PLAINTEXT://127.0.0.1:19091"],"jmx_port":-1,"port":19091,"host":"127.0.0.1","version":5,'
         b'"timestamp":"1795219333912"}',
-        BrokerRegistration((BrokerEndpoint("PLAINTEXT", "127.0.0.1", 19091),), timestamp=1795219333912),
+        BrokerRegistration((RegisteredEndpoint("PLAINTEXT", "127.0.0.1", 19091),), timestamp=1795219333912),
     ),
     Sample("wiki: controller epoch", ControllerEpoch.path(), b"7", ControllerEpoch(7)),
     Sample("wiki: controller", ActiveController.path(), b"3", ActiveController(3)),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
+def cluster(java: None) -> Iterator[LocalCluster]:
     with LocalCluster(nodes=2, settings={"supported.features": "group_coordinator:1-3"}) as cluster:
         yield cluster
 

@@ -105,7 +105,7 @@ def processes() -> Iterator[ProcessPoolExecutor]:
     """Return processes that wait for the object store side by side: delta-rs holds the GIL meanwhile."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(3, context) as pool:
+    with ProcessPoolExecutor(len(COMMITS), context) as pool:
         yield pool
 
 

@@ -38,7 +38,7 @@ from kwire.cluster.request_quotas import RequestQuotas
 from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
 from kwire.cluster.security.scram_users import ScramUsers
-from kwire.cluster.zookeeper import BrokerEndpoint, Credentials, Store, StoreError, connect
+from kwire.cluster.zookeeper import Credentials, RegisteredEndpoint, Store, StoreError, connect
 from kwire.cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_UNSAFE
 
 if TYPE_CHECKING:
@@ -255,19 +255,19 @@ class Node:
                 self._session_loop.cancel()
                 await asyncio.gather(self._session_loop, return_exceptions=True)
 
-    def _endpoints(self) -> tuple[BrokerEndpoint, ...]:
+    def _endpoints(self) -> tuple[RegisteredEndpoint, ...]:
         """Return the endpoints to register."""
         settings, protocol = self.settings, self._security.client_protocol
         # Tools of Kafka 0.9.0 to 0.10.1 take the name of a listener as its protocol.
         name = protocol if settings.client_listener == CLIENT_LISTENER else settings.client_listener
-        endpoints = (BrokerEndpoint(name, self.host, self.port, protocol),)
+        endpoints = (RegisteredEndpoint(name, self.host, self.port, protocol),)
         listener = self._broker_listener
         if not listener.is_listening:
             return endpoints
         host = self.host if is_wildcard(listener.host) else listener.host
         return (
             *endpoints,
-            BrokerEndpoint(settings.broker_listener, host, listener.port, self._security.broker_protocol),
+            RegisteredEndpoint(settings.broker_listener, host, listener.port, self._security.broker_protocol),
         )
 
     # ZooKeeper

@@ -23,7 +23,7 @@ from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.zookeeper import BrokerEndpoint, Store, WatchEvent
+    from kwire.cluster.zookeeper import RegisteredEndpoint, Store, WatchEvent
 
 log = logger(__name__)
 
@@ -67,7 +67,7 @@ async def ensure_cluster_id(store: Store) -> str:
                 await store.create(path, ClusterId(new).encode())
 
 
-def registration(settings: NodeSettings, endpoints: tuple[BrokerEndpoint, ...]) -> BrokerRegistration:
+def registration(settings: NodeSettings, endpoints: tuple[RegisteredEndpoint, ...]) -> BrokerRegistration:
     """Return the registration of a node that others connect to at these endpoints, the one for clients first."""
     supported = settings.supported_features.items()
     return BrokerRegistration(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwire.cluster.node.settings.finalized_features import FeatureCache
     from kwire.cluster.security.acl_authorizer import AclAuthorizer
     from kwire.cluster.security.scram_users import ScramUsers
-    from kwire.cluster.zookeeper import BrokerEndpoint, Store
+    from kwire.cluster.zookeeper import RegisteredEndpoint, Store
 
 CHECK_SECONDS = 1.0
 
@@ -81,7 +81,7 @@ class NodeSession:
             await self.acls.start()
         await self.configs.start()
 
-    async def join(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
+    async def join(self, endpoints: tuple[RegisteredEndpoint, ...]) -> None:
         """Register, and join the controller election.
 
         Raises:
@@ -93,13 +93,13 @@ class NodeSession:
         self._registration = asyncio.get_running_loop().create_task(self._keep_registered(endpoints))
         await self.controller.start()
 
-    async def _register(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
+    async def _register(self, endpoints: tuple[RegisteredEndpoint, ...]) -> None:
         settings = self._config.current
         timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
         self.broker_epoch = await register(self.store, settings.id, registration(settings, endpoints), timeout)
         log.info("registered", node_id=settings.id, endpoints=list(map(str, endpoints)), broker_epoch=self.broker_epoch)
 
-    async def _keep_registered(self, endpoints: tuple[BrokerEndpoint, ...]) -> None:
+    async def _keep_registered(self, endpoints: tuple[RegisteredEndpoint, ...]) -> None:
         """Register again whenever another program has deleted the registration."""
         while True:
             try:

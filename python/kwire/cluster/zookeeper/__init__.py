@@ -21,7 +21,12 @@ _MODULES = {
         "ReassignPartitions",
         "ListedPartition",
     ),
-    "kwire.cluster.zookeeper.brokers": ("BrokerEndpoint", "BrokerRegistration", "ClusterId", "SupportedVersionRange"),
+    "kwire.cluster.zookeeper.brokers": (
+        "RegisteredEndpoint",
+        "BrokerRegistration",
+        "ClusterId",
+        "SupportedVersionRange",
+    ),
     "kwire.cluster.zookeeper.configs": ("ConfigChangeNotification", "EntityConfig", "notification_format"),
     "kwire.cluster.zookeeper.connection": ("Credentials", "Tls", "connect"),
     "kwire.cluster.zookeeper.consumers": ("ConsumerOffset", "ConsumerOwner", "ConsumerRegistration"),

@@ -7,9 +7,9 @@ from kwire.cluster.zookeeper.admin_requests import ListedPartition as ListedPart
 from kwire.cluster.zookeeper.admin_requests import PartitionReassignment as PartitionReassignment
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection as PreferredReplicaElection
 from kwire.cluster.zookeeper.admin_requests import ReassignPartitions as ReassignPartitions
-from kwire.cluster.zookeeper.brokers import BrokerEndpoint as BrokerEndpoint
 from kwire.cluster.zookeeper.brokers import BrokerRegistration as BrokerRegistration
 from kwire.cluster.zookeeper.brokers import ClusterId as ClusterId
+from kwire.cluster.zookeeper.brokers import RegisteredEndpoint as RegisteredEndpoint
 from kwire.cluster.zookeeper.brokers import SupportedVersionRange as SupportedVersionRange
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification as ConfigChangeNotification
 from kwire.cluster.zookeeper.configs import EntityConfig as EntityConfig

@@ -22,7 +22,7 @@ from kwire.cluster.zookeeper.json_object import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokerEndpoint", "BrokerRegistration", "ClusterId", "SupportedVersionRange"]
+__all__ = ["BrokerRegistration", "ClusterId", "RegisteredEndpoint", "SupportedVersionRange"]
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -34,7 +34,7 @@ MAX_HOST_LENGTH = 255
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
-class BrokerEndpoint(NamedTuple):
+class RegisteredEndpoint(NamedTuple):
     """An endpoint of a broker: the listener name in capitals and one of Kafka's four security protocols."""
 
     listener: str
@@ -69,7 +69,7 @@ class BrokerRegistration:
         unknown: unknown keys.
     """
 
-    endpoints: tuple[BrokerEndpoint, ...]
+    endpoints: tuple[RegisteredEndpoint, ...]
     jmx_port: int = -1
     rack: str | None = None
     features: Mapping[str, SupportedVersionRange] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class BrokerRegistration:
         return f"/brokers/ids/{broker_id:d}"
 
     @property
-    def plaintext(self) -> BrokerEndpoint | None:
+    def plaintext(self) -> RegisteredEndpoint | None:
         """The first endpoint without encryption and authentication, written into the keys `host` and `port`."""
         return next((endpoint for endpoint in self.endpoints if endpoint.security_protocol == "PLAINTEXT"), None)
 
@@ -129,8 +129,8 @@ class BrokerRegistration:
             raise document.error("version", f"expected 1 or later, found {version}")
         # Later versions repeat the first endpoint in host and port, for readers of version 1.
         if version == 1:
-            endpoints: tuple[BrokerEndpoint, ...] = (
-                BrokerEndpoint("PLAINTEXT", document.string("host"), document.integer("port")),
+            endpoints: tuple[RegisteredEndpoint, ...] = (
+                RegisteredEndpoint("PLAINTEXT", document.string("host"), document.integer("port")),
             )
         else:
             document.ignore("host", "port")
@@ -171,14 +171,14 @@ def _protocols(document: JsonObject) -> dict[str, str]:
     return {listener: protocol.upper() for listener, protocol in protocols.items()}
 
 
-def _endpoint(document: JsonObject, string: str, protocols: Mapping[str, str]) -> BrokerEndpoint:
+def _endpoint(document: JsonObject, string: str, protocols: Mapping[str, str]) -> RegisteredEndpoint:
     match = _ENDPOINT.fullmatch(string)
     if match is None or not -0x8000_0000 <= int(match[3]) <= 0x7FFF_FFFF:
         raise document.error("endpoints", f"expected LISTENER://host:port, found {string[:100]!r}")
     listener = match[1].upper()
     if listener not in protocols:
         raise document.error("endpoints", f"listener {listener!r} has no security protocol")
-    return BrokerEndpoint(listener, match[2], int(match[3]), protocols[listener])
+    return RegisteredEndpoint(listener, match[2], int(match[3]), protocols[listener])
 
 
 @dataclass(frozen=True, slots=True)

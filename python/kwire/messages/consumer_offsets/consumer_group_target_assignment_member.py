@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.declare import Message, Struct, array, int32, string, uuid
+from kwire.declare import Message, array, string
+from kwire.messages.consumer_offsets.structures import TopicPartition
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Message, record_type=7, versions="0"):
@@ -19,12 +20,3 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, record_type=7, versions=
 
     topic_partitions: array[TopicPartition]
     """The target of the member, one entry for each topic."""
-
-
-class TopicPartition(Struct, key="topic_id"):
-    """Partitions of a topic."""
-
-    topic_id: uuid
-    """The id of the topic (KIP-516)."""
-    partitions: array[int32]
-    """The indexes within the topic, from 0."""

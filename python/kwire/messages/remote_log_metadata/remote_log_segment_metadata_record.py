@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.declare import Message, Struct, array, field, int8, int32, int64, nullable, string, uuid
+from kwire.declare import Message, array, field, int8, int32, int64, nullable
+from kwire.messages.remote_log_metadata.structures import RemoteLogSegmentIdEntry, SegmentLeaderEpochEntry
 
 
 class RemoteLogSegmentMetadataRecord(Message, record_type=0, versions="0", flexible="0+"):
@@ -30,32 +31,3 @@ class RemoteLogSegmentMetadataRecord(Message, record_type=0, versions="0", flexi
     """0 copy started; 1 copy finished; 2 delete started; 3 delete finished."""
     txn_index_empty: bool = field(tag=0, default=False)
     """True if no transaction was aborted, so that no index is stored."""
-
-
-class RemoteLogSegmentIdEntry(Struct):
-    """The id of a remote segment."""
-
-    topic_id_partition: TopicIdPartitionEntry
-    """The partition whose records are moved."""
-    id: uuid
-    """The random id that the broker gave the segment."""
-
-
-class TopicIdPartitionEntry(Struct):
-    """A partition with the id of its topic."""
-
-    name: string
-    """The name that clients use."""
-    id: uuid
-    """The unique id of the topic (KIP-516)."""
-    partition: int32
-    """The index within the topic, from 0."""
-
-
-class SegmentLeaderEpochEntry(Struct):
-    """The first offset of a leader epoch in the segment."""
-
-    leader_epoch: int32
-    """The number of the election."""
-    offset: int64
-    """The first offset written in it."""

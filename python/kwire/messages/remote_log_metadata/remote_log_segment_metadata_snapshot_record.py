@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.declare import Message, Struct, array, field, int8, int32, int64, nullable, uuid
+from kwire.declare import Message, array, field, int8, int32, int64, nullable, uuid
+from kwire.messages.remote_log_metadata.structures import SegmentLeaderEpochEntry
 
 
 class RemoteLogSegmentMetadataSnapshotRecord(Message, record_type=3, versions="0", flexible="0+"):
@@ -30,12 +31,3 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, record_type=3, versions="0
     """0 copy started; 1 copy finished; 2 delete started; 3 delete finished."""
     txn_index_empty: bool = field(tag=0, default=False)
     """True if no transaction was aborted, so that no index is stored."""
-
-
-class SegmentLeaderEpochEntry(Struct):
-    """The first offset of a leader epoch in the segment."""
-
-    leader_epoch: int32
-    """The number of the election."""
-    offset: int64
-    """The first offset written in it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.declare import Message, Struct, int8, int32, int64, nullable, string, uuid
+from kwire.declare import Message, int8, int32, int64, nullable
+from kwire.messages.remote_log_metadata.structures import RemoteLogSegmentIdEntry
 
 
 class RemoteLogSegmentMetadataUpdateRecord(Message, record_type=1, versions="0", flexible="0+"):
@@ -18,23 +19,3 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, record_type=1, versions="0",
     """Any data of the plug-in that stores segments; None if there is none."""
     remote_log_segment_state: int8
     """0 copy started; 1 copy finished; 2 delete started; 3 delete finished."""
-
-
-class RemoteLogSegmentIdEntry(Struct):
-    """The id of a remote segment."""
-
-    topic_id_partition: TopicIdPartitionEntry
-    """The partition whose records are moved."""
-    id: uuid
-    """The random id that the broker gave the segment."""
-
-
-class TopicIdPartitionEntry(Struct):
-    """A partition with the id of its topic."""
-
-    name: string
-    """The name that clients use."""
-    id: uuid
-    """The unique id of the topic (KIP-516)."""
-    partition: int32
-    """The index within the topic, from 0."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.declare import Message, Struct, int8, int32, int64, string, uuid
+from kwire.declare import Message, int8, int32, int64
+from kwire.messages.remote_log_metadata.structures import TopicIdPartitionEntry
 
 
 class RemotePartitionDeleteMetadataRecord(Message, record_type=2, versions="0", flexible="0+"):
@@ -16,14 +17,3 @@ class RemotePartitionDeleteMetadataRecord(Message, record_type=2, versions="0", 
     """The time of the event in milliseconds since 1970."""
     remote_partition_delete_state: int8
     """0 marked; 1 started; 2 finished."""
-
-
-class TopicIdPartitionEntry(Struct):
-    """A partition with the id of its topic."""
-
-    name: string
-    """The name that clients use."""
-    id: uuid
-    """The unique id of the topic (KIP-516)."""
-    partition: int32
-    """The index within the topic, from 0."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwire.declare import Message, Struct, array, field, int8, int16, int32, int64, string, uuid
+from kwire.declare import Message, array, field, int32, int64, string, uuid
+from kwire.messages.share_group_state.structures import StateBatch
 
 
 class ShareSnapshotKey(Message, record_type=0, versions="0"):
@@ -35,16 +36,3 @@ class ShareSnapshotValue(Message, record_type=0, versions="0", flexible="0+"):
     """The time of the record in milliseconds since 1970."""
     state_batches: array[StateBatch]
     """The ranges of offsets in delivery, ascending."""
-
-
-class StateBatch(Struct):
-    """Records with equal delivery state and count."""
-
-    first_offset: int64
-    """The lowest offset of the range."""
-    last_offset: int64
-    """The highest offset of the range, inclusive."""
-    delivery_state: int8
-    """0 available; 2 acknowledged; 4 archived."""
-    delivery_count: int16
-    """The number of attempts so far."""

@@ -45,15 +45,16 @@ from kwire.spark.gold import (
     intervals,
     isr_events,
     leader_moves,
+    poller_clocks,
     pollers,
     propagation,
     signals,
     state,
     transitions,
 )
-from kwire.spark.gold.clock_skew import Clocks
 from kwire.spark.gold.consensus import Role
 from kwire.spark.gold.fold_task import FoldTask, fold
+from kwire.spark.gold.poller_clocks import Clocks
 from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.gold.view import AS_OF, PARTITION_STATES, GoldBuild
 from kwire.spark.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.spark.gold.clock_skew import PollerClock
+    from kwire.spark.gold.poller_clocks import PollerClock
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.store.commits import PipelineStore
     from kwire.spark.store.record import CommitRecord
@@ -99,7 +100,7 @@ TABLES: tuple[GoldTable, ...] = (
     config_changes.DRIFT,
     propagation.TABLE,
     signals.TABLE,
-    clock_skew.TABLE,
+    poller_clocks.TABLE,
     consumer_lag.TABLE,
     broker_disk.USAGE,
     broker_disk.TOPIC_USAGE,
@@ -152,7 +153,7 @@ def build(
     store: PipelineStore,
     hours: Iterable[datetime] | None = None,
     *,
-    max_clock_skew: timedelta = clock_skew.MAX_SKEW,
+    max_clock_skew: timedelta = poller_clocks.MAX_SKEW,
     in_process_rows: int = IN_PROCESS_ROWS,
 ) -> None:
     """Bring gold up to date with silver.
@@ -302,8 +303,8 @@ def _clocks(
 def _replace_skew(build: GoldBuild, at: datetime) -> None:
     """Write the skew of the clocks, if there is or was any."""
     rows = build.clocks.rows(at)
-    if rows or build.files(clock_skew.TABLE.folder):
-        build.replace(clock_skew.TABLE, build.frame(rows, clock_skew.TABLE.ddl), None)
+    if rows or build.files(poller_clocks.TABLE.folder):
+        build.replace(poller_clocks.TABLE, build.frame(rows, poller_clocks.TABLE.ddl), None)
 
 
 # The stages of a window

@@ -1,4 +1,4 @@
-"""Clock skew between pollers: measured by changes that several pollers saw, and corrected while gold is built.
+"""Clock skew between pollers, measured by changes that several pollers saw.
 
 Silver has the times of the clock that polled each broker. If the clock of one poller is three minutes ahead, every
 change that it sees seems to happen three minutes later than for the other pollers. A build corrects the clocks of a
@@ -7,7 +7,7 @@ window before anything compares times:
     silver's partitions and polls of the window
       differences()    per cluster: pairs of clocks, by how much one is ahead, and how certain that is
       corrections()    which clocks are right, and the skew of the others; the previous skew decides ties
-      Clocks           subtracts the skew when a table of silver is read
+      Clocks           subtracts the skew when a table of silver is read (`poller_clocks`)
 
 1. *Clocks.* Polls of one poller have one clock (`PollerClock`). Where the poller is unknown, as in captures of earlier
    versions and most tables of others, each broker may have been polled with another clock, so each broker has one.
@@ -31,9 +31,6 @@ window before anything compares times:
       never wins against two others that contradict each other.
    d. Its poller polls most often. This decides between two clocks.
 
-4. *Correction.* Gold subtracts the skew from all times. A skew beyond a bound is logged but not corrected: that far
-   apart, equal states may be different events.
-
 States of a clock, from window to window:
 
 | state | evidence in the window | next |
@@ -44,44 +41,29 @@ States of a clock, from window to window:
 | skewed by s | a difference that 0 explains and s does not | right |
 | skewed by s | any other difference | skewed by the new estimate |
 
-Invariant: a row that was before the beginning of a window when the state at that time was built stays before it, and a
-later row stays after it, however the skew changes (`Clocks.correct`). Otherwise a change would be lost between two
-windows or counted in both.
-
 A clock that is set while polling is not a skew: the poller and the ingest keep the order of its polls (`PollClock` and
 `poll_order`).
 """
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import pairwise
 from math import log2
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from kwire.metadata.timestamps import microseconds
-from kwire.spark.gold.tables import GoldTable
+from kwire.spark.gold.poller_clocks import PollerClock
 from kwire.spark.gold.voting_periods import METADATA
 from kwire.spark.in_process import f
 from kwire.spark.store.record import POLLER
-from kwire.spark.tables import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
-
-log = logging.getLogger(__name__)
-
-MAX_SKEW = timedelta(minutes=10)
-"""Default maximum clock skew corrected. Chosen, not measured: hosts without NTP drift by seconds a day."""
 
 PROPAGATION = 2_000_000
 """Maximum normal propagation delay between brokers, in microseconds. Measured on the recordings: at most 1.8 s."""
@@ -93,48 +75,11 @@ majority."""
 SAMPLE = 20
 """Maximum number of partitions compared for each response. They all have one time, so more say nothing new."""
 
-SQUEEZE = 1000
-"""Factor by which distances from the beginning of a window shrink where a corrected time would cross it. Chosen: an
-hour becomes 3.6 seconds, and two rows a millisecond apart keep their order."""
-
-NO_BROKER = -1
-
-TABLE = GoldTable(
-    "clock_skew",
-    "Pollers with another clock than most pollers of their cluster.",
-    (
-        Column("cluster_id", "string", "the cluster"),
-        Column("broker_id", "int", "the broker that is polled with this clock; null for all brokers of a known poller"),
-        Column("at", "timestamp", "end of the time for which gold was built with it", "UTC"),
-        Column("skew_ms", "bigint", "how far the clock is ahead of the clock of most pollers", "ms"),
-        Column("corrected", "boolean", "whether gold corrects it; false beyond the bound"),
-        Column("poller_id", "string", "the poller; null if unknown"),
-    ),
-)
-
 DIFFERENCES = (
     "cluster_id string, reference_poller string, reference_broker int, poller_id string, broker_id int, skew bigint,"
     " uncertainty bigint, changes int"
 )
 """Rows of `Difference`."""
-
-
-class PollerClock(NamedTuple):
-    """The clock of a poller, with `NO_BROKER`, or of the unknown poller of a broker, with None as `poller_id`."""
-
-    cluster_id: str
-    poller_id: str | None
-    broker_id: int
-
-    @classmethod
-    def of(cls, cluster_id: str, poller_id: str | None, broker_id: int) -> PollerClock:
-        """Return the clock with which a poller polled a broker."""
-        return cls(cluster_id, poller_id, broker_id if poller_id is None else NO_BROKER)
-
-    def __str__(self) -> str:
-        if self.poller_id is None:
-            return f"the clock that polls broker {self.broker_id} of cluster {self.cluster_id!r}"
-        return f"the clock of poller {self.poller_id!r} of cluster {self.cluster_id!r}"
 
 
 class Difference(NamedTuple):
@@ -383,127 +328,3 @@ def _skews(offsets: Mapping[PollerClock, _Offset], previous: Mapping[PollerClock
     best = max(offsets, key=preference)
     right = offsets[best].ahead - previous.get(best, 0)
     return {clock: skew_of(clock, right) for clock in offsets}
-
-
-# 4. Correction
-
-
-@dataclass(frozen=True)
-class Clocks:
-    """The skew of clocks in a window, and before it.
-
-    Attributes:
-        skew: in microseconds.
-        before: the same for the rows before the window, which are in the state that the window continues.
-        start: the beginning of the window; None is the beginning of the history.
-        bound: the maximum skew that is corrected.
-    """
-
-    skew: Mapping[PollerClock, int] = field(default_factory=dict)
-    before: Mapping[PollerClock, int] = field(default_factory=dict)
-    start: datetime | None = None
-    bound: timedelta = MAX_SKEW
-
-    @property
-    def is_skewed(self) -> bool:
-        """True if any time is corrected."""
-        return any(self._is_corrected(skew) for skew in (*self.skew.values(), *self.before.values()))
-
-    def days_of(self, start: datetime | None, stop: datetime | None) -> tuple[datetime | None, datetime | None]:
-        """Return the window that contains all rows of a window by their uncorrected times."""
-        margin = self.bound if self.is_skewed else timedelta(0)
-        return start and start - margin, stop and stop + margin
-
-    def correct(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return rows of silver with the times of the right clock, and the dates of these times.
-
-        Args:
-            rows: the rows.
-            time: their column with the time.
-
-        Every row stays on the side of `start` on which it was when the state at `start` was built, whatever the skew
-        was then: no change is lost between two windows, or counted in both. Rows that would cross `start` are squeezed
-        beside it (`SQUEEZE`), so that they keep their order.
-        """
-        if not self.is_skewed:
-            return rows
-        skews = [
-            (*clock, self._applied(self.skew, clock), self._applied(self.before, clock))
-            for clock in sorted({*self.skew, *self.before}, key=_sort_key)
-        ]
-        # Known pollers are found by poller, and unknown ones by broker.
-        columns = "clock_cluster string, clock_poller string, clock_broker int, skew bigint, skew_before bigint"
-        clocks = f.broadcast(rows.sparkSession.createDataFrame(skews, columns))
-        polled_broker = f.when(f.col("poller_id").isNull(), f.col("broker_id")).otherwise(NO_BROKER)
-        is_clock_of = (
-            (f.col("cluster_id") == f.col("clock_cluster"))
-            & f.col("poller_id").eqNullSafe(f.col("clock_poller"))
-            & (polled_broker == f.col("clock_broker"))
-        )
-        at = f.unix_micros(time)
-        corrected = at - f.coalesce("skew", f.lit(0))
-        if self.start is not None and self.skew != self.before:
-            edge = f.lit(microseconds(self.start))
-            from_edge = at - f.coalesce("skew_before", f.lit(0)) - edge
-            squeezed = edge + f.floor(from_edge / SQUEEZE)  # of a row before the edge, at least 1 us before it
-            corrected = f.when(from_edge >= 0, f.greatest(corrected, squeezed)).otherwise(f.least(corrected, squeezed))
-        timed = rows.join(clocks, is_clock_of, "left").withColumn(time, f.timestamp_micros(corrected))
-        return timed.withColumn("date", f.date_format(time, "yyyy-MM-dd")).select(*rows.columns)
-
-    def range_of(self, first: datetime, last: datetime) -> tuple[datetime, datetime]:
-        """Return the range of the right times of polls that have `first` to `last` by their own clocks."""
-        corrected = [timedelta(microseconds=skew) for skew in self.skew.values() if self._is_corrected(skew)]
-        zero = timedelta(0)
-        return first - max([*corrected, zero]), last - min([*corrected, zero])
-
-    def rows(self, at: datetime) -> list[tuple[str, int | None, datetime, int, bool, str | None]]:
-        """Return the rows of `TABLE`."""
-        return [
-            (
-                clock.cluster_id,
-                clock.broker_id if clock.poller_id is None else None,
-                at,
-                round(skew / 1000),
-                self._is_corrected(skew),
-                clock.poller_id,
-            )
-            for clock, skew in sorted(self.skew.items(), key=lambda item: _sort_key(item[0]))
-        ]
-
-    def warn(self) -> None:
-        """Log every skew that is too large to be corrected."""
-        for clock, skew in sorted(self.skew.items(), key=lambda item: _sort_key(item[0])):
-            if not self._is_corrected(skew):
-                log.warning(
-                    "%s is %.0f s %s the clock of most pollers, and at most %.0f s are corrected: its changes have"
-                    " wrong times, and incidents may be wrong",
-                    clock,
-                    abs(skew) / 1e6,
-                    "ahead of" if skew > 0 else "behind",
-                    self.bound.total_seconds(),
-                )
-
-    def _is_corrected(self, skew: int) -> bool:
-        return abs(skew) <= self.bound // timedelta(microseconds=1)
-
-    def _applied(self, skews: Mapping[PollerClock, int], clock: PollerClock) -> int:
-        skew = skews.get(clock, 0)
-        return skew if self._is_corrected(skew) else 0
-
-
-def clocks_of_rows(rows: Iterable[Mapping[str, object]]) -> Clocks:
-    """Return the clocks of the rows of `TABLE` that were corrected."""
-    skews: dict[PollerClock, int] = {}
-    for row in rows:
-        if row["corrected"]:
-            skew_ms, broker_id = row["skew_ms"], row["broker_id"]
-            assert isinstance(skew_ms, int)
-            clock = PollerClock._make(
-                (row["cluster_id"], row.get("poller_id"), NO_BROKER if broker_id is None else broker_id)
-            )
-            skews[clock] = skew_ms * 1000
-    return Clocks(skews)
-
-
-def _sort_key(clock: PollerClock) -> tuple[str, str, int]:
-    return clock.cluster_id, clock.poller_id or "", clock.broker_id

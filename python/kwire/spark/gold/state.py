@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold import broker_load, config_changes, transitions
-from kwire.spark.gold.clock_skew import PollerClock
+from kwire.spark.gold.poller_clocks import PollerClock
 from kwire.spark.gold.view import STAMP
 
 if TYPE_CHECKING:

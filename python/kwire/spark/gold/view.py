@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import StorageLevel
 
-from kwire.spark.gold import clock_skew, days, pollers, transitions
-from kwire.spark.gold.clock_skew import Clocks, clocks_of_rows
+from kwire.spark.gold import clock_skew, days, poller_clocks, pollers, transitions
 from kwire.spark.gold.open_rows import OpenRowsTask
+from kwire.spark.gold.poller_clocks import Clocks, clocks_of_rows
 from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.in_process import f, run_in_process
 from kwire.spark.silver.tables import SILVER_SCHEMAS
@@ -341,7 +341,7 @@ def _union(parts: Sequence[DataFrame]) -> DataFrame:
 
 def _last_clocks(snapshot: Snapshot) -> Clocks:
     """Return the skew with which gold was built."""
-    dataset = snapshot.dataset(clock_skew.TABLE.folder)
+    dataset = snapshot.dataset(poller_clocks.TABLE.folder)
     return clocks_of_rows([] if dataset is None else dataset.to_table().to_pylist())
 
 

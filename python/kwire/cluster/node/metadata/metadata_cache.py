@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from kwire.cluster.zookeeper.brokers import BrokerEndpoint
+    from kwire.cluster.zookeeper.brokers import RegisteredEndpoint
     from kwire.messages.kafka.update_metadata import (
         UpdateMetadataEndpoint,
         UpdateMetadataPartitionState,
@@ -294,7 +294,7 @@ class MetadataCache:
         return encode(TopicMetadataResponse_V1(brokers=(), topics=(topic,)), version=1)
 
 
-def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint | BrokerEndpoint]) -> Endpoint:
+def broker_endpoint(endpoints: Sequence[UpdateMetadataEndpoint | RegisteredEndpoint]) -> Endpoint:
     """Return the endpoint of a broker that other nodes connect to: the last one, as nodes register them."""
     return Endpoint(endpoints[-1].host, endpoints[-1].port)
 

@@ -5,15 +5,11 @@ are ordinary hints: constructors, attributes, patterns, and `decode(type[T]) -> 
 dataclasses.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kwire.declare.versions import VersionRange
+from kwire.declare.versions import VersionRange
 
 _T = TypeVar("_T")
 _Response = TypeVar("_Response")
@@ -33,7 +29,6 @@ maybe: TypeAlias = _T | None
 
 zero: Any
 
-
 def field(
     *,
     default: Any = ...,
@@ -47,26 +42,20 @@ def field(
     sensitive: bool | str = False,
 ) -> Any: ...
 
-
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class _HasFields:
     """Carries the decorator. `Struct` derives from it so that `unknown_tags` counts as a field."""
 
-
 class Struct(_HasFields):
-    unknown_tags: Mapping[int, bytes] = field(default=...)
+    unknown_tags: Mapping[int, bytes] = ...
     __kwire_fields__: ClassVar[tuple[Any, ...]]
     __kwire_resolved__: ClassVar[tuple[Any, ...]]
     __kwire_key__: ClassVar[tuple[str, ...]]
     __kwire_dataclass_fields__: ClassVar[tuple[dict[str, Any], dict[str, Any]]]
 
     def __init_subclass__(cls, *, key: str | tuple[str, ...] = ..., weakref: bool = ...) -> None: ...
-    def __rich_repr__(self) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def __hash__(self) -> int:
-        raise NotImplementedError
-
+    def __rich_repr__(self) -> Iterator[Any]: ...
+    def __hash__(self) -> int: ...
 
 class Message(Struct):
     api_key: ClassVar[int]
@@ -93,8 +82,6 @@ class Message(Struct):
         weakref: bool = ...,
     ) -> None: ...
 
-
 class Request(Message, Generic[_Response]):
     @property
-    def has_response(self) -> bool:
-        raise NotImplementedError
+    def has_response(self) -> bool: ...
