@@ -35,7 +35,8 @@ setup: ## make .venv and build the engine into it (needs Python 3.11+ and a Rust
 demo: ## install and show all of it in three minutes: incidents, a cluster, an alert, frames, polls (needs Java 17+)
 	$(PYTHON) -m scripts.demo
 
-# A test that starts Java without the mark `java` fails here.
+# A test that starts Java without the mark `java` fails here. The slowest ones wait for processes that they killed.
+test: WORKERS = 4
 test: export JAVA_HOME =
 test: export PATH := $(CURDIR)/tests/without_java:$(PATH)
 test: setup ## run the tests of Rust and Python that need neither the network nor another program
