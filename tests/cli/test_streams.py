@@ -171,10 +171,10 @@ def interrupt(run: Running) -> int:
 
     A signal that arrives just before a blocking system call stays pending in Python, so it is sent again if necessary.
     """
-    for _ in range(100):
+    for _ in range(40):
         run.process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
-            return run.process.wait(timeout=2)
+            return run.process.wait(timeout=5)
     raise AssertionError("the process ignores interrupts")
 
 
