@@ -12,7 +12,6 @@ process busy and leave the others with nothing to do. Spark computes and cluster
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 from collections import Counter
@@ -72,17 +71,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         turns[file] = counts[folder] if folder is not None else float("inf")
         counts[folder or ""] += 1
     items.sort(key=lambda item: turns[_file(item)])
-
-
-def pytest_collection_finish() -> None:
-    """Leave the modules and tests, which live until the end, out of later collections of garbage."""
-    gc.collect()
-    gc.freeze()
-
-
-def pytest_sessionfinish() -> None:
-    """Let Python destroy them at its end, because nanobind lists all objects of DuckDB that remain."""
-    gc.unfreeze()
 
 
 def _file(item: pytest.Item) -> str:
