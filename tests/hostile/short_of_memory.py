@@ -69,8 +69,6 @@ PRODUCE = ProduceRequest(
 TOPICS = 1_000
 MANY_TOPICS = 20_000
 """Enough topics that their objects take more than the reserve of the allocator, which a call may use up."""
-REORDERED_TOPICS = 26_000
-"""The same for an incremental decoder, which keeps the last response."""
 NAMES = 300_000
 """Topics without partitions, enough that the index of a view is large."""
 VERSION = 12
@@ -112,8 +110,8 @@ def with_message(call: Callable[[MetadataResponse], object], topics: int = TOPIC
 
 
 def decoder() -> Prepared:
-    body = made_elsewhere(lambda: kwire.encode(metadata_response(REORDERED_TOPICS), version=VERSION))
-    next_body = made_elsewhere(lambda: kwire.encode(changed(metadata_response(REORDERED_TOPICS)), version=VERSION))
+    body = made_elsewhere(lambda: kwire.encode(metadata_response(2 * MANY_TOPICS), version=VERSION))
+    next_body = made_elsewhere(lambda: kwire.encode(changed(metadata_response(2 * MANY_TOPICS)), version=VERSION))
     incremental = kwire.Decoder(MetadataResponse, version=VERSION)
     incremental.decode(body)
 

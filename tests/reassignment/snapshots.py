@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kwire.reassignment import BrokerSnapshot, ClusterSnapshot, PartitionSnapshot
@@ -38,8 +39,8 @@ def random_snapshot(
     states = []
     for index in range(partitions):
         shuffled = [drawn.sample(rack, len(rack)) for rack in drawn.sample(by_rack, len(by_rack))]
-        in_turn = [rack[level] for level in range(max(map(len, shuffled))) for rack in shuffled if level < len(rack)]
-        replicas = tuple(in_turn[:factor])
+        in_turn = (rack[level] for level in range(max(map(len, shuffled))) for rack in shuffled if level < len(rack))
+        replicas = tuple(islice(in_turn, factor))
         size = int(drawn.lognormvariate(0, 1.5) * GIB)
         states.append(PartitionSnapshot(f"topic-{index // 100:04}", index % 100, replicas, size, replicas[0], replicas))
     return ClusterSnapshot(

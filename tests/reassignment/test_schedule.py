@@ -69,8 +69,8 @@ def test_simulation_uses_lower_limits_of_single_brokers() -> None:
 
 
 def test_large_cluster_is_planned_and_simulated() -> None:
-    """100 brokers and 50,000 partitions, to drain two of them. `benches.reassignment` plans 200,000."""
-    snapshot = random_snapshot(50_000, 100, racks=5)
+    """100 brokers and 200,000 partitions, to drain two of them; planning takes a few seconds."""
+    snapshot = random_snapshot(200_000, 100, racks=5)
     made = plan(snapshot, PlanRequest(drain=frozenset({3, 50})))
     assert made.proof is not None
     assert made.proof.is_optimal
