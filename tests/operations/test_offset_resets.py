@@ -178,6 +178,13 @@ def test_export_of_several_groups_is_read_for_one(tmp_path: Path) -> None:
     assert read_offsets(file, "other") == {}
 
 
+@for_rows("encoding", ["utf-8-sig", "utf-16"])
+def test_file_from_windows_is_read(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_bytes("orders,0,5\r\n".encode(encoding))
+    assert read_offsets(file, "billing") == {ORDERS: 5}
+
+
 @for_rows(
     "content, reason",
     [
@@ -187,7 +194,7 @@ def test_export_of_several_groups_is_read_for_one(tmp_path: Path) -> None:
         (b",0,1\n", "expected topic,partition,offset"),
         (b"orders,0,1\norders,0,2\n", "line 2 of .*: orders-0 has two offsets"),
         (b'"orders,0,1\n', "is not a CSV file"),
-        (b"\xff\xfe", "is not a CSV file"),
+        (b"\xff", "is not a CSV file: expected a text in UTF-8"),
         (None, "cannot read .*: No such file"),
     ],
 )

@@ -287,9 +287,11 @@ def _overrides(texts: Sequence[str]) -> dict[str, str]:
 def _read_config() -> dict[str, Any]:
     import tomllib
 
+    from kwire._util.text_files import read_text
+
     path = config_path()
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

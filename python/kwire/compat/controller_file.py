@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.properties import parse_properties
+from kwire._util.text_files import EncodingError, read_properties
 from kwire.compat.script import ScriptFailed
 from kwire.protocol.endpoint import Endpoint
 from kwire.uuids import uuid_from_text
@@ -52,9 +53,11 @@ def read_controller(path: Path) -> NewVoter:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        return parse_properties(path.read_text(encoding="utf-8"))
+        return parse_properties(read_properties(path))
     except OSError as error:
         raise ScriptFailed(f"Properties file {path} cannot be read: {error.strerror}") from None
+    except EncodingError as error:
+        raise ScriptFailed(f"Properties file {path} cannot be read: {error}") from None
 
 
 def _directory_id(properties: Mapping[str, str]) -> UUID:

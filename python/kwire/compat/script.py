@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kwire._util.readable import printable_lines
+from kwire._util.text_files import EncodingError, read_text
 from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, UnknownOption, format_help, parse
 
 if TYPE_CHECKING:
@@ -263,8 +264,10 @@ def read_json(path: str) -> Any:
         ScriptFailed: the file cannot be read, or is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(read_text(Path(path)))
     except OSError as error:
         raise ScriptFailed(f"Error: cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+    except EncodingError as error:
+        raise ScriptFailed(f"Error: cannot read {path}: {error}") from None
+    except (ValueError, RecursionError) as error:
         raise ScriptFailed(f"Error: {path} is not JSON: {error}") from None

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from starlette.datastructures import Headers
 
 from kwire._util.guess_limit import GuessLimit
+from kwire._util.text_files import read_text
 from kwire.client.admin import AclOperation
 from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, ResourcePattern
 from kwire.cluster.security.subjects import ANONYMOUS, Subject
@@ -143,7 +144,7 @@ def read_tokens(path: Path) -> list[Token | CertificateRole]:
         InvalidTokens: the file cannot be read, or its content is invalid.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise InvalidTokens(f"cannot read {path}: {error}") from None
     tokens, certificates = document.pop("tokens", {}), document.pop("certificates", {})

@@ -15,6 +15,7 @@ from enum import Enum
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from kwire._util.text_files import EncodingError, read_text
 from kwire.client.admin import EARLIEST, LATEST, AdminError, OffsetSpec, TopicPartition
 from kwire.operations.parameters import Conflict, InvalidArgument, Syntax
 
@@ -193,11 +194,11 @@ def read_offsets(file: Path, group: str) -> dict[TopicPartition, int]:
             twice.
     """
     try:
-        lines = csv.reader(file.read_text(encoding="utf-8").splitlines(), strict=True)
+        lines = csv.reader(read_text(file).split("\n"), strict=True)
         return _offsets(file, enumerate(lines, 1), group)
     except OSError as error:
         raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (EncodingError, csv.Error) as error:
         raise InvalidArgument(f"{file} is not a CSV file: {error}") from None
 
 

@@ -71,6 +71,7 @@ def node(
     import asyncio
 
     from kwire._util.properties import parse_properties
+    from kwire._util.text_files import EncodingError, read_properties
     from kwire.client.security.client_properties import mode_warnings
     from kwire.cluster.config.node_settings import NodeSettings, is_secret_property
     from kwire.cluster.config.setting import SettingError
@@ -81,10 +82,8 @@ def node(
     values: dict[str, str] = {}
     if properties is not None:
         try:
-            values = parse_properties(
-                properties.read_text(encoding="latin-1")
-            )  # the encoding of Java's Properties.load
-        except OSError as error:
+            values = parse_properties(read_properties(properties))
+        except (OSError, EncodingError) as error:
             raise click.BadParameter(f"{error}.", param_hint="SERVER.PROPERTIES") from None
         if any(map(is_secret_property, values)):
             for warning in mode_warnings(properties):

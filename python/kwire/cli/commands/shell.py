@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -42,9 +43,20 @@ def shell(context: click.Context, /, admin: bool, keep_going: bool, **values: An
             return run_prompt(session, defaults)
         from kwire.cli.shell.runner import run_script
 
-        script = sys.stdin
+        script = _script()
         with Path(os.devnull).open(encoding="utf-8") as sys.stdin:  # no statement reads the rest of the script
             try:
                 return run_script(session, script, defaults, keep_going=keep_going)
             except Leave:
                 return 0
+            except UnicodeDecodeError as error:
+                raise click.UsageError(f"expected a script in {error.encoding}: save it as UTF-8") from None
+
+
+def _script() -> TextIO:
+    """Return stdin with the encoding that its byte order mark declares, for scripts that were saved on Windows."""
+    from kwire._util.text_files import marked_encoding
+
+    buffer = getattr(sys.stdin, "buffer", None)
+    encoding = None if buffer is None else marked_encoding(buffer.peek(4)[:4])
+    return sys.stdin if buffer is None or encoding is None else TextIOWrapper(buffer, encoding=encoding)

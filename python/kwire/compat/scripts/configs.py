@@ -203,8 +203,12 @@ def added_configs(values: OptionValues) -> dict[str, str]:
         from pathlib import Path
 
         from kwire._util.properties import parse_properties
+        from kwire._util.text_files import EncodingError, read_properties
 
-        added |= parse_properties(Path(file).read_text(encoding="utf-8"))
+        try:
+            added |= parse_properties(read_properties(Path(file)))
+        except EncodingError as error:
+            raise ScriptFailed(f"{file}: {error}") from None
     for text in values.all("add-config"):
         position = 0
         while position < len(text):

@@ -35,12 +35,15 @@ async def run(run: ScriptRun) -> None:
 
 def _read_offsets(file: Path) -> dict[TopicPartition, int]:
     """Return the first offset to keep of each partition in a JSON file."""
+    from kwire._util.text_files import EncodingError, read_text
     from kwire.client.admin import TopicPartition
 
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_text(file)
+    except OSError:
         raise ScriptFailed(f"Unable to read file {file}") from None
+    except EncodingError as error:
+        raise ScriptFailed(f"Unable to read file {file}: {error}") from None
     try:
         document = json.loads(text)
     except ValueError:

@@ -33,6 +33,7 @@ from dataclasses import fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.text_files import EncodingError, read_text
 from kwire.client.admin import (
     AclBinding,
     ClientQuotaEntity,
@@ -190,11 +191,11 @@ def _check_form(file: Path, document: Mapping[str, Any]) -> None:
 def _load(file: Path) -> Any:
     """Return the mappings, lists, and texts of a file."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
     except OSError as error:
         raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidArgument(f"{file} is not a text in UTF-8") from None
+    except EncodingError as error:
+        raise InvalidArgument(f"{file}: {error}") from None
     # The texts of parser errors can show a part of the file, which may be a secret.
     if text.lstrip().startswith(("{", "[")):
         try:

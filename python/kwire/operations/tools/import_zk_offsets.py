@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.text_files import EncodingError, read_text
 from kwire.cluster.zookeeper.consumers import ConsumerOffset
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.consumer_offsets import parse_line
@@ -29,8 +30,8 @@ async def import_zk_offsets(
     """
     source = run.file(input_file)
     try:
-        lines = source.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(source).split("\n")
+    except (OSError, EncodingError) as error:
         raise ToolFailed(f"cannot read {input_file}: {error}") from None
     offsets = [parse_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
     writer = OffsetWriter(await run.zookeeper())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.properties import parse_properties
+from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Address, Danger, InvalidArgument, Option
@@ -106,9 +107,11 @@ async def mirror_maker(
 
 def _settings(path: Path) -> dict[str, str]:
     try:
-        return parse_properties(path.read_text(encoding="latin-1"))
+        return parse_properties(read_properties(path))
     except OSError as error:
         raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
+    except EncodingError as error:
+        raise ToolFailed(f"cannot read {path}: {error}") from None
 
 
 async def _ends(admin: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:

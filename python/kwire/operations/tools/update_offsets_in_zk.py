@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.properties import parse_properties
+from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST
 from kwire.cluster.zookeeper.consumers import ConsumerOffset
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
@@ -53,9 +54,11 @@ async def update_offsets_in_zk(
 def _read(path: Path) -> tuple[str, str | None]:
     """Return `group.id`, and `zookeeper.connect` if it is given."""
     try:
-        values = parse_properties(path.read_text(encoding="latin-1"))
+        values = parse_properties(read_properties(path))
     except OSError as error:
         raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
+    except EncodingError as error:
+        raise ToolFailed(f"cannot read {path}: {error}") from None
     if "group.id" not in values:
         raise InvalidArgument(f"{path} has no group.id")
     return values["group.id"], values.get("zookeeper.connect")

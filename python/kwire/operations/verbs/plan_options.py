@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.text_files import EncodingError, read_text
 from kwire.operations.parameters import InvalidArgument, Syntax
 from kwire.reassignment.errors import InvalidSnapshot
 from kwire.reassignment.request import Balance
@@ -54,8 +55,8 @@ def _snapshot_in(path: Path) -> ClusterSnapshot:
             from kwire.reassignment.capture_snapshot import snapshot_of_capture
 
             return snapshot_of_capture(path)
-        return ClusterSnapshot.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, InvalidSnapshot) as error:
+        return ClusterSnapshot.from_json(read_text(path))
+    except (OSError, EncodingError, InvalidSnapshot) as error:
         raise InvalidArgument(f"{path}: {error}") from None
     except ImportError as error:
         raise InvalidArgument(f"reading a capture needs {error.name}: install kwire[capture]") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire._util.folder_lock import FolderLock
 from kwire._util.readable import bar, size_text
+from kwire._util.text_files import EncodingError, read_text
 from kwire.errors import KwireError
 from kwire.operations.declaration import Failed
 from kwire.operations.parameters import InvalidArgument, NotFound, Syntax
@@ -119,8 +120,8 @@ def read_file(path: Path) -> AssignmentFile:
         InvalidArgument: the file cannot be read, or is not a reassignment.
     """
     try:
-        return AssignmentFile.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, InvalidAssignment) as error:
+        return AssignmentFile.from_json(read_text(path))
+    except (OSError, EncodingError, InvalidAssignment) as error:
         raise InvalidArgument(f"{path}: {error}") from None
 
 

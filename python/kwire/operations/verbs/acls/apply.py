@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.text_files import read_text
 from kwire.client.admin import AclBinding, AdminError, PatternType, ResourceType
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
@@ -92,7 +93,7 @@ def read_acls(file: Path) -> list[AclBinding]:
         InvalidArgument: the file cannot be read, or is not what `acls list` prints, or an ACL is invalid.
     """
     try:
-        rows = json.loads(file.read_text(encoding="utf-8"))
+        rows = json.loads(read_text(file))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidArgument(f"{file}: {error}") from None
     if not isinstance(rows, list):
