@@ -6,7 +6,6 @@ pipe is processed before the next one arrives. The format is detected unless the
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import click
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -174,11 +174,9 @@ def _parse_lines(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Any]
 def parse_json(text: bytes) -> Any:
     """Return the parsed value, or an InvalidInput that says why the text is malformed."""
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return parse_json_document(text)
+    except MalformedJson as error:
         return InvalidInput(f"malformed JSON: {error}")
-    except RecursionError:
-        return InvalidInput("malformed JSON: nested too deeply")
 
 
 def lines_of(source: BufferedReader) -> Iterator[bytes]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kwire._util.json_document import parse_json_document
 from kwire._util.readable import printable_lines
 from kwire._util.text_files import EncodingError, read_text
 from kwire.compat.options import OptionValues, ScriptOption, ScriptUsageError, UnknownOption, format_help, parse
@@ -264,10 +264,10 @@ def read_json(path: str) -> Any:
         ScriptFailed: the file cannot be read, or is not JSON.
     """
     try:
-        return json.loads(read_text(Path(path)))
+        return parse_json_document(read_text(Path(path)))
     except OSError as error:
         raise ScriptFailed(f"Error: cannot read {path}: {error.strerror}") from None
     except EncodingError as error:
         raise ScriptFailed(f"Error: cannot read {path}: {error}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ScriptFailed(f"Error: {path} is not JSON: {error}") from None

@@ -120,7 +120,8 @@ class Family:
         for key, block in self._blocks.items():
             if left <= 0:
                 break
-            blocks.append(block if self._counts[key] <= left else b"".join(block.splitlines(keepends=True)[:left]))
+            # Lines end at \n only: the name of a group can contain \r.
+            blocks.append(block if self._counts[key] <= left else b"\n".join([*block.split(b"\n", left)[:left], b""]))
             left -= self._counts[key]
         return b"".join(blocks)
 

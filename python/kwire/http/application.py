@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.errors import KwireError
 from kwire.http.access import AccessControl, HttpRole, guarded
 from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
@@ -282,9 +283,9 @@ async def _json_object(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidArgument("expected the header Content-Type: application/json")
     try:
-        values = json.loads(await _body(request))
-    except (ValueError, RecursionError):
-        raise InvalidArgument("the body is not JSON") from None
+        values = parse_json_document(await _body(request))
+    except MalformedJson as error:
+        raise InvalidArgument(f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise InvalidArgument("expected a JSON object")
     return values

@@ -10,6 +10,7 @@ import re
 import tempfile
 from contextlib import contextmanager
 from enum import Enum
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,7 +196,7 @@ def _one(parameter: Parameter, value: Any, folder: Path) -> Any:
     kind = parameter.type
     target: Any = kind if kind in (bool, int, float) else str
     if kind is float and type(value) is int:
-        value = float(value)
+        value = float(value) if abs(value) < 2**63 else inf  # float() of 400 digits is an error
     if kind is int and type(value) is float and value.is_integer():  # as in JSON Schema, 1.0 is an integer
         value = int(value)
     if type(value) is not target:

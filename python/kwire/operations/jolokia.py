@@ -8,6 +8,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from kwire._util.json_document import parse_json_document
 from kwire.operations.declaration import ToolFailed
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def _post(url: str, body: Any, credentials: Secret | None) -> Any:
             raise ToolFailed(f"{url}: the agent answers with HTTP status {response.status}")
         if len(data) > MAX_BYTES:
             raise ToolFailed(f"{url}: the response exceeds {MAX_BYTES:,} bytes")
-        return json.loads(data)
-    except (OSError, HTTPException, ValueError, RecursionError) as error:
+        return parse_json_document(data)
+    except (OSError, HTTPException, ValueError) as error:
         raise ToolFailed(f"no Jolokia agent answers at {url}: {error}") from None
     finally:
         connection.close()

@@ -38,6 +38,8 @@ __all__ = [
     "time_before",
 ]
 
+NUMBER = re.compile("[0-9]{1,18}")
+"""A partition or an offset of a file, with the digits of `positions.POSITION`. `int` refuses 4,300 digits and more."""
 SECONDS = r"[0-9]{1,9}(?:\.[0-9]{1,9})?S"
 TIME_OF_DURATION = f"T(?:[0-9]{{1,9}}H(?:[0-9]{{1,9}}M)?(?:{SECONDS})?|[0-9]{{1,9}}M(?:{SECONDS})?|{SECONDS})"
 DURATION = Syntax(
@@ -202,14 +204,19 @@ def read_offsets(file: Path, group: str) -> dict[TopicPartition, int]:
         raise InvalidArgument(f"{file} is not a CSV file: {error}") from None
 
 
+def _shown(cells: Sequence[str]) -> str:
+    line = ",".join(cells)
+    return line if len(line) <= 100 else f"{line[:100]}..."
+
+
 def _offsets(file: Path, lines: Iterable[tuple[int, list[str]]], group: str) -> dict[TopicPartition, int]:
     offsets: dict[TopicPartition, int] = {}
     for number, cells in lines:
         if not cells or (len(cells) == 4 and cells[0] != group):
             continue
         topic, partition, offset = cells[-3:] if len(cells) in (3, 4) else ("", "", "")
-        if not (topic and partition.isdecimal() and offset.isdecimal()):
-            raise InvalidArgument(f"line {number} of {file}: expected topic,partition,offset, found {','.join(cells)}")
+        if not (topic and NUMBER.fullmatch(partition) and NUMBER.fullmatch(offset)):
+            raise InvalidArgument(f"line {number} of {file}: expected topic,partition,offset, found {_shown(cells)}")
         key = TopicPartition(topic, int(partition))
         if key in offsets:
             raise InvalidArgument(f"line {number} of {file}: {key} has two offsets")

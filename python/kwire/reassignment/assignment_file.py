@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.reassignment.errors import InvalidAssignment
 from kwire.reassignment.snapshot import PartitionKey
 
@@ -55,8 +56,8 @@ class AssignmentFile:
             InvalidAssignment: the text is not a reassignment. The error names the entry and the expected shape.
         """
         try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
+            document = parse_json_document(text)
+        except MalformedJson as error:
             raise InvalidAssignment(f"expected JSON: {error}") from None
         if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
             raise InvalidAssignment('expected {"version": 1, "partitions": [...]}')

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.reassignment.errors import InvalidSnapshot
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ class ClusterSnapshot:
             InvalidSnapshot: the text is not a snapshot.
         """
         try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
+            document = parse_json_document(text)
+        except MalformedJson as error:
             raise InvalidSnapshot(f"expected a snapshot as JSON: {error}") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InvalidSnapshot(f'expected a JSON object with "format": "{FORMAT}"')

@@ -23,7 +23,7 @@ from kwire.client.admin import (
     SpecialName,
 )
 from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
-from kwire.operations.cluster_document.document import read, write
+from kwire.operations.cluster_document.document import MAX_DEPTH, read, write
 from kwire.operations.cluster_document.state import DocumentState, Section, TopicSize
 from kwire.operations.parameters import InvalidArgument
 from tests.for_rows import for_rows
@@ -160,6 +160,60 @@ def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "document").write_text("[" * 100_000, encoding="utf-8")
     with pytest.raises(InvalidArgument, match="nested too deeply"):
         read(tmp_path / "document")
+
+
+HOSTILE_PARTS = (
+    *(opening * depth for depth in (MAX_DEPTH + 2, 2_000, 100_000) for opening in ("[", "{a: ", "- ", "? ", '{"a":')),
+    "[" * 5_000 + "]" * 5_000,
+    "\n".join(" " * level + "a:" for level in range(1, 2_000)),
+    "9" * 5_000,
+    "-" + "9" * 5_000,
+    r'"\ud800"',
+    r'"\udc00 \ud800"',
+    "1e" + "9" * 400,
+    "&a [*a]",
+    "!!python/object:os.system x",
+    "%YAML 9.9",
+    "---\n---",
+    "\x00",
+    "\x85",
+)
+FRAMES = (
+    "{}",
+    "kwire: {}",
+    "kwire: 1\na: {}",
+    "kwire: 1\ntopics: {}",
+    "kwire: 1\ntopics:\n  a: {}",
+    "kwire: 1\ntopics:\n  a: {{partitions: {}}}",
+    "kwire: 1\nbrokers:\n  {}: {{}}",
+    "kwire: 1\nquotas: [{{user: a, x: {}}}]",
+    "kwire: 1\nacls: [{}]",
+    '{{"kwire": {}}}',
+    '{{"kwire": 1, "topics": {}}}',
+    '{{"kwire": 1, "topics": {{"a": {{"partitions": {}}}}}}}',
+    '{{"kwire": 1, "cluster": {}}}',
+)
+
+
+@for_rows("part", [(part,) for part in HOSTILE_PARTS])
+def test_deep_and_long_parts_are_read_or_refused_in_every_place(part: str, tmp_path: Path) -> None:
+    """Nothing else comes out of a document: neither another error, nor the end of the process."""
+    file = tmp_path / "document"
+    for frame in FRAMES:
+        file.write_text(frame.format(part), encoding="utf-8")
+        try:
+            shown = str(read(file))
+        except InvalidArgument as error:
+            shown = str(error)
+        shown.encode()
+
+
+def test_a_document_of_the_greatest_depth_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "document"
+    for depth, reason in ((MAX_DEPTH - 1, "unknown section"), (MAX_DEPTH, "nested too deeply")):
+        file.write_text(f"kwire: 1\na: {'[' * depth + ']' * depth}", encoding="utf-8")
+        with pytest.raises(InvalidArgument, match=reason):
+            read(file)
 
 
 def test_scalars_are_texts(tmp_path: Path) -> None:

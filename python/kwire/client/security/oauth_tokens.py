@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.secret import Secret
 from kwire.client.security.errors import SecurityConfigError
 from kwire.protocol.sasl.mechanism import SaslError
@@ -162,8 +163,8 @@ class ClientCredentials:
     def _parse(self, status: int, content: bytes) -> OAuthToken:
         """Parse the response (RFC 6749, 5.1 and 5.2). Only the error of a refusal is shown."""
         try:
-            document = json.loads(content)
-        except ValueError:
+            document = parse_json_document(content)
+        except MalformedJson:
             document = None
         fields = document if isinstance(document, dict) else {}
         token, expires_in = fields.get("access_token"), fields.get("expires_in")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.compat.options import ScriptOption
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed, java_error
 
@@ -45,8 +45,8 @@ def _read_offsets(file: Path) -> dict[TopicPartition, int]:
     except EncodingError as error:
         raise ScriptFailed(f"Unable to read file {file}: {error}") from None
     try:
-        document = json.loads(text)
-    except ValueError:
+        document = parse_json_document(text)
+    except MalformedJson:
         raise ScriptFailed("The input string is not a valid JSON") from None
     if not isinstance(document, dict):
         raise ScriptFailed("The input string is not a valid JSON")

@@ -29,10 +29,12 @@ secret is never written. A document that contains one is refused, without showin
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.text_files import EncodingError, read_text
 from kwire.client.admin import (
     AclBinding,
@@ -63,6 +65,10 @@ DEFAULT_BROKER = "default"
 """The name of the resource with the defaults of all brokers."""
 ENTITY_PARTS = ("user", "client_id", "ip")
 """The keys of a quota that name its entity."""
+NUMBER = re.compile("[0-9]{1,10}")
+"""A number in a document. `int` is not called with more digits: its time is quadratic, and from 4,300 on it raises."""
+MAX_DEPTH = 32
+"""Levels of a YAML document. Its own form has four; chosen so that no form of the future is near."""
 MECHANISMS = {
     mechanism.value: mechanism for mechanism in ScramMechanismName if mechanism is not ScramMechanismName.UNKNOWN
 }
@@ -175,7 +181,7 @@ def _check_form(file: Path, document: Mapping[str, Any]) -> None:
     form = document.get(FORM)
     if form is None:
         raise InvalidArgument(f"{file}: expected the key {FORM!r} with the form of the document: write {FORM}: 1")
-    if not (isinstance(form, str) and form.isdecimal()):
+    if not (isinstance(form, str) and NUMBER.fullmatch(form)):
         raise InvalidArgument(f"{file}: {FORM}: expected a number")
     if int(form) > CURRENT_FORM:
         raise InvalidArgument(
@@ -199,17 +205,16 @@ def _load(file: Path) -> Any:
     # The texts of parser errors can show a part of the file, which may be a secret.
     if text.lstrip().startswith(("{", "[")):
         try:
-            return json.loads(
+            return parse_json_document(
                 text,
                 parse_int=str,
                 parse_float=str,
                 parse_constant=str,
                 object_pairs_hook=lambda pairs: _unique(file, pairs),
             )
-        except json.JSONDecodeError as error:
-            raise InvalidArgument(f"{file}:{error.lineno}: not valid JSON: {error.msg}") from None
-        except RecursionError:
-            raise InvalidArgument(f"{file}: the document is nested too deeply") from None
+        except MalformedJson as error:
+            line = "" if error.line is None else f":{error.line}"
+            raise InvalidArgument(f"{file}{line}: not valid JSON: {error.reason}") from None
     return _load_yaml(file, text)
 
 
@@ -217,41 +222,84 @@ def _load_yaml(file: Path, text: str) -> Any:
     import yaml
 
     try:
-        node = yaml.compose(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-        return None if node is None else _Nodes(file).value(node)
+        return _YamlEvents(file, yaml.parse(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = "" if mark is None else f":{mark.line + 1}"
         raise InvalidArgument(f"{file}{line}: not valid YAML") from None
-    except (yaml.YAMLError, RecursionError):
+    except yaml.YAMLError:
         raise InvalidArgument(f"{file}: not valid YAML") from None
 
 
-class _Nodes:
-    """Values of nodes of YAML. An alias is an error: a few lines of them can stand for gigabytes."""
+class _YamlEvents:
+    """Values of a document from the events of its parser.
 
-    def __init__(self, file: Path) -> None:
+    The composer of libyaml recurses in C once for each level, and its scanner looks at every open bracket for each
+    token. Events arrive one by one, so a document that is nested too deeply is refused after MAX_DEPTH brackets.
+    An alias is an error: a few lines of them can stand for gigabytes.
+    """
+
+    def __init__(self, file: Path, events: Iterator[Any]) -> None:
         self._file = file
-        self._seen: set[int] = set()
+        self._events = events
+        self._anchors: dict[str, str] = {}
 
-    def value(self, node: Any) -> Any:
-        """Return the mapping, list, or text of a node.
+    def document(self) -> Any:
+        """Return the value of the only document; None without one.
 
         Raises:
-            InvalidArgument: a key is not a text or appears twice, or there is an alias.
+            InvalidArgument: see `_value`, or there are several documents.
         """
-        where = f"{self._file}:{node.start_mark.line + 1}"
-        if id(node) in self._seen:
-            raise InvalidArgument(f"{where}: an alias refers to this: write it a second time")
-        self._seen.add(id(node))
-        if node.id == "scalar":
-            return str(node.value)
-        if node.id == "sequence":
-            return [self.value(item) for item in node.value]
-        pairs = [(self.value(key), self.value(value)) for key, value in node.value]
+        next(self._events)  # the start of the stream
+        if _kind(next(self._events)) != "DocumentStart":
+            return None
+        value = self._value(next(self._events), 1)
+        next(self._events)  # the end of the document
+        following = next(self._events)
+        if _kind(following) != "StreamEnd":
+            raise InvalidArgument(f"{self._where(following)}: not valid YAML: a second document begins")
+        return value
+
+    def _value(self, event: Any, depth: int) -> Any:
+        """Return the mapping, list, or text that begins with an event.
+
+        Raises:
+            InvalidArgument: a key is not a text or appears twice, there is an alias, a text is not Unicode, or the
+                nesting is too deep.
+        """
+        where, kind = self._where(event), _kind(event)
+        if kind == "Alias":
+            anchored = self._anchors.get(event.anchor, where)
+            raise InvalidArgument(f"{anchored}: an alias refers to this: write it a second time")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = where
+        if kind == "Scalar":
+            text = str(event.value)
+            if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+                raise InvalidArgument(f"{where}: a text has a lone surrogate, which is no character")
+            return text
+        if depth > MAX_DEPTH:
+            raise InvalidArgument(f"{where}: the document is nested too deeply")
+        if kind == "SequenceStart":
+            return [self._value(item, depth + 1) for item in self._until("SequenceEnd")]
+        pairs = [
+            (self._value(key, depth + 1), self._value(next(self._events), depth + 1))
+            for key in self._until("MappingEnd")
+        ]
         if not all(isinstance(key, str) for key, _ in pairs):
             raise InvalidArgument(f"{where}: expected texts as keys")
         return _unique(where, pairs)
+
+    def _until(self, end: str) -> Iterator[Any]:
+        while _kind(event := next(self._events)) != end:
+            yield event
+
+    def _where(self, event: Any) -> str:
+        return f"{self._file}:{event.start_mark.line + 1}"
+
+
+def _kind(event: Any) -> str:
+    return type(event).__name__.removesuffix("Event")
 
 
 def _unique(where: object, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -347,7 +395,7 @@ class _Reader:
         return TopicSize(**numbers), self._configs(f"{where}: configs", topic.get("configs"))
 
     def _count(self, where: str, value: Any) -> int:
-        if not (isinstance(value, str) and value.isascii() and value.isdecimal() and 0 < int(value) < 2**31):
+        if not (isinstance(value, str) and NUMBER.fullmatch(value) and 0 < int(value) < 2**31):
             raise InvalidArgument(f"{where}: expected a number from 1 on")
         return int(value)
 

@@ -7,11 +7,11 @@ alone requires.
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import ConfigConflict
 from kwire.cluster.node.settings.config_manager import ConfigManager
@@ -214,6 +214,6 @@ def _parse(parts: Sequence[str]) -> Any:
     if not parts:
         raise InvalidArgument("expected a document")
     try:
-        return json.loads("".join(parts))
-    except (ValueError, RecursionError) as error:
+        return parse_json_document("".join(parts))
+    except MalformedJson as error:
         raise InvalidArgument(f"the document is not JSON: {error}") from None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.protocol.sasl.mechanism import SaslError, SaslMechanism
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class OAuthBearerMechanism(SaslMechanism):
 def _failure(challenge: bytes) -> str:
     """Return the reason in the JSON object by which a broker rejects a token."""
     try:
-        document = json.loads(challenge)
-    except ValueError:
+        document = parse_json_document(challenge)
+    except MalformedJson:
         document = None
     if not isinstance(document, Mapping):
         return "the broker rejected the token without a valid reason"

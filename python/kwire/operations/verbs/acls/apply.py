@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
+from kwire._util.json_document import parse_json_document
 from kwire._util.text_files import read_text
 from kwire.client.admin import AclBinding, AdminError, PatternType, ResourceType
 from kwire.operations.declaration import Failure, Rows, operation
@@ -93,8 +93,8 @@ def read_acls(file: Path) -> list[AclBinding]:
         InvalidArgument: the file cannot be read, or is not what `acls list` prints, or an ACL is invalid.
     """
     try:
-        rows = json.loads(read_text(file))
-    except (OSError, ValueError, RecursionError) as error:
+        rows = parse_json_document(read_text(file))
+    except (OSError, ValueError) as error:
         raise InvalidArgument(f"{file}: {error}") from None
     if not isinstance(rows, list):
         raise InvalidArgument(f"{file}: expected a list of ACLs, as `acls list --output json` prints it")
