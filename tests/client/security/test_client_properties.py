@@ -438,6 +438,30 @@ def test_file_is_read_as_java_does(tmp_path: Path) -> None:
     assert properties.warnings == ()
 
 
+@for_rows("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
+def test_no_encoding_loses_a_key(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "client.properties"
+    text = f"security.protocol=SASL_SSL\r\nsasl.mechanism=PLAIN\r\nsasl.jaas.config={PLAIN}\r\n"
+    path.write_bytes(text.encode(encoding))
+    path.chmod(0o600)
+
+    properties = ClientProperties.load(path)
+
+    assert properties.connection.security_protocol == "SASL_SSL"
+    assert properties.connection.sasl == PlainCredentials("alice", Secret(PASSWORD))
+    assert properties.warnings == ()
+
+
+@for_rows("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
+def test_unknown_encoding_is_an_error(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_bytes(f"security.protocol=SASL_SSL\nsasl.jaas.config={PLAIN}\n".encode(encoding))
+
+    with pytest.raises(SecurityConfigError, match="NUL characters") as caught:
+        ClientProperties.load(path)
+    assert PASSWORD not in repr(caught.value)
+
+
 def test_file_that_all_users_can_read_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text(f"security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN}\n")

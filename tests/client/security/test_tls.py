@@ -116,6 +116,24 @@ async def test_client_certificate_is_sent(
         assert await connection.send(ALL_TOPICS) == cluster.state.metadata()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_pem_files_may_have_comments_and_any_encoding(
+    authority: CertificateAuthority, tmp_path: Path, encoding: str
+) -> None:
+    (tmp_path / "ca.pem").write_bytes(f"# Autorité de démonstration\r\n{authority.certificate}".encode(encoding))
+
+    tls = TlsConfig.from_files(ca=tmp_path / "ca.pem")
+
+    assert len(tls.context.get_ca_certs()) == 1
+
+
+def test_certificate_in_der_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.der").write_bytes(b"\x30\x82\x01\x00\x00")
+
+    with pytest.raises(SecurityConfigError, match=r"ca\.der: expected PEM"):
+        TlsConfig.from_files(ca=tmp_path / "ca.der")
+
+
 @contextmanager
 def rejecting_server(context: ssl.SSLContext) -> Iterator[str]:
     """Shake hands with one client and send the alert that asyncio's servers do not send. Yields the address."""

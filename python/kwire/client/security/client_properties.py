@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from kwire._util.properties import parse_properties
 from kwire._util.secret import Secret
+from kwire._util.text_files import EncodingError, read_properties, read_text
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.known_keys import USED, is_known, is_secret_key
@@ -66,7 +67,7 @@ class ClientProperties:
         password: PasswordSource | None = None,
         warn: Callable[[str], object] = log.warning,
     ) -> ClientProperties:
-        """Read a file in the encoding and grammar of Java's properties.
+        """Read a file in the grammar of Java's properties: Latin-1, or Unicode with a byte order mark.
 
         Args:
             overrides: properties that replace properties of the file.
@@ -77,8 +78,10 @@ class ClientProperties:
             SecurityConfigError: the content is invalid or incomplete.
             OSError: the file cannot be read.
         """
-        data = Path(path).read_bytes()
-        values = {key: Secret(value) for key, value in parse_properties(data.decode("latin-1")).items()}
+        try:
+            values = {key: Secret(value) for key, value in parse_properties(read_properties(Path(path))).items()}
+        except EncodingError as error:
+            raise SecurityConfigError(None, str(error), os.fspath(path)) from None
         warnings = mode_warnings(path) if any(map(is_secret_key, values)) else ()
         values |= {key: Secret(value) for key, value in (overrides or {}).items()}
         loaded = cls._from_secrets(values, source=os.fspath(path), password=password, warnings=warnings)
@@ -163,12 +166,12 @@ def _referenced(provider: str, path: str, key: str) -> str:
         if provider == "dir":
             if not key or Path(key).name != key:
                 raise InvalidReference(f"{key!r} is not the name of a file in {path}")
-            return file.read_text(encoding="utf-8")
-        values = parse_properties(file.read_text(encoding="utf-8"))
+            return read_text(file)
+        values = parse_properties(read_text(file))
     except OSError as error:
         raise InvalidReference(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidReference(f"{file} is not UTF-8") from None
+    except EncodingError as error:
+        raise InvalidReference(f"cannot read {file}: {error}") from None
     if key not in values:
         raise InvalidReference(f"{file} has no key {key}")
     return values[key]

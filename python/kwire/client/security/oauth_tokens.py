@@ -22,6 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.secret import Secret
+from kwire._util.text_files import EncodingError, read_text
 from kwire.client.security.errors import SecurityConfigError
 from kwire.protocol.sasl.mechanism import SaslError
 
@@ -206,9 +207,11 @@ class TokenFile:
             return OAuthToken(Secret((await asyncio.to_thread(self._read)).strip()))
         except OSError as error:
             raise SaslError(f"cannot read the token file {self.path}: {error.strerror}") from None
+        except EncodingError as error:
+            raise SaslError(f"cannot read the token file {self.path}: {error}") from None
 
     def _read(self) -> str:
-        return Path(self.path).read_text(encoding="ascii", errors="replace")
+        return read_text(Path(self.path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from kwire._util.secret import Secret
+from kwire._util.text_files import EncodingError, decode_properties
 from kwire.client.security.jks import MAGIC, InvalidJks, read_jks
 from kwire.client.security.tls import ClientCertificate
 
@@ -45,7 +46,7 @@ def read_trust_store(data: bytes, password: Secret | None) -> str:
         InvalidStore: the store cannot be read, or has no certificates.
     """
     if _is_pem(data):
-        certificates = _CERTIFICATE.findall(data.decode("latin-1"))
+        certificates = _CERTIFICATE.findall(decode_properties(data))
     else:
         content = _read_binary(data, password, None)
         chains = (certificate for _, chain in content.keys for certificate in chain[:1])
@@ -65,7 +66,7 @@ def read_key_store(data: bytes, password: Secret | None, key_password: Secret | 
         InvalidStore: the store cannot be read, or does not have exactly one private key.
     """
     if _is_pem(data):
-        text = data.decode("latin-1")
+        text = decode_properties(data)
         keys = [match[0] for match in _KEY.finditer(text)]
         chain = _CERTIFICATE.findall(text)
         if len(keys) != 1 or not chain:
@@ -80,7 +81,10 @@ def read_key_store(data: bytes, password: Secret | None, key_password: Secret | 
 
 
 def _is_pem(data: bytes) -> bool:
-    return b"-----BEGIN " in data
+    try:
+        return "-----BEGIN " in decode_properties(data)
+    except EncodingError:
+        return False
 
 
 def _pem(label: str, der: bytes) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire._util.secret import Secret
+from kwire._util.text_files import EncodingError, decode_properties
 from kwire.client.security.errors import SecurityConfigError
 
 if TYPE_CHECKING:
@@ -77,12 +78,12 @@ class TlsConfig:
         Raises:
             OSError: a file cannot be read.
         """
-        chain = None if certificate is None else Path(certificate).read_text(encoding="ascii", errors="replace")
+        chain = None if certificate is None else _read_pem(certificate)
         own: ClientCertificate | None = None
         if chain is not None:
-            text = Secret(chain if key is None else Path(key).read_text(encoding="ascii", errors="replace"))
+            text = Secret(chain if key is None else _read_pem(key))
             own = ClientCertificate(chain, text, key_password)
-        trusted = None if ca is None else Path(ca).read_text(encoding="ascii", errors="replace")
+        trusted = None if ca is None else _read_pem(ca)
         return cls(ca=trusted, certificate=own, check_hostname=check_hostname)
 
     @cached_property
@@ -113,6 +114,20 @@ class TlsConfig:
         if self.certificate is not None:
             load_certificate(context, self.certificate)
         return context
+
+
+def _read_pem(path: str | os.PathLike[str]) -> str:
+    """Return the text of a PEM file, which may have comments in any encoding.
+
+    Raises:
+        SecurityConfigError: the file is not text, such as a certificate in DER.
+        OSError: the file cannot be read.
+    """
+    try:
+        # OpenSSL accepts ASCII only, and comments of bundles have names of authorities.
+        return decode_properties(Path(path).read_bytes()).encode("ascii", "replace").decode()
+    except EncodingError:
+        raise SecurityConfigError(None, "expected PEM", os.fspath(path)) from None
 
 
 def load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
