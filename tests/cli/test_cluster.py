@@ -98,7 +98,7 @@ def test_bootstrap_servers_of_client_properties(configured: Configured, tmp_path
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_byte_order_mark_of_the_file_is_no_mistake(encoding: str, configured: Configured) -> None:
+def test_byte_order_mark_of_the_file_is_accepted(encoding: str, configured: Configured) -> None:
     text = f'default_cluster = "dev"\r\n[clusters.dev]\r\nbootstrap = "{configured.bootstrap}"\r\n'
     configured.path.write_bytes(text.encode(encoding))
     run = configured.run("topics", "list")

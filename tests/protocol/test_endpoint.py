@@ -54,3 +54,18 @@ def test_parse_all_accepts_text_or_list_and_drops_duplicates() -> None:
 def test_parse_all_rejects_empty_list() -> None:
     with pytest.raises(ValueError, match="no bootstrap servers given"):
         Endpoint.parse_all(" , ")
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("broker-1", "broker-1"),
+        ("broker-1.example.com.", "broker-1.example.com"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("fe80::1%eth0", "fe80::1"),
+        (".", ""),
+        ("a..", "a."),
+    ],
+)
+def test_server_name_has_neither_final_dot_nor_zone(host: str, name: str) -> None:
+    assert Endpoint(host, 9092).server_name == name

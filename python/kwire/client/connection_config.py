@@ -27,7 +27,8 @@ class ConnectionConfig:
     connections and event loops, and shows no secrets.
 
     Attributes:
-        open_socket: connects to a broker where TCP connections of this process are not wanted; None for TCP.
+        open_socket: returns a connected stream socket to a broker, such as one through a proxy or a tunnel, where
+            TCP connections of this process are not wanted; None for TCP. TLS and SASL run inside this socket.
         tls: encrypts the connection and verifies the broker; None for plaintext.
         sasl: authenticates the client; None for no authentication beyond a client certificate.
     """

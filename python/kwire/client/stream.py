@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from kwire.protocol import ConnectFailed, TlsHandshakeFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+    from socket import socket
 
     from kwire.client.connection_config import ConnectionConfig
     from kwire.client.security.tls import TlsConfig
@@ -38,10 +39,18 @@ async def open_stream(
     open_socket = config.open_socket
     try:
         async with asyncio.timeout(timeout):
-            if open_socket is not None:
-                await loop.create_connection(make_protocol, sock=await open_socket(endpoint))
+            server_name = None if context is None else endpoint.server_name
+            if open_socket is None:
+                await loop.create_connection(
+                    make_protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name
+                )
                 return
-            await loop.create_connection(make_protocol, endpoint.host, endpoint.port, ssl=context)
+            sock = await _open_socket(open_socket, endpoint)
+            try:
+                await loop.create_connection(make_protocol, sock=sock, ssl=context, server_hostname=server_name)
+            except BaseException:
+                sock.close()  # no transport may own it yet
+                raise
     except TimeoutError:
         raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
     except ssl.SSLError as error:
@@ -55,12 +64,28 @@ async def open_stream(
         raise ConnectFailed(endpoint, str(error)) from error
 
 
+async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket]], endpoint: Endpoint) -> socket:
+    """Return the caller's socket, which may come from a library of its own.
+
+    Raises:
+        ConnectFailed: the function has failed.
+    """
+    try:
+        sock = await open_socket(endpoint)
+        sock.setblocking(False)  # a blocking socket would stop the event loop
+    except (OSError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        raise ConnectFailed(endpoint, f"open_socket failed: {type(error).__name__}: {error}") from error
+    return sock
+
+
 def tls_failed(endpoint: Endpoint, tls: TlsConfig | None, error: OSError) -> TlsHandshakeFailed:
     """Return the error of a failed handshake, with its cause in plain words."""
     from kwire.client.security.tls import explain_tls_error
 
     has_certificate = tls is not None and tls.certificate is not None
-    cause = explain_tls_error(error, endpoint.host, has_certificate=has_certificate)
+    cause = explain_tls_error(error, endpoint.server_name, has_certificate=has_certificate)
     without_reason = not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError)
     return TlsHandshakeFailed(endpoint, cause, retriable=without_reason)
 

@@ -21,6 +21,11 @@ class Endpoint(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    @property
+    def server_name(self) -> str:
+        """The host as certificates, SNI, and Kerberos name it: without the final dot of an absolute name or a zone."""
+        return self.host.partition("%")[0] if ":" in self.host else self.host.removesuffix(".")
+
     @classmethod
     def parse(cls, text: str) -> Endpoint:
         """Parse `host`, `host:port`, `[address]:port`, or a bare IPv6 address. The default port is 9092.

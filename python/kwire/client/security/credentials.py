@@ -150,4 +150,4 @@ class KerberosCredentials(SaslCredentials):
         from kwire.client.security.kerberos import start_gssapi
 
         # The library reads files and may contact the key distribution center.
-        return await asyncio.to_thread(start_gssapi, self.service, endpoint.host, self.principal, self.keytab)
+        return await asyncio.to_thread(start_gssapi, self.service, endpoint.server_name, self.principal, self.keytab)
