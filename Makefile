@@ -2,19 +2,29 @@
 
 PYTHON ?= python3
 SECONDS ?= 60
+FUZZ ?=
 SPARK ?= 4.0.0
 ROUNDS ?= 20
 DIST ?= dist
 OPTIONS ?=
+# Tests of a target: all, those that each change must pass (change), or the others (nightly), by the marks of tests/conftest.py.
+TIER ?= all
+# Part K of N of the files, such as 1/3.
+SHARE ?= 1/1
+GROUP ?=
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-PYTEST = $(BIN)/python -m pytest $(OPTIONS)
+PYTEST = $(BIN)/python -m pytest $(OPTIONS) --share=$(SHARE)
+AND_TIER = $(if $(filter change,$(TIER)), and not nightly)$(if $(filter nightly,$(TIER)), and nightly)
 # What each supported version of Spark must pass; `make test-java` and `make test-programs` run it on the installed one.
 SPARK_TESTS := $(addprefix tests/spark/,test_pipeline.py test_pipeline_command.py test_killed_pipeline.py test_connect.py live/test_capture_streams.py gold/test_inputs.py)
 # Folders with a target of their own.
 OTHERS := --ignore=tests/kafka --ignore=tests/release --ignore=tests/lint
 # The files with such tests; collecting all files would take longer than some of them.
 PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' pytest.mark.programs tests)
+# Files with random examples of Hypothesis, and of histories of a cluster.
+GENERATED = $(shell grep --recursive --files-with-matches --include='test_*.py' 'import.*hypothesis\|from hypothesis' tests)
+HISTORIES := tests/cluster/controller/test_random_histories.py $(addprefix tests/cluster/node/settings/,test_random_features.py test_random_settings.py)
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
 # Many tests wait for brokers or timers, so one process more than processors keeps them busy.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
@@ -24,7 +34,7 @@ RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 # Tests start thousands of processes, and each would compile the modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help java setup demo test test-java test-programs test-spark test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
+.PHONY: help java setup demo nightly test test-java test-programs test-spark test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -44,27 +54,36 @@ test: setup ## run the tests of Rust and Python that need neither the network no
 	$(PYTEST) $(OTHERS) -m 'not java and not programs' $(PARALLEL) --durations=20
 
 test-java: java setup ## run the tests of nodes, ZooKeeper, and Spark, which need Java 17+
-	$(PYTEST) $(OTHERS) -m 'java and not programs' $(PARALLEL) --durations=20
+	$(PYTEST) $(OTHERS) -m 'java and not programs$(AND_TIER)' $(PARALLEL) --durations=20
 
 test-programs: java setup ## run the tests that need the network, a browser, tmux, Valgrind, or several Sparks
-	$(PYTEST) -m programs $(PARALLEL) --durations=20 $(PROGRAMS)
+	$(PYTEST) -m 'programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PROGRAMS)
 
 test-kafka: java setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
-	$(PYTEST) tests/kafka
+	$(PYTEST) tests/kafka -m 'kafka$(AND_TIER)'
+
+nightly: java setup ## run what `.ci/run` leaves out, or one GROUP of it (`python3 -m scripts.nightly --list`)
+	$(PYTHON) -m scripts.nightly $(GROUP)
 
 # PySpark before 4.1 leaves sockets open, which is a warning. The version is in front of the installed one on the path.
 test-spark: java setup ## run ingest, gold, killed streams, spark-submit, two executors, and Connect on PySpark SPARK=4.0.0
 	PYTHONPATH=$$($(BIN)/python -m tests.spark.spark_versions $(SPARK)) $(PYTEST) -W default $(SPARK_TESTS)
 
 test-release: setup ## test the wheel, and the codec on each supported CPython (fetches those that are missing)
-	$(PYTEST) tests/release
+	$(PYTEST) tests/release -m 'release$(AND_TIER)'
+
+test-seeds: setup ## run the tests with generated examples that need no Java, with new seeds
+	$(PYTEST) $(OTHERS) -m 'not java and not programs' --hypothesis-profile=seeds $(PARALLEL) $(GENERATED)
+
+test-histories: java setup ## run random histories of a cluster with faults for some minutes; `make soak` runs them for hours
+	KWIRE_SOAK_EXAMPLES=100 KWIRE_SOAK=2 $(PYTEST) --timeout=0 $(PARALLEL) $(HISTORIES)
 
 miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly Rust with the components miri and rust-src)
 	$(BIN)/python -m tests.write_rust_cases
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test $(PURE) --lib --tests
 
 soak: java setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
-	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 tests/cluster/controller/test_random_histories.py tests/cluster/node/settings/test_random_features.py tests/cluster/node/settings/test_random_settings.py
+	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 $(HISTORIES)
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py tests/spark/store/test_faults.py
 
 coverage: java setup ## run the tests of the package and fail below the coverage in pyproject.toml
@@ -89,7 +108,7 @@ bench-report: setup ## draw the last record of `make bench` as a picture
 	$(BIN)/python -m benches.report
 
 fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and edges
-	$(BIN)/python -m fuzz.run --seconds $(SECONDS)
+	$(BIN)/python -m fuzz.run --seconds $(SECONDS) $(FUZZ)
 
 wheel: setup ## build the source archive, a wheel from it, the wheel without the engine, and kwire-cli into DIST=dist
 	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out $(DIST)

@@ -1,13 +1,13 @@
-"""Continuous integration: lint, documentation, and all tests in a fresh clone. `.ci/run` starts it.
+"""Continuous integration: lint, documentation, and the tests that each change must pass. `.ci/run` starts it.
 
 A test that did not run is a failure: tests/conftest.py turns skips into failures, and every test of a report must have
 passed here. Failed tests run a second time, `MAX_RERUNS` at most, because tests of real clusters race against their own
 timeouts on a busy machine. What they print at first is shown, since each of them is a defect to find.
 
-    setup -> test-kafka                                     -> test-java -> test
-             lint, docs, test-release, test-programs
+    setup -> test-kafka, test-programs   -> test-java -> test -> one group of scripts/nightly.py
+             lint, docs, test-release
 
-The tests of real Kafka mostly wait for brokers, so the other steps run beside them. The last two have both processors.
+The tests of real Kafka mostly wait for brokers, so the other steps run beside them. The later ones have both processors.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
+
+from scripts import nightly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,28 +83,28 @@ class Outcome:
         self.seconds += other.seconds
 
 
-def make(target: str, options: str = "", *, root: Path = ROOT) -> tuple[bool, str]:
-    """Make a target with options for pytest; return whether it succeeded, and its output."""
-    command = ["make", target, f"OPTIONS={options}"]
+def make(target: str, *variables: str, root: Path = ROOT) -> tuple[bool, str]:
+    """Make a target with variables of make, such as `TIER=change`; return whether it succeeded, and its output."""
+    command = ["make", target, *variables]
     done = subprocess.run(
         command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
     )
     return done.returncode == 0, done.stdout
 
 
-def run_target(target: str) -> Outcome:
+def run_target(target: str, *variables: str) -> Outcome:
     """Make a target without tests.
 
     Raises:
         StepFailed: it failed.
     """
-    succeeded, output = make(target)
+    succeeded, output = make(target, *variables)
     if not succeeded:
         raise StepFailed("failed", output)
     return Outcome()
 
 
-def run_tests(target: str, *, root: Path = ROOT) -> Outcome:
+def run_tests(target: str, *variables: str, root: Path = ROOT) -> Outcome:
     """Make a target that ends in pytest, and check that every test ran and passed, at the second attempt at the latest.
 
     Tests are counted by their ids in pytest's cache. Closing lines of pytest do not have these counts: a test with
@@ -113,8 +115,8 @@ def run_tests(target: str, *, root: Path = ROOT) -> Outcome:
     """
     with tempfile.TemporaryDirectory(prefix="kwire-ci-") as folder:
         report, rerun_report = Path(folder) / "report.xml", Path(folder) / "rerun.xml"
-        options = f"-o junit_family=xunit1 -o cache_dir={folder}/cache --junitxml="
-        succeeded, output = make(target, f"{options}{report}", root=root)
+        options = f"OPTIONS=-o junit_family=xunit1 -o cache_dir={folder}/cache --junitxml="
+        succeeded, output = make(target, f"{options}{report}", *variables, root=root)
         if succeeded:
             passed, cases = read_report(report)
             if passed.passed < max(cases, 1):
@@ -124,8 +126,8 @@ def run_tests(target: str, *, root: Path = ROOT) -> Outcome:
         is_module = any("::" not in test for test in failed)  # it cannot be imported
         if not failed or len(failed) > MAX_RERUNS or is_module:
             raise StepFailed(f"{len(failed)} tests failed" if failed else "failed", output)
-        rerun_options = f"--last-failed --last-failed-no-failures=none {options}{rerun_report}"
-        succeeded, rerun_output = make(target, rerun_options, root=root)
+        rerun_options = f"{options}{rerun_report} --last-failed --last-failed-no-failures=none"
+        succeeded, rerun_output = make(target, rerun_options, *variables, root=root)
         if not succeeded or read_report(rerun_report)[0].passed != len(failed):
             raise StepFailed(f"{', '.join(failed)} failed, and did not pass when run again", output + rerun_output)
         print(output, f"ci: these tests of {target} failed at first, and passed when run again:", *failed, sep="\n")
@@ -167,13 +169,26 @@ def install_packages() -> Outcome:
     return Outcome()
 
 
+def run_turn() -> Outcome:
+    """Run the nightly group whose turn it is.
+
+    Raises:
+        StepFailed: it failed.
+    """
+    group = nightly.GROUPS[nightly.turn()]
+    variables = [f"{name}={value}" for name, value in group.variables.items()]
+    return (run_tests if group.has_tests else run_target)(group.target, *variables)
+
+
 STEPS: dict[str, Callable[[], Outcome]] = {
     "packages": install_packages,
     **{target: partial(run_target, target) for target in ("setup", "lint", "docs")},
+    "test": partial(run_tests, "test"),
     **{
-        target: partial(run_tests, target)
-        for target in ("test", "test-java", "test-programs", "test-kafka", "test-release")
+        target: partial(run_tests, target, "TIER=change")
+        for target in ("test-java", "test-programs", "test-kafka", "test-release")
     },
+    f"nightly {nightly.turn()}": run_turn,
 }
 
 
@@ -208,10 +223,10 @@ def main() -> None:
     run.steps("packages", "setup")
     if not run.failures:
         with ThreadPoolExecutor() as pool:
-            beside = pool.submit(run.steps, "lint", "docs", "test-release", "test-programs")
-            run.step("test-kafka")
+            beside = pool.submit(run.steps, "lint", "docs", "test-release")
+            run.steps("test-kafka", "test-programs")
             beside.result()
-        run.steps("test-java", "test")
+        run.steps("test-java", "test", f"nightly {nightly.turn()}")
     print("ci: slowest files, in seconds of one process:")
     for file, seconds in run.outcome.seconds.most_common(SLOWEST_FILES):
         print(f"{seconds:8.0f}  {file}")

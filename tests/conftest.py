@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 SLOWEST = ("tests/spark/", "tests/cluster/")
+MARKED_FOLDERS = ("kafka", "release")
+"""Folders of `tests` that are marks of their tests."""
+OLD_KAFKA = {"kafka39", "secured39"}
+"""Fixtures, and parameters of fixtures, that start Kafka 3.9."""
 
 settings.register_profile(
     "quick",
@@ -36,6 +40,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("brief", settings.get_profile("quick"), max_examples=20)  # each CPython, and debug builds
+settings.register_profile("seeds", settings.get_profile("quick"), derandomize=False, print_blob=True)  # `make nightly`
 settings.register_profile(
     "exhaustive",
     derandomize=False,
@@ -55,15 +60,37 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", default="1/1", help="run the K-th of N shares of the files: K/N")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests that use the fixture `java`, which those of servers, nodes, and Spark do."""
+    """Mark the tests that use the fixture `java`, those of the folders in `MARKED_FOLDERS`, and the nightly ones."""
     if isinstance(item, pytest.Function) and "java" in item.fixturenames:
         item.add_marker(pytest.mark.java)
+    for folder in MARKED_FOLDERS:
+        if item.nodeid.startswith(f"tests/{folder}/"):
+            item.add_marker(folder)
+    slow = any(item.get_closest_marker(mark) for mark in (*MARKED_FOLDERS, "programs"))
+    if slow and (item.get_closest_marker("change") is None or _needs_old_kafka(item)):
+        item.add_marker(pytest.mark.nightly)
+
+
+def _needs_old_kafka(item: pytest.Item) -> bool:
+    """Return whether a test starts Kafka 3.9 or older: a change is tested with the newest release."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    fixtures = {*getattr(item, "fixturenames", ()), *(value for value in parameters if isinstance(value, str))}
+    return not OLD_KAFKA.isdisjoint(fixtures)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files of `SLOWEST` first, one of each folder in turn."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the selected tests of one share, and run the files of `SLOWEST` first, one of each folder in turn."""
+    share, shares = map(int, config.getoption("--share").split("/"))
+    units = sorted({_unit(item) for item in items})
+    mine = set(units[share - 1 :: shares])
+    config.hook.pytest_deselected(items=[item for item in items if _unit(item) not in mine])
+    items[:] = [item for item in items if _unit(item) in mine]
     turns: dict[str, float] = {}
     counts: Counter[str] = Counter()
     for file in dict.fromkeys(map(_file, items)):
@@ -71,6 +98,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         turns[file] = counts[folder] if folder is not None else float("inf")
         counts[folder or ""] += 1
     items.sort(key=lambda item: turns[_file(item)])
+
+
+def _unit(item: pytest.Item) -> str:
+    """Return what a share does not divide: a file, or a test of `tests/release`, which takes minutes."""
+    return item.nodeid if item.get_closest_marker("release") else _file(item)
 
 
 def _file(item: pytest.Item) -> str:
