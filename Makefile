@@ -34,7 +34,7 @@ RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 # Tests start thousands of processes, and each would compile the modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help java setup demo nightly test test-java test-programs test-spark test-kafka test-release coverage miri soak lint stubs docs bench bench-native bench-report fuzz wheel
+.PHONY: help java setup demo nightly test test-java test-programs test-spark test-kafka test-release coverage test-seeds test-histories miri soak lint stubs docs bench bench-check bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -100,6 +100,9 @@ lint: setup ## check formatting, style, types, layers and the stub of the native
 
 bench: setup ## measure against peers in one run; prints ratios, writes JSON records
 	$(BIN)/python -m benches.run && $(BIN)/python -m benches.figures && $(BIN)/python -m benches.native
+
+bench-check: setup ## compare the instructions of the engine with the last record; needs Valgrind
+	$(BIN)/python -m benches.instructions --against $(lastword $(sort $(wildcard benches/records/instructions-*.json))) --limit 10
 
 bench-native: setup ## measure against codecs in Java, Go and Rust; names the toolchains it lacks
 	$(BIN)/python -m benches.native

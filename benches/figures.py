@@ -27,30 +27,13 @@ from benches.tables import STYLES
 
 TOPICS = (
     "columns",
-    "decoder",
     "record_batches",
     "polling",
-    "capture",
-    "spark",
-    "live",
-    "gold_cost",
     "gold_clusters",
-    "gold_history",
     "gold_small",
-    "store_files",
-    "zookeeper",
-    "controller",
     "node",
-    "cluster",
-    "changes",
-    "fairness",
-    "command_line",
-    "shell",
     "administration",
-    "http_server",
-    "scripts",
-    "mirror",
-    "reassignment",
+    "exporter",
 )
 LIMIT = 3 * 3600
 """Time limit of a topic in seconds."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benches.figure import Figure
+from benches.process_time import cpu_of
 from benches.program import print_figures
-from benches.spark import cpu_of
 from benches.spark_session import spark_session
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from benches.spark import cpu_of
+from benches.process_time import cpu_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,11 +1,11 @@
 """Count the instructions that the engine executes. Unlike times, they do not depend on other load.
 
-    python -m benches.instructions [--record FILE] [--against FILE]
+    python -m benches.instructions [--record FILE] [--against FILE [--limit PERCENT]]
 
 Valgrind counts instructions for the Rust crate alone (bytes to `Value` and back) and for the package (bytes to Python
 objects and back). The count of one call is the difference between a run with many calls and a run with few, which
 excludes everything that happens once. Fewer instructions do not always take less time, but a difference of 0.1 % is a
-change of the code and not noise.
+change of the code and not noise. Another compiler also changes the counts, hence the limit of `make bench-check`.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.instructions", description="Count instructions.")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the counts to this file")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with the counts in this file")
+    parser.add_argument("--limit", type=float, metavar="PERCENT", help="fail if a count has grown by more than this")
     given = parser.parse_args()
     if shutil.which("valgrind") is None:
         parser.exit(1, "valgrind is not installed: it counts the instructions\n")
@@ -75,6 +76,19 @@ def main() -> None:
     console.print(table(counts, before))
     if given.record:
         given.record.write_bytes(msgspec.json.format(msgspec.json.encode(counts), indent=1) + b"\n")
+    if given.limit is not None and (slower := grown(counts, before, given.limit)):
+        sys.exit(f"more instructions than in {given.against}: {', '.join(slower)}")
+
+
+def grown(counts: list[Count], before: list[Count], percent: float) -> list[str]:
+    """Return the counts that have grown by more than a percentage, with their growth."""
+    earlier = {(count.workload, count.layer, count.operation): count.instructions for count in before}
+    growth = {
+        f"{count.workload} {count.layer} {count.operation}": count.instructions / was - 1
+        for count in counts
+        if (was := earlier.get((count.workload, count.layer, count.operation))) is not None
+    }
+    return [f"{name} {change:+.1%}" for name, change in growth.items() if change * 100 > percent]
 
 
 def count(workload: Workload, layer: Layer, operation: Operation, message: Path) -> Count:

@@ -7,7 +7,8 @@ timeouts on a busy machine. What they print at first is shown, since each of the
     setup -> test-kafka, test-programs   -> test-java -> test -> one group of scripts/nightly.py
              lint, docs, test-release
 
-The tests of real Kafka mostly wait for brokers, so the other steps run beside them. The later ones have both processors.
+The tests of real Kafka mostly wait for brokers, so the other steps run beside them. The later steps
+have both processors.
 """
 
 from __future__ import annotations

@@ -41,6 +41,9 @@ def shares(name: str, target: str, count: int) -> dict[str, Group]:
     return {f"{name}-{k}": Group(target, {"TIER": "nightly", "SHARE": f"{k}/{count}"}) for k in range(1, count + 1)}
 
 
+OTHERS = ("records_differential", "views", "conversation")
+"""Targets of fuzzing that share a group; those of the Rust crate need a nightly Rust and have a job of their own."""
+
 GROUPS: dict[str, Group] = {
     **shares("kafka", "test-kafka", 4),
     **shares("interpreters", "test-release", 4),
@@ -49,11 +52,12 @@ GROUPS: dict[str, Group] = {
     "examples": Group("test-seeds"),
     "histories": Group("test-histories"),
     "fuzz-codec": Group("fuzz", {"SECONDS": "600", "FUZZ": "--target differential"}, has_tests=False),
-    "fuzz-records": Group("fuzz", {"SECONDS": "300", "FUZZ": "--target records_differential --target views"}, has_tests=False),
-    "fuzz-conversation": Group("fuzz", {"SECONDS": "300", "FUZZ": "--target conversation"}, has_tests=False),
+    "fuzz-others": Group(
+        "fuzz", {"SECONDS": "200", "FUZZ": " ".join(map("--target {}".format, OTHERS))}, has_tests=False
+    ),
     "benches": Group("bench-check", has_tests=False),
 }
-"""Groups by name. The fuzzers of the Rust crate need a nightly Rust and have a job of their own."""
+"""Groups by name."""
 
 
 def turn() -> str:

@@ -78,7 +78,7 @@ class _SearchWidth:
 
 
 SEARCH_WIDTHS = (_SearchWidth(1, 2), _SearchWidth(3, 3), _SearchWidth(20, 6), _SearchWidth(None, None))
-"""Widths in the order of attempts; chosen, and measured by `python -m benches.reassignment`."""
+"""Widths in the order of attempts; chosen by the measurements in docs/design/reassignments.md."""
 
 
 def plan_counts(placement: Placement, *, balanced: bool) -> CountResult:
