@@ -14,35 +14,14 @@ from pathlib import Path
 import pytest
 
 from scripts.requirements import requirements
+from scripts.wheel_tests import CODEC
 from tests.installing import ROOT, empty_environment, install, run
-
-CODEC = (
-    "test_uuids.py",
-    "columnar/test_content.py",
-    "columnar/test_limits.py",
-    "columnar/test_tagged_structs.py",
-    "declare",
-    "decoder",
-    "hostile/test_memory.py",
-    "hostile/test_no_panic.py",
-    "messages",
-    "proof",
-    "records",
-    "reference",
-    "soundness",
-    "test_codec.py",
-    "test_frame.py",
-    "test_jsonform.py",
-    "test_regressions.py",
-    "views",
-)
-"""Tests of objects and of their interaction with the interpreter."""
 
 SOUNDNESS = ("soundness", "decoder/test_soundness.py", "proof/test_uniform_structs.py", "proof/test_tagged_structs.py")
 """Tests that would break invariants of the interpreter if the engine did."""
 
-DEBUG = ("3.14", "3.15")
-"""Versions with a debug build in Debian unstable."""
+DEBUG = ("3.14", pytest.param("3.15", marks=pytest.mark.change))
+"""Versions with a debug build in Debian unstable; each change is tested with the newest one."""
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
