@@ -1,4 +1,4 @@
-"""Each benchmark starts: a benchmark that nobody has run for a month still knows the package."""
+"""Each benchmark starts, also one that was not run for a month."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fast `kafka` command without Java, and the typed Python library below it.
+"""A fast `kafka` command without Java, and the Python library that it is built on.
 
 Messages are declared once, as typed classes. A Rust codec executes the declarations, and a Python reference proves it
 correct. `decode`, `encode`, `validate`, and `plan` are imported at once; everything else is imported on first use.

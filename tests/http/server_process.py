@@ -15,7 +15,7 @@ from tests.cli.running import COMMAND, environment
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 
 class Answer(NamedTuple):
@@ -35,6 +35,7 @@ class ServerProcess:
         command: `http`, or `exporter`.
         token: the token of requests.
         trusted: the certificate of the server's authority.
+        program: the program `kafka`; by default the one of this environment.
 
     Attributes:
         certificate: the certificate of the client with its key; None for no certificate.
@@ -47,6 +48,7 @@ class ServerProcess:
         command: str = "http",
         token: str | None = None,
         trusted: Path | None = None,
+        program: Sequence[str] = COMMAND,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._ready = Path(self._folder.name) / "ready.json"
@@ -54,7 +56,7 @@ class ServerProcess:
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "-b", bootstrap, command, *listen, *map(str, options), "--ready-file", str(self._ready)],
+                [*program, "-b", bootstrap, command, *listen, *map(str, options), "--ready-file", str(self._ready)],
                 stderr=log,
                 env=environment(),
             )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXTRA = re.compile(r"kwire\[([a-z, ]+)\]")
 OTHER_PACKAGE = re.compile(r"`pip install ([a-z]+)`")
-CONSOLE = (README, DOCS / "cli.md")
+CONSOLE = (DOCS / "library.md", DOCS / "cli.md")
 """Pages with commands that need no cluster."""
 WITHOUT_INSTALLATION = {"reference", "design", "explanation"}
 """Folders with pages that explain, and install nothing."""

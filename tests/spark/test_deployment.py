@@ -52,17 +52,14 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-@for_rows(
-    ("file", "extras"), [("Dockerfile", {"cli", "spark", "kafka", "node"}), ("kafka.Dockerfile", {"cli", "http"})]
-)
-def test_image_has_the_extras_that_it_needs(file: str, extras: set[str]) -> None:
+@for_rows(("stage", "extras"), [("pipeline", {"cli", "spark", "kafka", "node"}), ("kafka", {"cli", "http"})])
+def test_image_has_the_extras_that_it_needs(stage: str, extras: set[str]) -> None:
     """Docker builds it in the workflow; here, its instructions are read."""
-    image = (ROOT / "deploy" / file).read_text()
-    steps = [line.partition(" ")[::2] for line in joined(image).splitlines() if line]
+    image = stages()[stage]
+    steps = [line.partition(" ")[::2] for line in joined(image).splitlines() if line and not line.startswith("#")]
     names = [name for name, _ in steps]
     allowed = {"FROM", "RUN", "COPY", "USER", "VOLUME", "WORKDIR", "ENV", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
     assert set(names) <= allowed
-    assert names[0] == "FROM"
     assert ":latest" not in steps[0][1]
     assert dict(steps)["USER"] == "kwire"
     assert names.index("COPY") < names.index("USER")
@@ -72,8 +69,21 @@ def test_image_has_the_extras_that_it_needs(file: str, extras: set[str]) -> None
     assert all(re.search(rf"^{extra} = ", declared, re.MULTILINE) for extra in installed.split(","))
 
 
+def test_images_have_the_engine_of_their_python() -> None:
+    """A wheel of another Python would be passed over for the one without the engine, in silence."""
+    pythons = {stage: text.split()[1] for stage, text in stages().items()}
+    assert pythons["wheel"] == pythons["kafka"] == pythons["pipeline"]
+    assert all('python -c "import kwire._kwire"' in stages()[stage] for stage in ("kafka", "pipeline"))
+
+
+def stages() -> dict[str, str]:
+    """Return the text of each stage of the images by its name."""
+    text = (ROOT / "deploy" / "Dockerfile").read_text()
+    return {stage.split()[3]: stage for stage in re.split(r"^(?=FROM )", text, flags=re.MULTILINE)[1:]}
+
+
 def test_image_of_the_pipeline_has_the_java_of_spark() -> None:
-    image = (ROOT / "deploy" / "Dockerfile").read_text()
+    image = stages()["pipeline"]
     [java] = re.findall(r"openjdk-(\d+)-jre-headless", image)
     assert int(java) >= 17
     assert re.search(r"rm -rf /var/lib/apt/lists", image)
@@ -81,5 +91,5 @@ def test_image_of_the_pipeline_has_the_java_of_spark() -> None:
 
 def test_workflow_builds_the_images() -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
-    assert "docker build --tag kwire deploy" in workflow
-    assert "docker build --tag kafka --file deploy/kafka.Dockerfile deploy" in workflow
+    assert "docker build --file deploy/Dockerfile --tag kwire ." in workflow
+    assert "docker build --file deploy/Dockerfile --target kafka --tag kafka ." in workflow

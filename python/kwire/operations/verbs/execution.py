@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.extras import install_hint
 from kwire._util.readable import duration_text, size_text
 from kwire.client.admin.values import ReassignmentState
 from kwire.operations.parameters import Conflict
@@ -118,15 +119,21 @@ async def _check(run: Run, file: AssignmentFile, snapshot: ClusterSnapshot, *, f
         run.warn(f"{problem}.")
 
 
+def _duration(planned: tuple[tuple[Move, ...], ...], rate: int) -> str:
+    """Return the estimated duration, or why there is none: the simulator needs NumPy, an execution does not."""
+    try:
+        from kwire.reassignment.simulator import simulate
+    except ModuleNotFoundError as error:
+        return f"the duration is unknown, {install_hint(error) or error}"
+    return f"about {duration_text(simulate(planned, rate).seconds)}"
+
+
 def _steps(plan: Plan, planned: tuple[tuple[Move, ...], ...], rate: int | None) -> list[str]:
     """Return what an execution does."""
     data = f" and copy {size_text(plan.data)}" if plan.data else ""
     lines = [f"{len(plan.moves)} partitions change in {len(planned)} batches{data}"]
     if rate is not None and plan.data:
-        from kwire.reassignment.simulator import simulate
-
-        seconds = simulate(planned, rate).seconds
-        lines.append(f"each broker sends and receives at most {size_text(rate)}/s: about {duration_text(seconds)}")
+        lines.append(f"each broker sends and receives at most {size_text(rate)}/s: {_duration(planned, rate)}")
     elif plan.data:
         lines.append("no throttle: brokers copy as fast as they can")
     return lines

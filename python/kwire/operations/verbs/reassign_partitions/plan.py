@@ -15,7 +15,6 @@ from kwire.operations.verbs.reassignments import SIZE, parse_size
 from kwire.reassignment.plan import BrokerLoad, Plan
 from kwire.reassignment.request import PlanRequest
 from kwire.reassignment.schedule import BatchLimits, batches
-from kwire.reassignment.simulator import simulate
 from kwire.reassignment.summary import summary_text
 
 
@@ -118,6 +117,8 @@ async def plan(
 
 def _report(made: Plan, rate: int | None, file: Path | None) -> PlanReport:
     sized = made.snapshot.has_sizes
+    from kwire.reassignment.simulator import simulate  # it needs NumPy, and HTTP imports all verbs
+
     course = simulate(batches(made.moves, BatchLimits()), rate) if sized and rate is not None else None
     text = summary_text(made, course, rate)
     if not made.moves:

@@ -16,7 +16,6 @@ from kwire.operations.verbs.plan_options import snapshot_of
 from kwire.operations.verbs.reassignments import SIZE, parse_size, read_file
 from kwire.reassignment.plan import moves_of
 from kwire.reassignment.schedule import BatchLimits, batches
-from kwire.reassignment.simulator import simulate as course_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,8 @@ async def simulate(
     taken = await snapshot_of(run, snapshot)
     moves = moves_of(taken, read_file(file).targets)
     limits = BatchLimits(data=0 if batch_size is None else parse_size(batch_size), moves_per_broker=moves_per_broker)
+    from kwire.reassignment.simulator import simulate as course_of  # it needs NumPy, and HTTP imports all verbs
+
     course = course_of(batches(moves, limits), rate)
     run.note(f"{len(moves)} partitions in {len(course.batch_seconds)} batches: {duration_text(course.seconds)}")
     if not taken.has_sizes:
