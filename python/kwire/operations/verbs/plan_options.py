@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.extras import install_hint
 from kwire._util.text_files import EncodingError, read_text
 from kwire.operations.parameters import InvalidArgument, Syntax
 from kwire.reassignment.errors import InvalidSnapshot
@@ -58,8 +59,8 @@ def _snapshot_in(path: Path) -> ClusterSnapshot:
         return ClusterSnapshot.from_json(read_text(path))
     except (OSError, EncodingError, InvalidSnapshot) as error:
         raise InvalidArgument(f"{path}: {error}") from None
-    except ImportError as error:
-        raise InvalidArgument(f"reading a capture needs {error.name}: install kwire[capture]") from None
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(install_hint(error) or str(error)) from None
 
 
 def make_plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
@@ -71,6 +72,6 @@ def make_plan(snapshot: ClusterSnapshot, request: PlanRequest) -> Plan:
     """
     try:
         from kwire.reassignment.planning.planner import plan
-    except ImportError as error:
-        raise InvalidArgument(f"planning needs {error.name}: install kwire[reassign]") from None
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(install_hint(error) or str(error)) from None
     return plan(snapshot, request)
