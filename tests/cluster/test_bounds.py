@@ -26,7 +26,7 @@ from tests.cluster.node.secured import tls_properties
 if TYPE_CHECKING:
     from kwire.testing.local_cluster import NodeAddress
 
-pytestmark = pytest.mark.usefixtures("java")
+pytestmark = [pytest.mark.usefixtures("java"), pytest.mark.nightly]
 
 
 def create(node: NodeAddress, *sizes: int) -> list[int]:

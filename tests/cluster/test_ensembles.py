@@ -17,6 +17,8 @@ from tests.cluster.zookeeper_servers import PartitioningProxy, ZooKeeperEnsemble
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def ensemble(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:

@@ -13,6 +13,8 @@ from tests.cluster.test_command import bootstrap, up
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.usefixtures("java")
 def test_every_verb_of_nodes(tmp_path: Path) -> None:

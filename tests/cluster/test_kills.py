@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kwire.testing.local_cluster import LocalCluster
     from tests.cluster.faults import Scenario
 
+pytestmark = pytest.mark.nightly
+
 
 def arm(cluster: LocalCluster, node_id: int, text: str) -> None:
     """Start counting the writes of a node, see `dying_node`."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from kwire.testing.local_cluster import NodeAddress
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("name", ["create", "alter"])
 def test_controller_session_expires_during_a_batch(

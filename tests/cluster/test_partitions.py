@@ -32,6 +32,8 @@ from tests.cluster.zookeeper_servers import PartitioningProxy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.nightly
+
 NODES = (1, 2, 3)
 
 

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.client.admin import BlockingAdminClient, TopicDescription
 from kwire.errors import KwireError
 from tests.cluster.consistency import wait_consistent
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from kwire.testing.local_cluster import LocalCluster
+
+pytestmark = pytest.mark.nightly
 
 WORKERS = 3
 FAULTS = 2

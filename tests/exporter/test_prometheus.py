@@ -26,7 +26,7 @@ from tests.http.test_conventions import write_gold
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.change]
 
 
 class Prometheus:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kwire.testing.kafka import Kafka44, KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
+pytestmark = pytest.mark.change
+
 
 def read_of_alice(**changes: str) -> dict[str, str]:
     """Return an ACL as the command prints it."""

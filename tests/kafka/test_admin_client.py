@@ -11,6 +11,8 @@ from kwire.client.admin import AdminClient, AdminError, NewTopic, NotSupported, 
 if TYPE_CHECKING:
     from kwire.testing.kafka import KafkaCluster
 
+pytestmark = pytest.mark.change
+
 
 async def test_topic_is_created_altered_described_and_deleted(cluster: KafkaCluster) -> None:
     async with await AdminClient.open(cluster.bootstrap) as admin:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.messages.kafka.error_codes import ErrorCode
 from tests.cli.administration import Operator, check_cluster, check_topics
 
 if TYPE_CHECKING:
     pass
+
+pytestmark = pytest.mark.change
 
 
 def test_topics(administrator: Operator) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def test_no_value_differs_after_a_broker_died_and_a_group_was_deleted() -> None:
-        with Kafka44(brokers=3, config=CONFIG) as cluster:
+    with Kafka44(brokers=3, config=CONFIG) as cluster:
         views = {names: view(names) for names in metric_table().names}
         async with (
             monitored(cluster.bootstrap, *views.values(), interval=1.0, timeout=PATIENCE),

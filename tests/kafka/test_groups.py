@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kwire.declare import Request
     from kwire.testing.kafka import Kafka44, KafkaCluster
 
+pytestmark = pytest.mark.change
+
 ORDERS = [TopicPartition("group-orders", index) for index in range(2)]
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 
+pytestmark = pytest.mark.change
+
 
 @contextmanager
 def topic(operator: Operator) -> Iterator[Operator]:

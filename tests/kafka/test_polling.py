@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from kwire.testing.kafka import KafkaCluster
 
+pytestmark = pytest.mark.change
+
 SECONDS = 30
 HIGHEST_METADATA = {"3.9.1": 12, "4.4.0": 13}
 HIGHEST_API_VERSIONS = {"3.9.1": 4, "4.4.0": 5}

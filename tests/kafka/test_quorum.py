@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from kwire.testing.kafka import Kafka39
 
+pytestmark = pytest.mark.change
+
 
 @pytest.fixture(scope="module")
 def dynamic() -> Iterator[Kafka44]:

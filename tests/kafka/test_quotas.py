@@ -12,6 +12,8 @@ from tests.cli.administration import Operator
 if TYPE_CHECKING:
     from kwire.testing.kafka import Kafka44, KafkaCluster
 
+pytestmark = pytest.mark.change
+
 
 def quotas(user: str | None, client_id: str | None, **values: float) -> dict[str, Any]:
     """Return quotas of an entity as the command prints them."""

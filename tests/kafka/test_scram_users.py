@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kwire.testing.kafka import Kafka44, KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
+pytestmark = pytest.mark.change
+
 PASSWORD = "correct horse, battery=staple \u00e9"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from kwire.capture import SCHEMA, Capture
 from kwire.spark.base_tables import BRONZE, COMMITS
 from kwire.spark.gold import TABLES
@@ -18,6 +20,8 @@ from tests.spark.recorded import RECORDINGS, bronze
 if TYPE_CHECKING:
     import pytest
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.nightly
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipeline.md"
 

@@ -15,7 +15,7 @@ from tests.eventually import eventually_sync
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.change]
 
 
 def test_a_statement_spans_lines_and_its_output_follows(bootstrap: str, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.cluster.zookeeper.store import Store
 
+pytestmark = pytest.mark.nightly
+
 
 class FaultyStore:
     """A store that counts its writes and fails before one of them."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kwire.cluster.node.node import Node
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("deleted", ["registrations", "parent"])
 async def test_deleted_registration_is_created_again(deleted: str, server: EmbeddedZooKeeper) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from kwire.capture.rows import Row
 
+pytestmark = pytest.mark.nightly
+
 State = tuple[int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 View = dict[tuple[str, int], State]
 

@@ -19,6 +19,8 @@ from tests.spark.recorded import tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.nightly
+
 PAGE = Path(__file__).parents[3] / "docs" / "gold-explained.md"
 
 BLOCKS = {

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.nightly
+
 EXPECTED = {
     "create_topics": "topic_created",
     "delete_topics": "topic_deleted",

@@ -13,6 +13,8 @@ from kwire.spark.gold.poller_clocks import Clocks, PollerClock, clocks_of_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.nightly
+
 SECOND = 1_000_000
 MINUTES = 60 * SECOND
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kwire.spark import gold
 from kwire.spark.store.commits import PipelineStore
 from tests.spark import recorded
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.nightly
 
 
 BOUNDS = {

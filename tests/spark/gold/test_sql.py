@@ -23,6 +23,8 @@ from tests.spark.recorded import tables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.nightly
+
 DOCUMENT = Path(__file__).parents[3] / "docs" / "gold.md"
 PAGE = DOCUMENT.read_text()
 TABLES_OF_INPUTS = (

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from kwire.capture import Row
 
+pytestmark = pytest.mark.nightly
+
 DAY = 86_400
 
 

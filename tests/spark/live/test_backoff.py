@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from kwire.spark.ingest.ingest_report import IngestReport
 
+pytestmark = pytest.mark.nightly
+
 ROWS = bronze(RECORDING)[:100]
 
 

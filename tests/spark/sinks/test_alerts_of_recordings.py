@@ -22,6 +22,8 @@ from kwire.spark.store.commits import PipelineStore
 from tests.spark import recorded
 from tests.spark.sinks.alerts import DELIVERIES, LONG_AGO, Recorder
 
+pytestmark = pytest.mark.nightly
+
 OUTAGES = {"kill_9": "critical", "sigstop": "critical", "controlled_shutdown": "warning"}
 """The severity of the outage that follows an event of the log."""
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kwire.cluster.node.node import Node
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
+pytestmark = pytest.mark.nightly
+
 
 async def create(controller: Node, name: str) -> None:
     assert [one.error_code for one in (await send(controller, creation(name, (1, 2)))).topics] == [0]

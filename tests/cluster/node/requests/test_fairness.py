@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.declare import Message
 
+pytestmark = pytest.mark.nightly
+
 
 async def responses_meanwhile(node: Node, work: Awaitable[object]) -> int:
     """Return how many requests of another client, one after another, are answered while `work` is in progress."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kwire.cluster.node.node import Node
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
+pytestmark = pytest.mark.nightly
+
 EVERY_BROKER = ConfigResource(ConfigResourceType.BROKER, "")
 HIGHEST = 2**31 - 1
 
