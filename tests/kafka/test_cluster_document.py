@@ -81,6 +81,23 @@ def test_exported_document_has_every_section_and_no_secret(document: Path, sourc
     assert (again.code, json.loads(again.out)) == (0, [])
 
 
+SPELLINGS = """
+    configs: {retention.ms: '+604800000', min.cleanable.dirty.ratio: .5, cleanup.policy: 'compact, delete',
+      preallocate: True, leader.replication.throttled.replicas: ''}
+"""
+
+
+def test_values_in_another_spelling_converge(source: Operator, tmp_path: Path) -> None:
+    file = tmp_path / "spellings.yaml"
+    file.write_text(f"kwire: 1\ntopics:\n  spelled:\n    partitions: 1\n    replication_factor: 1{SPELLINGS}", "utf-8")
+    for _ in range(2):
+        applied = source.run("configs", "apply", file, "--yes")
+        assert applied.code == 0, applied.err
+        assert source.run("-o", "json", "configs", "diff", file).code == 0
+    assert source.run("topics", "alter", "spelled", "--config", "preallocate=TRUE").code == 0
+    assert source.run("topics", "delete", "spelled", "--yes").code == 0
+
+
 def test_document_of_39_is_applied_to_an_empty_44(
     document: Path, empty: KafkaCluster, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ _MODULES = {
         "ConfigResource",
         "ConfigResourceType",
         "ConfigSource",
+        "ConfigType",
         "ConfigValue",
     ),
     "kwire.client.admin.errors": (

@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
+from kwire.client.admin.config_values import is_same_value
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
 from kwire.client.admin.values import Progress
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -239,7 +240,7 @@ def has_configs(expected: Mapping[str, str | None]) -> Condition:
             return _missing(topic)
         configs = topic.configs or {}
         for key, value in expected.items():
-            if configs.get(key) != value:
+            if not is_same_value(configs.get(key), value):
                 return f"has {key}={configs[key]}" if key in configs else f"has no {key}"
         return None
 

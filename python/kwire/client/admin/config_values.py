@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -16,6 +17,7 @@ __all__ = [
     "ConfigResource",
     "ConfigResourceType",
     "ConfigSource",
+    "ConfigType",
     "ConfigValue",
     "RecordedChange",
 ]
@@ -83,6 +85,59 @@ def stored_source(resource: ConfigResource) -> ConfigSource:
     return ConfigSource[resource.type.name]
 
 
+class ConfigType(IntEnum):
+    """Type of the values of a config, by its number in DescribeConfigs."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+    @classmethod
+    def of(cls, code: int) -> ConfigType:
+        """Return the type for a number of the protocol."""
+        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN
+
+    def canonical(self, text: str) -> str:
+        """Return the one spelling of a value: `True` is `true`, `+7` is `7`, and `a, b` is `a,b`.
+
+        A broker parses what it is given and reports what it has parsed (Kafka's ConfigDef), so texts that differ can
+        be the same value. An invalid value stays as it is.
+        """
+        if self is ConfigType.UNKNOWN:
+            return text
+        trimmed = text.strip(JAVA_SPACES)
+        match self:
+            case ConfigType.BOOLEAN if trimmed.lower() in ("true", "false"):
+                return trimmed.lower()
+            case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG if INTEGER.fullmatch(trimmed):
+                return str(int(trimmed))
+            case ConfigType.DOUBLE if DECIMAL.fullmatch(trimmed):
+                return repr(float(trimmed.rstrip("dDfF")))
+            case ConfigType.LIST:
+                return ",".join(re.split(r"[ \t\n\v\f\r]*,[ \t\n\v\f\r]*", trimmed))
+        return trimmed
+
+
+JAVA_SPACES = "".join(map(chr, range(0x21)))
+"""Characters that `String.trim` of Java removes."""
+INTEGER = re.compile("[+-]?[0-9]{1,19}")
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
+
+
+def is_same_value(reported: str | None, stated: str | None) -> bool:
+    """Return whether a broker that was given `stated` might report `reported`, whatever the type of the config."""
+    if reported is None or stated is None:
+        return reported is stated
+    return any(type.canonical(reported) == type.canonical(stated) for type in ConfigType)
+
+
 class ConfigSynonym(NamedTuple):
     """A place that a config has a value in: its name there, the value, and the source."""
 
@@ -101,6 +156,7 @@ class ConfigValue(NamedTuple):
         is_read_only: True if it cannot be changed while the broker runs.
         documentation: a description; None if it was not requested.
         synonyms: the values by source, the source in use first; empty if not requested.
+        type: its type; UNKNOWN before Kafka 2.6.
     """
 
     value: str | None
@@ -109,6 +165,7 @@ class ConfigValue(NamedTuple):
     is_read_only: bool
     documentation: str | None = None
     synonyms: tuple[ConfigSynonym, ...] = ()
+    type: ConfigType = ConfigType.UNKNOWN
 
     @classmethod
     def of_result(cls, config: DescribeConfigsResourceResult) -> Self:
@@ -117,7 +174,15 @@ class ConfigValue(NamedTuple):
         synonyms = tuple(
             ConfigSynonym(synonym.name, synonym.value, ConfigSource.of(synonym.source)) for synonym in config.synonyms
         )
-        return cls(config.value, source, config.is_sensitive, config.read_only, config.documentation or None, synonyms)
+        return cls(
+            config.value,
+            source,
+            config.is_sensitive,
+            config.read_only,
+            config.documentation or None,
+            synonyms,
+            ConfigType.of(config.config_type),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 from kwire.errors import KwireError
 from kwire.operations.cluster_document.differences import DocumentAction, DocumentDifference, changed_since, compare
 from kwire.operations.cluster_document.document import read
-from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, read_state
+from kwire.operations.cluster_document.state import (
+    CONFIG_SECTIONS,
+    DocumentState,
+    Section,
+    read_state,
+    with_canonical_configs,
+)
 from kwire.operations.cluster_document.steps import steps
 from kwire.operations.cluster_document.validation import refusals
 from kwire.operations.config_journal import JournaledChange, journaled
@@ -135,7 +141,10 @@ async def plan(
                 "--skip-refused leaves it out"
             )
         run.warn(f"{section} are left out: {reason}.")
+    document = await with_canonical_configs(run.admin, document, current)
     differences = compare(current, document, prune=prune)
+    if earlier is not None:
+        earlier = await with_canonical_configs(run.admin, earlier, current)
     if earlier is not None and (changed := changed_since(earlier, current, differences)):
         rows = [_row(difference, "changed since", f"not as in {base}") for difference in changed]
         raise Failed(rows, f"Settings that have changed since {base}: {len(changed)}; nothing was changed")
@@ -280,10 +289,10 @@ async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[Docum
     deadline = monotonic() + run.wait
     while True:
         current, _ = await read_state(run.admin, planned.document.sections)
+        # The types of configs of topics may be known only now: the cluster had no topic before.
+        document = await with_canonical_configs(run.admin, planned.document, current)
         missing = [
-            difference
-            for difference in compare(current, planned.document, prune=planned.prune)
-            if difference.key in expected
+            difference for difference in compare(current, document, prune=planned.prune) if difference.key in expected
         ]
         if not missing:
             return

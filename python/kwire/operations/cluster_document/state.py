@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kwire.client.admin import AdminError, ConfigResourceType, NotSupported
+from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigType, NotSupported
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection, Mapping
 
-    from kwire.client.admin import AclBinding, AdminClient, ClientQuotaEntity, ConfigResource, ScramMechanismName
+    from kwire.client.admin import AclBinding, AdminClient, ClientQuotaEntity, ScramMechanismName
 
 T = TypeVar("T")
 
@@ -123,6 +123,62 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         users=users,
     )
     return ReadState(state, unsupported)
+
+
+async def with_canonical_configs(admin: AdminClient, document: DocumentState, current: DocumentState) -> DocumentState:
+    """Return a document with the values of its configs as the brokers of a cluster spell them.
+
+    A person may write `.5`, `True`, or `compact, delete`; a broker reports `0.5`, `true`, and `compact,delete`. Only
+    the brokers know the types of configs, so they are asked if values differ.
+
+    Args:
+        admin: a client of the cluster.
+        document: the state that the cluster should have.
+        current: the state of the cluster.
+    """
+    differing = {
+        resource
+        for resource, stated in document.configs.items()
+        for name, value in stated.items()
+        if value is not None and current.configs.get(resource, {}).get(name) != value
+    }
+    if not differing or admin.dialect == "kip4":  # nodes store a text as it is
+        return document
+    types = await _config_types(admin, differing, current)
+    return replace(
+        document,
+        configs={
+            resource: {
+                name: None if value is None else types.get((resource.type, name), ConfigType.UNKNOWN).canonical(value)
+                for name, value in stated.items()
+            }
+            for resource, stated in document.configs.items()
+        },
+    )
+
+
+async def _config_types(
+    admin: AdminClient, differing: Collection[ConfigResource], current: DocumentState
+) -> dict[tuple[ConfigResourceType, str], ConfigType]:
+    """Return the types of the configs of resources. Resources of one type have the same configs: one is asked."""
+    representatives: dict[ConfigResourceType, ConfigResource] = {}
+    for resource in sorted(differing, reverse=True):
+        if resource.type is not ConfigResourceType.TOPIC or resource.name in current.topics:
+            representatives[resource.type] = resource
+    if any(resource.type is ConfigResourceType.TOPIC for resource in differing) and current.topics:
+        representatives.setdefault(
+            ConfigResourceType.TOPIC, ConfigResource(ConfigResourceType.TOPIC, min(current.topics))
+        )
+    if ConfigResourceType.BROKER in representatives:  # the default of all brokers has only what is set
+        [first, *_] = (await admin.describe_cluster()).brokers
+        representatives[ConfigResourceType.BROKER] = ConfigResource(ConfigResourceType.BROKER, str(first.id))
+    described = await admin.describe_configs(representatives.values())
+    return {
+        (resource.type, name): config.type
+        for resource, configs in described.items()
+        if not isinstance(configs, AdminError)
+        for name, config in configs.items()
+    }
 
 
 async def _topics(admin: AdminClient, wanted: bool) -> dict[str, TopicSize]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire.operations.cluster_document.application import DocumentChange, plan
+from kwire.operations.cluster_document.differences import DocumentAction
 from kwire.operations.declaration import Rows, Unhealthy, operation
 from kwire.operations.parameters import Argument, Option
 from kwire.operations.run import Run
@@ -18,9 +19,19 @@ async def diff(
     file: Annotated[Path, Argument(FILE_HELP, "FILE", document=True)],
     other_cluster: Annotated[bool, Option(OTHER_CLUSTER_HELP)] = False,
     skip_refused: Annotated[bool, Option(SKIP_REFUSED_HELP)] = False,
+    complete: Annotated[
+        bool, Option("Fail as well if the cluster has what the document does not name (status `kept`).")
+    ] = False,
 ) -> Rows[DocumentChange]:
-    """Show the differences between a document and the cluster. The check fails if there are any."""
+    """Show the differences between a document and the cluster. The check fails if there are any.
+
+    What only the cluster has is listed as `kept`. It is no difference, so that a document can describe a part of it.
+    """
     planned = await plan(run, file, other_cluster=other_cluster, skip_refused=skip_refused, validate=skip_refused)
-    if planned.differences:
-        raise Unhealthy(planned.rows(would=True), f"Settings that differ from {file}: {len(planned.differences)}")
-    return []
+    rows = planned.rows(would=True)
+    differences = [
+        difference for difference in planned.differences if complete or difference.action is not DocumentAction.KEEP
+    ]
+    if differences:
+        raise Unhealthy(rows, f"Settings that differ from {file}: {len(differences)}")
+    return rows
