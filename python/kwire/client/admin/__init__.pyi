@@ -12,6 +12,7 @@ from kwire.client.admin.config_values import ConfigChange as ConfigChange
 from kwire.client.admin.config_values import ConfigResource as ConfigResource
 from kwire.client.admin.config_values import ConfigResourceType as ConfigResourceType
 from kwire.client.admin.config_values import ConfigSource as ConfigSource
+from kwire.client.admin.config_values import ConfigType as ConfigType
 from kwire.client.admin.config_values import ConfigValue as ConfigValue
 from kwire.client.admin.errors import AdminError as AdminError
 from kwire.client.admin.errors import BrokerNotFound as BrokerNotFound
