@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+from kwire.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from kwire.compat.script import ScriptRun
 
 FAILURE = "Error occurred: "
+NO_LEADER = "There is no leader for this topic-partition as we are in the middle of a leadership election."
 TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
 RULE = re.compile(r"([^:,]*)(?::(?:(\d+)|(?:(\d+)?-(\d+)?)))?")
 
@@ -36,18 +38,28 @@ async def run(run: ScriptRun) -> None:
     partitions = [
         TopicPartition(name, partition.partition)
         for name, topic in sorted(described.items())
-        if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and topic.is_internal)
+        if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and name in INTERNAL_TOPICS)
         for partition in topic.partitions
         if matches(name, partition.partition)
     ]
     if not partitions:
         raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")
-    offsets = await admin.list_offsets(dict.fromkeys(partitions, spec))
+    # A partition without a leader is skipped at once: the others are no reason to wait for its election.
+    leaders = {
+        TopicPartition(name, partition.partition): partition.leader
+        for name, topic in described.items()
+        if not isinstance(topic, AdminError)
+        for partition in topic.partitions
+    }
+    led = [partition for partition in partitions if leaders[partition] is not None]
+    offsets = await admin.list_offsets(dict.fromkeys(led, spec))
     for partition in partitions:
-        offset = offsets[partition]
-        if isinstance(offset, AdminError):
-            raise ScriptFailed(f"Skip getting offsets for topic-partition {partition} due to error: {offset.text}")
-        if offset.offset is not None:
+        offset = offsets.get(partition)
+        if offset is None:
+            run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {NO_LEADER}")
+        elif isinstance(offset, AdminError):
+            run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {offset.text}")
+        elif offset.offset is not None:
             run.print(f"{partition.topic}:{partition.partition}:{offset.offset}")
 
 
@@ -69,15 +81,20 @@ def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Cal
         if rules is not None:
             chosen = [_rule(text) for text in rules.split(",")]
             return lambda name, index: any(matches(name, index) for matches in chosen)
-        pattern = re.compile(topic or ".*")
+        pattern = _pattern(topic)
         numbers = None if partitions is None else {int(text) for text in partitions.split(",")}
     except ValueError:
         raise ScriptFailed(
             f"{FAILURE}--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
         ) from None
-    except re.error as error:
+    return lambda name, index: pattern.accepts(name) and (numbers is None or index in numbers)
+
+
+def _pattern(text: str | None) -> TopicPattern:
+    try:
+        return TopicPattern(text or ".*")
+    except InvalidPattern as error:
         raise ScriptFailed(f"{FAILURE}{error}") from None
-    return lambda name, index: pattern.fullmatch(name) is not None and (numbers is None or index in numbers)
 
 
 def _rule(text: str) -> Callable[[str, int], bool]:
@@ -86,10 +103,10 @@ def _rule(text: str) -> Callable[[str, int], bool]:
     if parts is None:
         raise ScriptFailed(f"{FAILURE}Invalid rule specification: {text}")
     name, one, first, end = parts.groups()
-    pattern = re.compile(name or ".*")
+    pattern = _pattern(name)
     low = int(one or first or 0)
     high = low + 1 if one is not None else None if end is None else int(end)
-    return lambda topic, index: pattern.fullmatch(topic) is not None and low <= index and (high is None or index < high)
+    return lambda topic, index: pattern.accepts(topic) and low <= index and (high is None or index < high)
 
 
 get_offsets = Script(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
 from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ async def run(run: ScriptRun) -> None:
     by_id = values.get("topic-id") if "describe" in values else None
     topics = await _find(admin, values) if by_id is None else await _find_id(admin, values, by_id)
     if "list" in values:
-        for name in topics:
-            run.print(name)
+        run.print("\n".join(topics))  # no topic is an empty line, as in Kafka
     elif "describe" in values:
         await _describe(run, admin, topics)
     elif "alter" in values:
@@ -101,18 +100,18 @@ async def _eligible_leaders(
 
 
 async def _find(admin: AdminClient, values: OptionValues) -> list[str]:
-    """Return the topics that `--topic` names, a comma-separated list of regular expressions."""
+    """Return the topics that `--topic` names, a regular expression of Java."""
     pattern = values.get("topic")
     names = await admin.list_topics()
     if "exclude-internal" in values:
-        names = [name for name in names if not name.startswith("__")]
+        names = [name for name in names if name not in INTERNAL_TOPICS]
     if pattern is None:
         return names
     try:
-        expression = re.compile("|".join(f"(?:{part.strip()})" for part in pattern.split(",")))
-    except re.error as error:
-        raise ScriptFailed(f"{FAILURE}{pattern} is an invalid regex: {error}", on_stdout=True) from None
-    matches = [name for name in names if expression.fullmatch(name)]
+        expression = TopicPattern(pattern)
+    except InvalidPattern as error:
+        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+    matches = list(filter(expression.accepts, names))
     if not matches and "list" not in values and "if-exists" not in values:
         raise ScriptFailed(f"{FAILURE}Topic 'Optional[{pattern}]' does not exist as expected", on_stdout=True)
     return matches
