@@ -66,7 +66,7 @@ class TopicPattern:
         except (re.error, OverflowError, RecursionError) as error:  # such as look-behind of variable length
             raise UnsupportedPattern(f"{text}: kwire does not support this regular expression: {error}") from None
         except InvalidPattern:
-            raise InvalidPattern(f"{text} is an invalid regex.") from None  # the sentence of Kafka
+            raise InvalidPattern(f"{regex} is an invalid regex.") from None  # the sentence of Kafka
 
     def accepts(self, topic: str) -> bool:
         """Return whether the pattern matches the name of a topic."""
@@ -189,8 +189,8 @@ class _Parser:
 
     def _repeated(self, item: str) -> str:
         match self._peek():
-            case "?" | "*" | "+" as quantifier:
-                self._at += 1
+            case "?" | "*" | "+":
+                quantifier = self._take()
             case "{":
                 quantifier = self._counted()
             case _:
