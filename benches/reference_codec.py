@@ -19,7 +19,6 @@ from kwire import reference
 if TYPE_CHECKING:
     from kwire.declare import Message
 
-AT_MOST = 40
 WORKLOADS = (
     Workload("a", 1),
     Workload("a", 9),
@@ -37,8 +36,7 @@ def main() -> None:
     rounds: int = parser.parse_args().rounds
     for workload in WORKLOADS:
         ratios = measure(workload, rounds)
-        verdict = "met" if max(ratios) <= AT_MOST else "missed"
-        print(f"{workload!s:22}  decode {ratios[0]:4.0f} x  encode {ratios[1]:4.0f} x  {verdict}", flush=True)
+        print(f"{workload!s:22}  decode {ratios[0]:4.0f} x  encode {ratios[1]:4.0f} x", flush=True)
 
 
 def measure(workload: Workload, rounds: int) -> tuple[float, float]:

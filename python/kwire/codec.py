@@ -115,7 +115,7 @@ def _engine_plan(cls: type[Message], version: int) -> Plan:
 
 
 def uses_engine() -> bool:
-    """Return whether the engine is used. Otherwise the reference codec is, which takes up to 40 times as long."""
+    """Return whether the engine is used. Otherwise the reference codec is, which is many times slower."""
     return _ENGINE_AVAILABLE
 
 

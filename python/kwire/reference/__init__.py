@@ -1,13 +1,14 @@
 """Reference codec in plain Python, used to check the engine and as a fallback.
 
-It interprets the declarations on its own and uses neither plans nor the engine, so that both codecs cannot share a
-mistake. `decode`, `encode`, and `validate` have the results and errors of the functions in `kwire`.
+It interprets the declarations, with one function for each type, and uses neither plans nor the engine, so that both
+codecs cannot share a mistake. It has no second, faster way: what proofs and fuzzers compare is what runs. `decode`,
+`encode`, and `validate` have the results and errors of the functions in `kwire`.
 
-    layout         the fields of a version and their minimum sizes
-    decoder        bytes to objects
-    encoder        objects to bytes
-    straight_line  the same for ordinary messages, faster, with straight_line_encoding
-    value_spans    the bytes of each value
+    layout       the fields of a version and their minimum sizes
+    decoder      bytes to objects
+    encoder      objects to bytes
+    slot_values  the values of slots, read without running their code
+    value_spans  the bytes of each value
 """
 
 from __future__ import annotations

@@ -28,9 +28,7 @@ from kwire.declare.wire_types import (
 )
 from kwire.errors import DecodeError
 from kwire.reference.formats import FORMATS, MAX_STRING_LENGTH, uvarint
-from kwire.reference.generated_code import UNUSUAL, NotGenerated
 from kwire.reference.layout import StructLayout, layout_of
-from kwire.reference.straight_line import Decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,24 +59,11 @@ def decode(cls: type[M], data: BytesLike, *, version: int) -> M:
 
 
 def reader_of(layout: StructLayout) -> Callable[[bytes], Any]:
-    """Return the function that decodes a message: the generated one first, which ends early in unusual cases."""
-    readers = Readers(layout)
-    read_message = readers.message()
-
-    def interpret(data: bytes) -> Any:
-        return read_message(Input(data))
-
-    try:
-        read_usual = Decoding(layout, readers.tag_section, Input).function()
-    except NotGenerated:
-        return interpret
+    """Return the function that decodes a message."""
+    read_message = Readers(layout).message()
 
     def read(data: bytes) -> Any:
-        try:
-            return read_usual(data)
-        except UNUSUAL:
-            pass
-        return interpret(data)
+        return read_message(Input(data))
 
     return read
 

@@ -37,7 +37,6 @@ from kwire.declare.wire_types import (
 from kwire.errors import DecodeError, EncodeError
 from kwire.reference.decoder import Input, read_rest, read_sized, read_uvarint
 from kwire.reference.formats import FORMATS, LARGEST_COUNT, MAX_STRING_LENGTH, uvarint
-from kwire.reference.generated_code import UNUSUAL, NotGenerated
 from kwire.reference.layout import StructLayout, layout_of
 from kwire.reference.slot_values import (
     UNSET,
@@ -51,7 +50,6 @@ from kwire.reference.slot_values import (
     pack_float,
     type_name,
 )
-from kwire.reference.straight_line_encoding import Encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,26 +83,13 @@ def encode(message: Message, *, version: int) -> bytes:
 
 
 def writer_of(layout: StructLayout) -> Callable[[Any], bytes]:
-    """Return the function that encodes a message: the generated one first, which ends early in unusual cases."""
-    writers = Writers(layout)
-    write_message = writers.message()
+    """Return the function that encodes a message."""
+    write_message = Writers(layout).message()
 
-    def interpret(message: Any) -> bytes:
+    def write(message: Any) -> bytes:
         output = EncoderOutput()
         write_message(output, message)
         return bytes(output.data)
-
-    try:
-        write_usual = Encoding(layout, writers.tag_section, EncoderOutput).function()
-    except NotGenerated:
-        return interpret
-
-    def write(message: Any) -> bytes:
-        try:
-            return write_usual(message)
-        except UNUSUAL:
-            pass
-        return interpret(message)
 
     return write
 
