@@ -89,14 +89,25 @@ def error_path(decode: Any, data: bytes, max_size: int) -> tuple[str | int, ...]
     return raised.value.path
 
 
-@pytest.mark.parametrize("codec", CODECS)
-def test_batches_of_any_ratio_have_one_megabyte_together(codec: str) -> None:
-    data = records.encode([(0, 0, None, bytes((1 << 19) - 100))], compression="zstd")
-    assert len(data) < 300
+@for_rows("codec", CODECS)
+@for_rows("compression", ["gzip", "snappy", "lz4", "zstd"])
+def test_each_batch_may_decompress_to_one_megabyte_at_any_ratio(codec: str, compression: CompressionName) -> None:
     decode = CODECS[codec].decode
-    assert len(decode(data * 2, True, NO_LIMIT, 1)[0]) == 2
-    with pytest.raises(RecordsDecodeError, match=r"^batches\[2\]\.records: limit_exceeded"):
-        decode(data * 3, True, NO_LIMIT, 1)
+    size = (1 << 20) - 20
+    assert 0 <= (1 << 20) - (len(records.encode([(0, 0, None, bytes(size))])) - 61) < 20
+    data = records.encode([(0, 0, None, bytes(size))], compression=compression)
+    assert len(decode(data * 3, True, NO_LIMIT, 1)[0]) == 3
+    larger = records.encode([(0, 0, None, bytes(size + 20))], compression=compression)
+    with pytest.raises(RecordsDecodeError, match=r"^batches\[1\]\.records: limit_exceeded .* more than 1048576 bytes"):
+        decode(data + larger, True, NO_LIMIT, 1)
+
+
+def test_batches_of_equal_bytes_are_decoded_with_the_default_limits() -> None:
+    """Producers close batches at 1 MB of uncompressed bytes; a thousand of them take less than a fetch."""
+    data = records.encode([(n, 0, None, bytes(10_000)) for n in range(99)], compression="zstd") * 100
+    assert len(data) < 1 << 20
+    assert sum(len(batch.records) for batch in records.decode(data).batches) == 9_900
+    assert sum(len(batch.records) for batch in records.batches(data * 3)) == 29_700
 
 
 OBJECTS = [

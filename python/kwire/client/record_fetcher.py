@@ -12,12 +12,14 @@ from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition
 from kwire.client.admin.leaders import at_leaders, by_topic
 from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
+from kwire.records import batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kwire.client.admin import AdminClient
     from kwire.messages.kafka.fetch import AbortedTransaction
+    from kwire.records import RecordBatch
 
 __all__ = ["DEBUGGING_REPLICA", "FetchedRecords", "RecordFetcher"]
 
@@ -41,6 +43,17 @@ class FetchedRecords(NamedTuple):
     high_watermark: int
     log_start_offset: int
     aborted: tuple[AbortedTransaction, ...]
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Decode the batches one at a time, so that memory is needed for one of them.
+
+        A batch may compress to any ratio, because brokers accept it and every other consumer reads it. Its size is
+        limited by `DEFAULT_MAX_SIZE` of `kwire.records`.
+
+        Raises:
+            RecordsDecodeError: the next batch is invalid or too large. The batches before it were returned.
+        """
+        return batches(self.records, max_ratio=None)
 
 
 class RecordFetcher:

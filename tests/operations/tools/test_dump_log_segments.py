@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import struct
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +18,9 @@ from kwire.messages.consumer_offsets import GroupMetadataKey, GroupMetadataValue
 from kwire.messages.consumer_offsets.group_metadata import MemberMetadata
 from kwire.messages.kafka import ConsumerProtocolSubscription
 from kwire.messages.transaction_state import TransactionLogKey, TransactionLogValue
+from kwire.operations.records.log_segment import DamagedLogSegment, batches_of, index_entries
 from kwire.records import Header, Record
+from tests.for_rows import for_rows
 from tests.operations.tools.running import output, run
 
 if TYPE_CHECKING:
@@ -142,6 +146,37 @@ async def test_zeros_of_a_preallocated_segment_are_ignored(segment: Path) -> Non
     assert len(await output("dump-log-segments", "--files", segment)) == 4
     segment.write_bytes(b"")
     assert len(await output("dump-log-segments", "--files", segment)) == 2
+
+
+async def test_batches_of_any_ratio_are_printed_up_to_the_limit_for_a_batch(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(records.encode([(5, TIME, None, bytes(6_000_000))], compression="zstd"))
+    assert len(await output("dump-log-segments", "--files", path, "--deep-iteration")) == 4
+    result = await run("dump-log-segments", "--files", path, "--deep-iteration", "--max-message-size", "5000000")
+    assert "more than 5000000 bytes" in str(result.error)
+
+    path.write_bytes(batch(5, 100))
+    result = await run("dump-log-segments", "--files", path, "--max-message-size", "500")
+    assert f"position 0: the batch has {path.stat().st_size} bytes, more than 500" in str(result.error)
+
+
+@for_rows("kept", [0, 7, 61, 100])
+def test_segment_that_is_truncated_while_it_is_read_is_printed_up_to_its_new_end(kept: int) -> None:
+    with NamedTemporaryFile(suffix=".log") as file:
+        path = Path(file.name)
+        data = batch(5, 2000)
+        path.write_bytes(data * 20)
+        batches = batches_of(path, len(data))
+        assert next(batches).position == 0
+        os.truncate(path, len(data) + kept)
+        with pytest.raises(DamagedLogSegment, match="cut short"):
+            list(batches)
+
+        path.write_bytes(struct.pack(">ii", 1, 1) * 1_000_000)
+        entries = index_entries(path, 0, is_time_index=False)
+        assert next(entries) == (1, 1)
+        os.truncate(path, 0)
+        assert len(list(entries)) < 1_000_000
 
 
 async def test_indexes_are_printed_and_compared_with_the_log(segment: Path) -> None:

@@ -5,9 +5,12 @@ A file may be damaged anywhere, so it is read batch by batch: what precedes the 
 
 from __future__ import annotations
 
-import mmap
+import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from kwire.errors import RecordsDecodeError
 from kwire.operations.declaration import ToolFailed
@@ -17,10 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["DamagedLogSegment", "IndexEntry", "SegmentBatch", "batches_of", "index_entries", "open_segment"]
+__all__ = ["DamagedLogSegment", "IndexEntry", "SegmentBatch", "batches_of", "index_entries"]
 
 OVERHEAD = 12
 """Bytes of a batch that its length does not count: base offset and length."""
+STEP = 1 << 20
+"""Bytes of an index, or of zeros, that are read at once."""
 
 
 class DamagedLogSegment(ToolFailed):
@@ -51,7 +56,7 @@ class SegmentBatch(NamedTuple):
 
     position: int
     header: BatchHeader
-    data: memoryview
+    data: bytes
     is_valid: bool
 
 
@@ -62,45 +67,54 @@ class IndexEntry(NamedTuple):
     value: int
 
 
-def open_segment(path: Path) -> memoryview:
-    """Return the bytes of a file, which are read from disk as needed.
+def batches_of(path: Path, max_size: int) -> Iterator[SegmentBatch]:
+    """Yield the batches of a segment. Zeros at the end, as of a preallocated file, are ignored.
+
+    The file is read and not mapped: a broker can truncate it meanwhile, and reading a page that is gone ends a process.
+    What is appended meanwhile is not read, since its last batch may be incomplete.
+
+    Args:
+        path: the file.
+        max_size: maximum number of bytes of a batch, all of which are in memory.
 
     Raises:
+        DamagedLogSegment: at a position that has no batch.
         ToolFailed: the file cannot be read.
     """
+    with _opened(path) as (file, end):
+        position = count = 0
+        while position < end:
+            head = file.read(min(OVERHEAD, end - position))
+            if not any(head) and _is_zero(file):
+                return
+            if len(head) < OVERHEAD:
+                raise DamagedLogSegment(position, count, f"the batch is cut short: {len(head)} bytes are left")
+            size = OVERHEAD + int(struct.unpack_from(">i", head, 8)[0])
+            if size <= OVERHEAD:
+                raise DamagedLogSegment(position, count, f"expected a batch, found the length {size - OVERHEAD}")
+            rest = end - position
+            if max_size < size <= rest:
+                raise DamagedLogSegment(position, count, f"the batch has {size} bytes, more than {max_size}")
+            data = head + file.read(size - OVERHEAD) if size <= rest else b""
+            if len(data) < size:
+                left = len(data) or rest
+                raise DamagedLogSegment(position, count, f"the batch is cut short: it has {left} of {size} bytes")
+            yield _batch(data, position, count)
+            position += size
+            count += 1
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """Open a file, and return it and its size. An error while it is read is the failure of the tool, too."""
     try:
         with path.open("rb") as file:
-            if path.stat().st_size == 0:  # cannot be mapped
-                return memoryview(b"")
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            yield file, os.fstat(file.fileno()).st_size
     except OSError as error:
         raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
 
 
-def batches_of(data: memoryview) -> Iterator[SegmentBatch]:
-    """Yield the batches of a segment. Zeros at the end, as of a preallocated file, are ignored.
-
-    Raises:
-        DamagedLogSegment: at a position that has no batch.
-    """
-    position = count = 0
-    while position < len(data):
-        rest = len(data) - position
-        if not data[position : position + OVERHEAD].tobytes().strip(b"\0") and _is_zero(data[position:]):
-            return
-        if rest < OVERHEAD:
-            raise DamagedLogSegment(position, count, f"the batch is cut short: {rest} bytes are left")
-        size = OVERHEAD + int(struct.unpack_from(">i", data, position + 8)[0])
-        if size <= OVERHEAD:
-            raise DamagedLogSegment(position, count, f"expected a batch, found the length {size - OVERHEAD}")
-        if size > rest:
-            raise DamagedLogSegment(position, count, f"the batch is cut short: it has {rest} of {size} bytes")
-        yield _batch(data[position : position + size], position, count)
-        position += size
-        count += 1
-
-
-def _batch(data: memoryview, position: int, count: int) -> SegmentBatch:
+def _batch(data: bytes, position: int, count: int) -> SegmentBatch:
     try:
         return SegmentBatch(position, batch_headers(data)[0], data, is_valid=True)
     except RecordsDecodeError as error:
@@ -109,21 +123,24 @@ def _batch(data: memoryview, position: int, count: int) -> SegmentBatch:
     return SegmentBatch(position, batch_headers(data, check_crc=False)[0], data, is_valid=False)
 
 
-def _is_zero(data: memoryview) -> bool:
-    step = 1 << 20
-    return all(not any(data[start : start + step]) for start in range(0, len(data), step))
+def _is_zero(file: BinaryIO) -> bool:
+    """Return whether the rest of a file is zero."""
+    return not any(any(step) for step in iter(partial(file.read, STEP), b""))
 
 
-def index_entries(data: memoryview, base_offset: int, *, is_time_index: bool) -> Iterator[IndexEntry]:
+def index_entries(path: Path, base_offset: int, *, is_time_index: bool) -> Iterator[IndexEntry]:
     """Yield the entries of an index. The unused rest of the index of an open segment is zero.
 
     Raises:
-        ToolFailed: the size is not a whole number of entries.
+        ToolFailed: the file cannot be read, or its size is not a whole number of entries.
     """
-    size = 12 if is_time_index else 8
-    if len(data) % size:
-        raise ToolFailed(f"an index has entries of {size} bytes, and this file has {len(data)} bytes")
-    for key, value in struct.iter_unpack(">qi" if is_time_index else ">ii", data):
-        if key == 0 and value == 0:
-            return
-        yield IndexEntry(key, base_offset + value) if is_time_index else IndexEntry(base_offset + key, value)
+    entry = Struct(">qi" if is_time_index else ">ii")
+    with _opened(path) as (file, end):
+        if end % entry.size:
+            raise ToolFailed(f"an index has entries of {entry.size} bytes, and this file has {end} bytes")
+        # A broker removes the unused rest when it closes the segment, so there may be fewer bytes than before.
+        for step in iter(partial(file.read, STEP // entry.size * entry.size), b""):
+            for key, value in entry.iter_unpack(step[: len(step) // entry.size * entry.size]):
+                if key == 0 and value == 0:
+                    return
+                yield IndexEntry(key, base_offset + value) if is_time_index else IndexEntry(base_offset + key, value)

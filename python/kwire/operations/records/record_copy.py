@@ -3,11 +3,21 @@
 Records are copied at least once: the position of a partition moves only after the target has acknowledged its records,
 so a copy that continues at such a position loses none, and may repeat some. The order within a partition, keys, values,
 timestamps, headers, and the compression are kept. Records of aborted transactions and control records are not copied.
+
+Whoever may write to one topic must not stop the copy of others. So fetched batches are decoded one at a time, each
+partition has a share of every round, and a partition that cannot be read or written ends alone:
+
+| a partition | from                                                    | until                            |
+|-------------|---------------------------------------------------------|----------------------------------|
+| is copied   | the start                                               | its end, or an error             |
+| waits       | an error that passes, such as an election, without ends | `RETRY_SECONDS`                  |
+| has failed  | any other error of its source or its target             | the copy ends, which then raises |
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,30 +25,55 @@ from kwire import records
 from kwire.client.admin import AdminError
 from kwire.client.record_fetcher import RecordFetcher
 from kwire.client.record_sender import RecordSender
-from kwire.errors import RecordsDecodeError
+from kwire.errors import EncodeError, KwireError, RecordsDecodeError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import ToolFailed
-from kwire.records import Compression
+from kwire.operations.records.record_groups import BATCH_BYTES, encode, groups, halves, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, TopicPartition
     from kwire.client.record_fetcher import FetchedRecords
-    from kwire.records import Record, RecordBatch
+    from kwire.records import RecordBatch
 
 __all__ = ["RecordCopy"]
 
-BATCH_BYTES = 500_000
-"""Small batches are merged up to this size, as stored in the source. Brokers accept 1 MB (`max.message.bytes`)."""
+SHARE_BYTES = 32 << 20
+"""Uncompressed bytes of a partition after which the others have their turn: a fetch of 1 MiB can hold gigabytes of
+equal bytes. Chosen, not measured."""
+ROUND_BYTES = 50 << 20
+"""Maximum bytes of the batches sent at once; brokers close connections at requests of 100 MiB
+(`socket.request.max.bytes`)."""
+RETRY_SECONDS = 30.0
+"""Time after which a partition is read again that had no leader. Looking for one takes seconds, in which the others
+wait. Chosen, not measured."""
+SHOWN = 3
+"""Failed partitions that an error names."""
+TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+class _Batch(NamedTuple):
+    """An encoded batch.
+
+    Attributes:
+        source: the partition of its records.
+        data: its bytes.
+        records: number of its records.
+        end: the offset after its records in the source; None for a part that others follow.
+    """
+
+    source: TopicPartition
+    data: bytes
+    records: int
+    end: int | None
 
 
 class _Chunk(NamedTuple):
-    """Records of a partition that were fetched together, and the offset after them."""
+    """Batches of a partition that were fetched together, and the offset after them."""
 
     source: TopicPartition
-    batches: list[bytes]
-    records: int
+    batches: list[_Batch]
     end: int
 
 
@@ -53,9 +88,12 @@ class RecordCopy:
         limit: the most records to copy; None for all.
         one_by_one: true to wait for an acknowledgment before more records are fetched.
         skip_refused: true to go on after records that the target refuses, which are lost in the target.
+        report: receives a line when a partition fails or waits.
+        clock: returns seconds.
 
     Attributes:
         acknowledged: the offset after the last record that the target has acknowledged, by source partition.
+        failures: the reasons of partitions that failed.
         refused: number of records that the target has refused.
     """
 
@@ -69,6 +107,8 @@ class RecordCopy:
         limit: int | None = None,
         one_by_one: bool = False,
         skip_refused: bool = False,
+        report: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetcher = RecordFetcher(source, committed_only=True)
         self._sender = RecordSender(target)
@@ -77,9 +117,16 @@ class RecordCopy:
         self._limit = limit
         self._one_by_one = one_by_one
         self._skip_refused = skip_refused
+        self._report = report
+        self._clock = clock
+        self._waiting: dict[TopicPartition, float] = {}
+        """The times from which waiting partitions are read again."""
+        self._batch_bytes: dict[TopicPartition, int] = {}
+        """Uncompressed bytes of a batch, by target partition, after it has refused a larger one."""
+        self._sent = 0
         self.refused = 0
         self.acknowledged = dict(positions)
-        self._sent = 0
+        self.failures: dict[TopicPartition, str] = {}
 
     @property
     def copied(self) -> int:
@@ -87,13 +134,14 @@ class RecordCopy:
         return self._sent - self.refused
 
     async def run(self, until: Mapping[TopicPartition, int] | None = None) -> None:
-        """Copy until the limit, or until every partition has reached an offset.
+        """Copy until the limit, or until every partition has reached an offset or has failed.
 
         Args:
             until: the offsets; None to go on for ever.
 
         Raises:
-            ToolFailed: records cannot be read or written. Those before were copied.
+            ToolFailed: partitions have failed, after the others were copied. Without `until`, also when the target
+                refuses records, unless they are skipped.
             ConnectionFault: a cluster does not respond in time.
         """
         sending: asyncio.Task[None] | None = None
@@ -102,7 +150,7 @@ class RecordCopy:
                 chunks = await self._fetch(until)
                 if sending is not None:
                     await sending
-                sending = asyncio.create_task(self._send(chunks))
+                sending = asyncio.create_task(self._send(chunks, is_endless=until is None))
                 if self._one_by_one:
                     await sending
             if sending is not None:
@@ -111,106 +159,170 @@ class RecordCopy:
             if sending is not None and not sending.done():
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
+        if self.failures:
+            shown = "; ".join(self.failures[partition] for partition in sorted(self.failures)[:SHOWN])
+            count = f"{len(self.failures)} of {len(self.acknowledged)} partitions failed: "
+            raise ToolFailed(f"{count if len(self.acknowledged) > 1 else ''}{shown}; records copied: {self.copied}")
+
+    def fail(self, partition: TopicPartition, reason: str) -> None:
+        """Leave a partition out from now on."""
+        self.failures[partition] = reason
+        self._report(f"{reason}: the rest of {partition} is not copied")
 
     def _is_unfinished(self, until: Mapping[TopicPartition, int] | None) -> bool:
-        if self._limit == 0:
-            return False
-        return until is None or any(offset < until[partition] for partition, offset in self._next.items())
+        return self._limit != 0 and any(True for _ in self._unfinished(until))
+
+    def _unfinished(self, until: Mapping[TopicPartition, int] | None) -> Iterator[TopicPartition]:
+        for partition, offset in self._next.items():
+            if partition not in self.failures and (until is None or offset < until[partition]):
+                yield partition
 
     async def _fetch(self, until: Mapping[TopicPartition, int] | None) -> list[_Chunk]:
+        unfinished = list(self._unfinished(until))
         wanted = {
-            partition: offset for partition, offset in self._next.items() if until is None or offset < until[partition]
+            partition: self._next[partition]
+            for partition in unfinished
+            if self._waiting.get(partition, 0) <= self._clock()
         }
+        if not wanted:
+            await asyncio.sleep(min(self._waiting[partition] for partition in unfinished) - self._clock())
+            return []
         chunks = []
         for partition, fetched in (await self._fetcher.fetch(wanted)).items():
             if isinstance(fetched, AdminError):
-                if fetched.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    raise ToolFailed(
-                        f"{partition} has no offset {wanted[partition]}: records were deleted before they were copied"
-                    )
-                raise ToolFailed(str(fetched))
+                self._cannot_fetch(partition, wanted[partition], fetched, is_endless=until is None)
+                continue
+            self._waiting.pop(partition, None)
             chunk = self._chunk(partition, wanted[partition], fetched)
             if chunk is not None:
                 chunks.append(chunk)
                 self._next[partition] = chunk.end
+            await asyncio.sleep(0)  # a share takes up to a second of CPU: commits and responses come between
         return chunks
 
+    def _cannot_fetch(self, partition: TopicPartition, offset: int, error: AdminError, *, is_endless: bool) -> None:
+        code = ErrorCode(error.code)
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.fail(partition, f"{partition} has no offset {offset}: records were deleted before they were copied")
+        elif is_endless and code.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            if partition not in self._waiting:
+                self._report(f"{error}: read again every {RETRY_SECONDS:.0f} s")
+            self._waiting[partition] = self._clock() + RETRY_SECONDS
+        else:
+            self.fail(partition, str(error))
+
     def _chunk(self, partition: TopicPartition, start: int, fetched: FetchedRecords) -> _Chunk | None:
+        """Return the records of a partition up to its share of a round, or up to a batch that cannot be decoded."""
+        end, size, share = start, 0, SHARE_BYTES
+        stopped: KwireError | None = None
+
+        def decoded() -> Iterator[RecordBatch]:
+            nonlocal end, size, share
+            for batch in fetched.batches():
+                size = size_of(batch.records)
+                yield batch
+                end = max(end, batch.last_offset + 1)
+                share -= size
+                if share <= 0:
+                    return
+
+        def committed() -> Iterator[tuple[RecordBatch, int]]:
+            # An error ends the batches without passing through `groups`, which may hold records that precede it.
+            nonlocal stopped
+            try:
+                for batch in records.committed(decoded(), fetched.aborted):
+                    yield batch, size
+            except KwireError as error:
+                stopped = error
+
+        batches: list[_Batch] = []
         try:
-            decoded = records.decode(fetched.records)
-        except RecordsDecodeError as error:
-            raise ToolFailed(f"{partition} from offset {start}: {error}") from None
-        if not decoded.batches:
-            return None
-        sizes = [header.size for header in records.batch_headers(fetched.records, check_crc=False)]
-        committed = {batch.base_offset for batch in records.committed(decoded.batches, fetched.aborted)}
-        sized = [pair for pair in zip(decoded.batches, sizes, strict=True) if pair[0].base_offset in committed]
-        encoded, copied, end = [], 0, decoded.batches[-1].last_offset + 1
-        for compression, values in _groups(sized, start):
+            self._take(partition, start, committed(), batches)
+        except EncodeError as error:
+            stopped = error
+            end = (batches[-1].end if batches else None) or start
+        if stopped is not None:
+            self.fail(partition, f"{partition} at offset {end}: {_decode_text(stopped)}")
+        elif self._limit == 0 and batches:
+            end = batches[-1].end or end
+        return _Chunk(partition, batches, end) if end > start else None
+
+    def _take(
+        self, partition: TopicPartition, start: int, decoded: Iterable[tuple[RecordBatch, int]], batches: list[_Batch]
+    ) -> None:
+        """Append records to `batches`, as batches for the target, up to the limit."""
+        limit = self._batch_bytes.get(self._routes[partition], BATCH_BYTES)
+        for compression, values in groups(decoded, start, limit):
             taken = values if self._limit is None else values[: self._limit]
+            if taken:
+                batches.append(_Batch(partition, encode(taken, compression), len(taken), taken[-1].offset + 1))
             if self._limit is not None:
                 self._limit -= len(taken)
-            if taken:
-                encoded.append(_encode(taken, compression))
-                copied += len(taken)
-            if len(taken) < len(values):
-                end = taken[-1].offset + 1 if taken else end
-                break
-        return _Chunk(partition, encoded, copied, end)
+                if self._limit == 0:
+                    return
 
-    async def _send(self, chunks: Sequence[_Chunk]) -> None:
+    async def _send(self, chunks: Sequence[_Chunk], *, is_endless: bool) -> None:
         """Send batches in rounds, because a request has at most one batch for each partition."""
-        queues: dict[TopicPartition, deque[bytes]] = defaultdict(deque)
+        queues: dict[TopicPartition, deque[_Batch]] = defaultdict(deque)
         for chunk in chunks:
             queues[self._routes[chunk.source]].extend(chunk.batches)
-        while any(queues.values()):
-            batches = {partition: queue.popleft() for partition, queue in queues.items() if queue}
-            for partition, result in (await self._sender.send(batches)).items():
+        refusing: set[TopicPartition] = set()
+        while batches := _next_round(queues):
+            results = await self._sender.send({partition: batch.data for partition, batch in batches.items()})
+            for partition, result in results.items():
+                batch = batches[partition]
                 if not isinstance(result, AdminError):
-                    continue
-                if not self._skip_refused:
-                    raise ToolFailed(f"{result}; records copied before: {self.copied}")
-                self.refused += sum(header.count for header in records.batch_headers(batches[partition]))
+                    self._acknowledge(batch)
+                elif result.code in TOO_LARGE and batch.records > 1:
+                    queues[partition].extendleft(self._split(partition, batch))
+                elif self._skip_refused:
+                    self.refused += batch.records
+                    self._acknowledge(batch)
+                else:
+                    self.fail(batch.source, str(result))
+                    refusing.add(batch.source)
+                    # What follows must not be sent: the position of the partition stays before the refused batch.
+                    queues[partition] = deque(rest for rest in queues[partition] if rest.source != batch.source)
+            if refusing and is_endless:
+                first = self.failures[min(refusing)]
+                raise ToolFailed(f"{first}; records copied before: {self.copied}")
         for chunk in chunks:
-            self.acknowledged[chunk.source] = chunk.end
-            self._sent += chunk.records
+            if chunk.source not in refusing:
+                self.acknowledged[chunk.source] = chunk.end
 
+    def _acknowledge(self, batch: _Batch) -> None:
+        self._sent += batch.records
+        if batch.end is not None:
+            self.acknowledged[batch.source] = batch.end
 
-def _groups(batches: Iterable[tuple[RecordBatch, int]], start: int) -> Iterator[tuple[Compression, Sequence[Record]]]:
-    """Yield records that become one batch: neighbors of the same compression, and not too large together.
+    def _split(self, target: TopicPartition, batch: _Batch) -> tuple[_Batch, _Batch]:
+        """Return the halves of a batch that is too large for its target, the second first, and make later ones smaller.
 
-    Args:
-        start: the first offset to copy: a batch may begin before it.
-    """
-    group: list[Record] = []
-    compression = Compression.NONE
-    total = 0
-    for batch, size in batches:
-        kept = (
-            [record for record in batch.records if record.offset >= start]
-            if batch.base_offset < start
-            else batch.records
+        The target may have a smaller `max.message.bytes`, or other records than the source.
+        """
+        (first, first_count), (second, second_count), size = halves(batch.data)
+        self._batch_bytes[target] = min(size, self._batch_bytes.get(target, BATCH_BYTES))
+        return (
+            _Batch(batch.source, second, second_count, batch.end),
+            _Batch(batch.source, first, first_count, None),
         )
-        if group and (total + size > BATCH_BYTES or compression is not batch.compression):
-            yield compression, group
-            group, total = [], 0
-        compression = batch.compression
-        if size > BATCH_BYTES and len(kept) > 1:  # with another compressor, it could exceed the limit of the target
-            yield compression, kept[: len(kept) // 2]
-            kept = kept[len(kept) // 2 :]
-        group += kept
-        total += size
-    if group:
-        yield compression, group
 
 
-def _encode(values: Sequence[Record], compression: Compression) -> bytes:
-    """Encode records as one batch, with offsets from 0, as brokers expect them from producers."""
-    if values[-1].offset - values[0].offset + 1 == len(values):
-        data = records.encode(values, compression=compression)
-        return bytes(8) + data[8:]  # the base offset, which the checksum does not cover
-    numbered = [
-        (number, record.timestamp, record.key, record.value, tuple(record.headers))
-        for number, record in enumerate(values)
-    ]
-    return records.encode(numbered, compression=compression)
+def _next_round(queues: Mapping[TopicPartition, deque[_Batch]]) -> dict[TopicPartition, _Batch]:
+    """Take the next batch of each partition, as far as they fit into a round."""
+    batches: dict[TopicPartition, _Batch] = {}
+    size = 0
+    for partition, queue in queues.items():
+        if queue and (not batches or size + len(queue[0].data) <= ROUND_BYTES):
+            batches[partition] = queue.popleft()
+            size += len(batches[partition].data)
+    return batches
+
+
+def _decode_text(error: KwireError) -> str:
+    """Return the reason without the path: it counts the batches of a response, which nobody sees."""
+    if not isinstance(error, RecordsDecodeError):
+        return str(error)
+    limit = f", more than {error.wanted} bytes" if error.kind == "limit_exceeded" else ""
+    field = f" in {error.path[-1]}" if error.path and isinstance(error.path[-1], str) else ""
+    return f"the batch cannot be decoded: {error.kind}{field}{limit}"

@@ -18,11 +18,17 @@ from kwire.operations.records.log_segment import (
     SegmentBatch,
     batches_of,
     index_entries,
-    open_segment,
 )
 from kwire.operations.records.record_text import RecordContents, compact_json, decoder, plain_contents, topic_contents
 from kwire.operations.run import ToolRun
-from kwire.records import ControlRecordType, Record, control_record, decode, increment_sequence
+from kwire.records import (
+    DEFAULT_MAX_SIZE,
+    ControlRecordType,
+    Record,
+    control_record,
+    decode,
+    increment_sequence,
+)
 
 
 class SegmentFile(StrEnum):
@@ -58,7 +64,9 @@ async def dump_log_segments(
     skip_record_metadata: Annotated[
         bool, Option("With keys and values, leave out offsets, times, and sizes of records.")
     ] = False,
-    max_message_size: Annotated[int, Option("The most decompressed bytes of a batch.", "BYTES")] = 5_242_880,
+    max_message_size: Annotated[
+        int, Option("The most bytes of a batch, as stored, and in memory with its records.", "BYTES")
+    ] = DEFAULT_MAX_SIZE,
     key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
     value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
     offsets_decoder: Annotated[bool, Option("Decode records of __consumer_offsets.")] = False,
@@ -111,7 +119,7 @@ class LogForm(NamedTuple):
     """The form in which a log is printed.
 
     Attributes:
-        max_message_size: maximum decompressed bytes of a batch.
+        max_message_size: maximum bytes of a batch, as stored, and in memory with its records.
         contents: returns the texts of key and value; None to leave them out.
         with_records: true to print records, and not only batches.
         without_metadata: true to print only key and value of a record.
@@ -133,7 +141,7 @@ def _dump_log(run: ToolRun, path: Path, form: LogForm) -> None:
     else:
         run.print(f"Log starting offset: {_base_offset(path)}")
     invalid = total = 0
-    for count, batch in enumerate(batches_of(open_segment(path))):
+    for count, batch in enumerate(batches_of(path, form.max_message_size)):
         if form.max_bytes is not None and batch.position + batch.header.size > form.max_bytes:
             break
         run.print(_batch_line(batch))
@@ -141,7 +149,8 @@ def _dump_log(run: ToolRun, path: Path, form: LogForm) -> None:
         total += 1
         if form.with_records and batch.is_valid:
             try:
-                decoded = decode(batch.data, max_size=form.max_message_size)
+                # Of any ratio: brokers accept equal bytes that compress ten thousandfold.
+                decoded = decode(batch.data, max_size=form.max_message_size, max_ratio=None)
             except RecordsDecodeError as error:
                 raise DamagedLogSegment(batch.position, count, str(error)) from None
             for record in decoded.records():
@@ -223,7 +232,7 @@ def _check_index(path: Path) -> None:
     if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
         raise ToolFailed("expected a file that ends with .index or .timeindex")
     is_time_index = path.suffix == SegmentFile.TIME_INDEX
-    entries = list(index_entries(open_segment(path), _base_offset(path), is_time_index=is_time_index))
+    entries = list(index_entries(path, _base_offset(path), is_time_index=is_time_index))
     for previous, entry in pairwise(entries):
         if entry.key <= previous.key or entry.value <= previous.value:
             raise ToolFailed(f"the entry {entry.key} -> {entry.value} follows {previous.key} -> {previous.value}")
@@ -233,7 +242,7 @@ def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:
     if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
         raise ToolFailed("expected a file that ends with .log, .index, .timeindex, or .checkpoint")
     is_time_index = path.suffix == SegmentFile.TIME_INDEX
-    entries = list(index_entries(open_segment(path), _base_offset(path), is_time_index=is_time_index))
+    entries = list(index_entries(path, _base_offset(path), is_time_index=is_time_index))
     for entry in entries if not verify_only else ():
         names = ("timestamp", "offset") if is_time_index else ("offset", "position")
         run.print(f"{names[0]}: {entry.key} {names[1]}: {entry.value}")
@@ -248,7 +257,7 @@ def _compare(log: Path, entries: list[IndexEntry]) -> None:
     Raises:
         ToolFailed: an entry does not point to the batch with its offset.
     """
-    last_offsets = {batch.position: batch.header.last_offset for batch in batches_of(open_segment(log))}
+    last_offsets = {batch.position: batch.header.last_offset for batch in batches_of(log, DEFAULT_MAX_SIZE)}
     wrong = [entry for entry in entries if last_offsets.get(entry.value) != entry.key]
     if wrong:
         shown = ", ".join(

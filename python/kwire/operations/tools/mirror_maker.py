@@ -77,7 +77,9 @@ async def mirror_maker(
 
     Partitions keep their numbers, modulo the partitions of the target. Topics that the target lacks are created with
     the same number of partitions. The progress is committed after the target has acknowledged the records, also when
-    the tool is canceled. Topics that are created later are copied by the next run.
+    the tool is canceled. Topics that are created later are copied by the next run. A partition that cannot be copied
+    any further is reported, the others go on, and the tool fails at its end; commit a later offset for the group to
+    skip what cannot be read.
     """
     settings = {} if consumer_config is None else _settings(run.file(consumer_config))
     group = group or settings.get("group.id", DEFAULT_GROUP)
@@ -91,15 +93,16 @@ async def mirror_maker(
         await run.connect_to("source", source, consumer_config) as from_cluster,
         await run.connect_to("target", target, producer_config) as to_cluster,
     ):
+        skip_refused = abort_on_send_failure.lower() == "false"
         mirror = await Mirror.prepare(
-            from_cluster, to_cluster, topics, group, start, skip_refused=abort_on_send_failure.lower() == "false"
+            from_cluster, to_cluster, topics, group, start, run.print, skip_refused=skip_refused
         )
         run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
-        until = await _ends(from_cluster, list(mirror.routes)) if until_caught_up else None
+        until = await _ends(from_cluster, mirror) if until_caught_up else None
         try:
             if offset_commit_interval_ms is not None:
                 commit_interval = offset_commit_interval_ms / 1000
-            await mirror.run(until, commit_interval, run.print)
+            await mirror.run(until, commit_interval)
         finally:
             lost = f", {mirror.refused} refused by the target" if mirror.refused else ""
             run.print(f"{mirror.copied} records copied{lost}")
@@ -114,11 +117,12 @@ def _settings(path: Path) -> dict[str, str]:
         raise ToolFailed(f"cannot read {path}: {error}") from None
 
 
-async def _ends(admin: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    offsets = await admin.list_offsets(dict.fromkeys(partitions, LATEST), committed_only=True)
+async def _ends(admin: AdminClient, mirror: Mirror) -> dict[TopicPartition, int]:
+    offsets = await admin.list_offsets(dict.fromkeys(mirror.routes, LATEST), committed_only=True)
     ends = {}
     for partition, end in offsets.items():
         if isinstance(end, AdminError):
-            raise end
-        ends[partition] = end.offset or 0
+            mirror.leave_out(partition, end)
+        else:
+            ends[partition] = end.offset or 0
     return ends

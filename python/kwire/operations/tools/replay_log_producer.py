@@ -43,7 +43,8 @@ async def replay_log_producer(
     targets = len(await existing_partitions(admin, [outputtopic]))
     routes = {source: TopicPartition(outputtopic, source.partition % targets) for source in sources}
     starts = await offsets_of(admin, sources, EARLIEST)
-    copy = RecordCopy(admin, admin, routes, starts, limit=None if messages < 0 else messages, one_by_one=sync)
+    limit = None if messages < 0 else messages
+    copy = RecordCopy(admin, admin, routes, starts, limit=limit, one_by_one=sync, report=run.print)
     try:
         async with reporting(run, reporting_interval, lambda: f"{copy.copied} records copied so far"):
             await copy.run(await offsets_of(admin, sources, LATEST))

@@ -12,7 +12,7 @@ from kwire.operations.offsets.offset_times import offsets_of
 from kwire.operations.parameters import InvalidArgument, Option
 from kwire.operations.records.record_text import decoder
 from kwire.operations.run import CLIENT_ID, ToolRun
-from kwire.records import MemoryRecords, Record, decode
+from kwire.records import batch_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,26 +62,27 @@ async def simple_consumer_shell(
     while printed != max_messages:
         fetched = await _fetch(fetcher, place, next_offset, replica)
         try:
-            batches = decode(fetched.records)
+            for batch in fetched.batches():
+                for record in () if batch.is_control else batch.records:
+                    if record.offset < next_offset:
+                        continue
+                    key = show_key(record.key) if record.key is not None else "null"
+                    value = show_value(record.value) if record.value is not None else "null"
+                    if form.is_shown:
+                        prefix = f"{key}{form.key_separator}" if form.print_key else ""
+                        run.write(prefix + value + form.line_separator)
+                    if print_offsets:
+                        run.print(f"next offset = {record.offset + 1}")
+                    printed += 1
+                    if printed == max_messages:
+                        return
+                next_offset = max(next_offset, batch.last_offset + 1)
         except RecordsDecodeError as error:
             if not skip_message_on_error or next_offset >= fetched.high_watermark:
                 raise ToolFailed(
                     f"{place} at offset {next_offset}: {error}; records printed before: {printed}"
                 ) from None
-            next_offset += 1
-            continue
-        for record in _data(batches, next_offset):
-            key = show_key(record.key) if record.key is not None else "null"
-            value = show_value(record.value) if record.value is not None else "null"
-            if form.is_shown:
-                run.write((f"{key}{form.key_separator}" if form.print_key else "") + value + form.line_separator)
-            if print_offsets:
-                run.print(f"next offset = {record.offset + 1}")
-            printed += 1
-            if printed == max_messages:
-                return
-        if batches.batches:
-            next_offset = max(next_offset, batches.batches[-1].last_offset + 1)
+            next_offset = max(next_offset + 1, _end_of_batch(fetched.records, next_offset))
         if no_wait_at_logend and next_offset >= fetched.high_watermark:
             return
 
@@ -125,12 +126,10 @@ async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, rep
     return fetched
 
 
-def _data(records: MemoryRecords, start: int) -> list[Record]:
-    """Return the records from an offset on, without control records."""
-    return [
-        record
-        for batch in records.batches
-        if not batch.is_control
-        for record in batch.records
-        if record.offset >= start
-    ]
+def _end_of_batch(data: bytes, offset: int) -> int:
+    """Return the offset after the batch with an offset; 0 if the headers cannot be read."""
+    try:
+        headers = batch_headers(data, check_crc=False)
+    except RecordsDecodeError:
+        return 0
+    return next((header.last_offset + 1 for header in headers if header.last_offset >= offset), 0)

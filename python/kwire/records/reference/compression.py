@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 ANY_RATIO = 1 << 20
-"""Bytes to which the batches of a call that exceed `max_ratio` may decompress together."""
+"""Bytes to which any batch may decompress, whatever its ratio."""
 BATCH_SIZE, RECORD_SIZE, HEADER_SIZE = 640, 352, 192
 """Upper bounds of the memory of an object and of what it holds, in bytes, without the bytes of keys and values."""
 WIDENED = 3
@@ -40,7 +40,6 @@ class Budget:
     def __init__(self, max_size: int, max_ratio: int) -> None:
         self.left = self.max_size = max_size
         self.max_ratio = max_ratio
-        self.any_ratio = ANY_RATIO
 
     def charge(self, count: int, size: int) -> None:
         """Charge `count` objects of `size` bytes each, before they are made.
@@ -54,13 +53,7 @@ class Budget:
 
     def allowed(self, compressed: int) -> int:
         """Return how many bytes a batch of `compressed` bytes may decompress to."""
-        return min(self.left, max(self.any_ratio, compressed * self.max_ratio))
-
-    def charge_decompressed(self, compressed: int, decompressed: int) -> None:
-        """Charge `decompressed` bytes, which are allowed."""
-        self.left -= decompressed
-        if decompressed > compressed * self.max_ratio:
-            self.any_ratio -= decompressed
+        return min(self.left, max(ANY_RATIO, compressed * self.max_ratio))
 
 
 def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient_lz4: bool = False) -> bytes:
@@ -96,7 +89,7 @@ def decompress(compression: Compression, data: bytes, budget: Budget, *, lenient
         raise TooLarge(limit) from None
     if len(output) > allowed:
         raise TooLarge(limit)
-    budget.charge_decompressed(len(data), len(output))
+    budget.left -= len(output)
     return output
 
 

@@ -44,13 +44,14 @@ impl Compression {
 pub struct Limits {
     /// The most memory of all batches of a call in bytes: decompressed bytes, and the objects made of them.
     pub max_size: usize,
-    /// The most decompressed bytes of a batch as a multiple of its compressed bytes.
+    /// The most decompressed bytes of a batch as a multiple of its compressed bytes, if they are more than
+    /// [`Limits::ANY_RATIO`].
     pub max_ratio: usize,
 }
 
 impl Limits {
-    /// Bytes to which the batches of a call that exceed `max_ratio` may decompress together. Batches of few different
-    /// bytes compress better than any sensible ratio.
+    /// Bytes to which any batch may decompress: batches of few different bytes compress better than any sensible ratio,
+    /// and producers write them as large as others. All batches together have `max_size`.
     pub const ANY_RATIO: usize = 1 << 20;
     /// No limits.
     pub const NONE: Self = Self {
@@ -83,7 +84,6 @@ const STEP: usize = 1 << 16;
 pub struct Budget<'h> {
     limits: Limits,
     left: usize,
-    any_ratio: usize,
     hold: Option<&'h Hold<'h>>,
     /// Bytes that memory is needed for, and bytes that it has been put aside for.
     needed: usize,
@@ -96,7 +96,6 @@ impl<'h> Budget<'h> {
         Self {
             limits,
             left: limits.max_size,
-            any_ratio: Limits::ANY_RATIO,
             hold: None,
             needed: 0,
             held: 0,
@@ -148,26 +147,19 @@ impl<'h> Budget<'h> {
 
     /// Return what is charged to an earlier state. What is put aside stays so.
     pub(crate) fn return_to(&mut self, before: &Self) {
-        (self.left, self.any_ratio) = (before.left, before.any_ratio);
+        self.left = before.left;
     }
 
     /// Return how many bytes a batch of `compressed` bytes may decompress to.
     fn allowed(&self, compressed: usize) -> usize {
-        let by_ratio = self.by_ratio(compressed).max(self.any_ratio);
+        let by_ratio = compressed.saturating_mul(self.limits.max_ratio).max(Limits::ANY_RATIO);
         // One more byte than allowed is requested, to find out whether there is one.
         self.left.min(by_ratio).min(usize::MAX - 1)
     }
 
-    fn by_ratio(&self, compressed: usize) -> usize {
-        compressed.saturating_mul(self.limits.max_ratio)
-    }
-
     /// Charge `decompressed` bytes, which are allowed.
-    fn charge_decompressed(&mut self, compressed: usize, decompressed: usize) -> Result<(), Failure> {
+    fn charge_decompressed(&mut self, decompressed: usize) -> Result<(), Failure> {
         self.left = self.left.saturating_sub(decompressed);
-        if decompressed > self.by_ratio(compressed) {
-            self.any_ratio = self.any_ratio.saturating_sub(decompressed);
-        }
         self.cover(decompressed)
     }
 }
@@ -226,7 +218,7 @@ impl Compressor {
             Ok(()) => return Err(Failure::TooLarge(allowed)),
             Err(failure) => return Err(failure),
         }
-        budget.charge_decompressed(bytes.len(), out.len())
+        budget.charge_decompressed(out.len())
     }
 
     /// Append the compressed `bytes` to `out`. `level` is for gzip and zstd; the others have none.
