@@ -26,6 +26,7 @@ PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' p
 GENERATED = $(shell grep --recursive --files-with-matches --include='test_*.py' 'import.*hypothesis\|from hypothesis' tests)
 HISTORIES := tests/cluster/controller/test_random_histories.py $(addprefix tests/cluster/node/settings/,test_random_features.py test_random_settings.py)
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
+PRODUCT_TESTS = $(if $(PRODUCT),$(or $(shell $(PYTHON) -m scripts.products tests $(PRODUCT)),$(error no tests)))
 # Many tests wait for brokers or timers, so one process more than processors keeps them busy.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
 PARALLEL = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
@@ -49,9 +50,9 @@ demo: ## install and show all of it in three minutes: incidents, a cluster, an a
 test: WORKERS = 4
 test: export JAVA_HOME =
 test: export PATH := $(CURDIR)/tests/without_java:$(PATH)
-test: setup ## run the tests of Rust and Python that need neither the network nor another program
-	$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet
-	$(PYTEST) $(OTHERS) -m 'not java and not programs' $(PARALLEL) --durations=20
+test: setup ## run the tests of Rust and Python that need no other program; PRODUCT=kwire-admin: of one product
+	$(if $(filter-out kwire,$(PRODUCT)),,$(BIN)/python -m tests.write_rust_cases && cargo test --workspace --quiet)
+	$(PYTEST) $(OTHERS) -m 'not java and not programs' $(PARALLEL) --durations=20 $(PRODUCT_TESTS)
 
 test-java: java setup ## run the tests of nodes, ZooKeeper, and Spark, which need Java 17+
 	$(PYTEST) $(OTHERS) -m 'java and not programs$(AND_TIER)' $(PARALLEL) --durations=20
