@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire._util.readable import UNSAFE, cell_width
 from kwire.cli.colors import Paint
 from kwire.cli.row_output import print_rows
+from kwire.cli.tables import TableColumn, plain_lines
 from kwire.operations.rows import column
 from tests.for_rows import for_rows
 
@@ -59,7 +66,7 @@ def test_pipe_and_json_have_exact_numbers(capsys: pytest.CaptureFixture[str], mo
     [
         (Measured(0, 0, 0.0, 0), ["0 B", "0 ms", "0 s", "1970-01-01 00:00:00.000Z"]),
         (Measured(None, None, None, None), ["-", "-", "-", "-"]),
-        (Measured(1, 999, 99.0, 1 << 62), ["1 B", "999 ms", "99 s", str(1 << 62)]),
+        (Measured(1, 999, 99.0, 1 << 62), ["1 B", "999 ms", "99 s", "+146140482-04-24 15:36:27.904Z"]),
     ],
 )
 def test_extreme_numbers(
@@ -77,3 +84,51 @@ def test_table_leaves_out_a_column_that_no_row_has(
     [titles, line] = lines_of("table", Measured(1, 1, 1.0, 1, "eu-1"), capsys, terminal=False, monkeypatch=monkeypatch)
     assert titles.endswith("RACK")
     assert line.endswith("eu-1")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    name: str
+    lag: int
+
+
+HOSTILE = (
+    "=HYPERLINK(1)",
+    "+1-1",
+    "@SUM(1)",
+    "-x",
+    "esc\x1b]0;x\x07",
+    "rlo\u202etxt",
+    "nel\x85",
+    "a\nb",
+    "-5",
+    "+5",
+    "a=b",
+)
+
+
+def test_csv_has_neither_formulas_nor_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows("csv", Named, [Named(name, -7) for name in HOSTILE], Paint(on=False))
+    rows = list(csv.reader(capsys.readouterr().out.splitlines()))[1:]
+    assert [row[0] for row in rows] == [
+        *("'=HYPERLINK(1)", "'+1-1", "'@SUM(1)", "'-x", r"esc\x1b]0;x\x07", r"rlo\u202etxt", r"nel\x85", r"a\nb"),
+        *("-5", "+5", "a=b"),
+    ]
+    assert {row[1] for row in rows} == {"-7"}
+
+
+def test_yaml_escapes_what_commands_a_terminal_and_keeps_the_value(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows("yaml", Named, [Named(name, 1) for name in HOSTILE], Paint(on=False))
+    text = capsys.readouterr().out
+    assert [row["name"] for row in yaml.safe_load(text)] == list(HOSTILE)
+    assert UNSAFE.sub("", text.replace("\n", "")) == text.replace("\n", "")
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
+def test_columns_are_aligned_whatever_the_characters(names: list[str]) -> None:
+    lines = list(plain_lines([TableColumn("NAME"), TableColumn("END")], [(name, "|") for name in names]))
+    assert len({cell_width(line[: line.rindex("|")]) for line in lines[1:]}) == 1
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert [cell_width(text) for text in ("abc", "注文", "e\u0301", "\U0001f680", "")] == [3, 4, 1, 2, 0]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["bar", "duration_text", "printable", "printable_lines", "size_text"]
+__all__ = ["UNSAFE", "bar", "cell_width", "duration_text", "printable", "printable_lines", "size_text", "time_text"]
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 WIDTH = 20
 """Characters of a bar."""
 
-# Control characters of ASCII and Latin-1, marks that change the direction of text, and other ends of lines.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters of ASCII and Latin-1, marks that change the direction of text, and other ends of lines."""
 
 
 def size_text(size: float) -> str:
@@ -43,7 +43,7 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return _UNSAFE.sub(lambda unsafe: unsafe[0].encode("unicode_escape").decode(), text)
+    return UNSAFE.sub(lambda unsafe: unsafe[0].encode("unicode_escape").decode(), text)
 
 
 def printable_lines(text: str) -> str:
@@ -51,3 +51,37 @@ def printable_lines(text: str) -> str:
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
+
+
+def cell_width(text: str) -> int:
+    """Return the columns of a terminal that a text takes: 2 for wide characters, 0 for combining ones."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    width = 0
+    for character in text:
+        # Accents and joiners have no width.
+        if unicodedata.category(character) not in ("Mn", "Me", "Cf"):
+            width += 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+    return width
+
+
+CYCLE_MS = 146_097 * 86_400_000
+"""Milliseconds of 400 years, after which the calendar repeats itself."""
+
+
+def time_text(timestamp_ms: int, separator: str = " ", *, milliseconds: bool = True) -> str:
+    """Return a time in UTC, such as `2026-11-22 08:00:00.000Z`.
+
+    A year beyond 9999 is written as ISO 8601 has it, such as `+33715-06-20 10:40:00.000Z`. It is legal: a broker may
+    give a token a lifetime of 30,000 years, and producers choose the timestamps of messages.
+    """
+    from datetime import UTC, datetime, timedelta
+
+    cycles, rest = divmod(timestamp_ms, CYCLE_MS)
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=rest)
+    year = time.year + 400 * cycles
+    years = f"+{year}" if year > 9999 else f"{year:0{5 if year < 0 else 4}}"
+    fraction = f".{time.microsecond // 1000:03}" if milliseconds else ""
+    return f"{years}-{time:%m-%d}{separator}{time:%H:%M:%S}{fraction}Z"

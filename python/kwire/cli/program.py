@@ -13,6 +13,7 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
+from io import BufferedWriter, RawIOBase, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 EXIT_INVALID_INPUT = 1
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors of writes: no space, or the end of a quota or of the size of a file."""
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
+"""Errors of writes: no space, the end of a quota or of the size of a file, or a closed stdout."""
 
 
 FOLDER = Path(__file__).with_name("commands")
@@ -188,13 +189,32 @@ def _open_closed_streams() -> None:
     """Open /dev/null in place of standard streams that the parent process has closed, which are None."""
     null = Path(os.devnull)
     sys.stdin = sys.stdin or null.open(encoding="utf-8")
-    sys.stdout = sys.stdout or null.open("w", encoding="utf-8")
+    if sys.stdout is None:
+        os.open(os.devnull, os.O_WRONLY)  # keeps the number 1, which the next file or connection would get
+        sys.stdout = TextIOWrapper(BufferedWriter(_ClosedOutput()), encoding="utf-8")
     sys.stderr = sys.stderr or null.open("w", encoding="utf-8")
+
+
+class _ClosedOutput(RawIOBase):
+    """The standard output of a process that has none: nothing can be written, and that is an error, not a success."""
+
+    def writable(self) -> bool:
+        """Return True: an error of the first write ends the command, as one of a full disk does."""
+        return True
+
+    def write(self, data: object) -> int:
+        """Raise OSError."""
+        del data
+        raise OSError(errno.EBADF, "stdout is closed")
 
 
 def _discard_output() -> None:
     """Redirect stdout to /dev/null: Python flushes its buffer at exit, which would fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, sys.stdout.fileno())
+    except UnsupportedOperation:  # stdout is closed
+        sys.stdout = os.fdopen(null, "w")
 
 
 def _name() -> str:

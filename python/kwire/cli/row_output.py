@@ -6,15 +6,15 @@ Only what is printed is imported: rich for a table on a terminal, yaml for YAML.
 
 from __future__ import annotations
 
+import re
 import sys
-from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
-from kwire._util.readable import duration_text, printable_lines, size_text
+from kwire._util.readable import duration_text, printable, printable_lines, size_text, time_text
 from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
 from kwire.operations.declaration import Failure
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from kwire.cli.colors import Paint
 
 __all__ = ["FORMATS", "print_error", "print_output", "print_rows"]
+
+
+FORMULA = ("=", "+", "-", "@")
+"""Characters that begin a formula in a spreadsheet."""
+NUMBER = re.compile(r"[+-]?[0-9.]*")
 
 
 def print_rows(output: str, row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
@@ -86,8 +91,17 @@ def _csv(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     writer.writerow([column.name for column in columns(row_class)])
     for row in rows:
         if not isinstance(row, Failure):
-            writer.writerows([_text(value, None) for value in line] for line in cells(row))
+            writer.writerows(map(_csv_cell, line) for line in cells(row))
     print_output(text.getvalue())
+
+
+def _csv_cell(value: Any) -> str:
+    """Return a cell of CSV: without control characters, and marked as text if a spreadsheet would calculate it.
+
+    Any client chooses its group id, and `=HYPERLINK(...)` is a legal one. `-o json` has the exact text.
+    """
+    text = printable(_text(value, None))
+    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
 
 
 def _json(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
@@ -109,10 +123,10 @@ def _yaml(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     from kwire.cli.options import require
 
     require("yaml", "cli")
-    import yaml
+    from kwire._util.yaml_text import yaml_text
 
     del row_class, paint
-    print(yaml.safe_dump([json_value(row) for row in rows], sort_keys=False, allow_unicode=True), end="")
+    print(yaml_text([json_value(row) for row in rows]), end="")
 
 
 FORMATS: dict[str, Callable[[Any, Sequence[Any], Paint], None]] = {
@@ -125,20 +139,11 @@ FORMATS: dict[str, Callable[[Any, Sequence[Any], Paint], None]] = {
 """The functions by the value of `--output`."""
 
 
-def _time_text(timestamp_ms: int) -> str:
-    """Return a time in UTC, such as `2026-11-22 08:00:00.000Z`; the number if it is not a time."""
-    try:
-        time = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    except (ValueError, OverflowError, OSError):  # producers choose the timestamps of messages
-        return str(timestamp_ms)
-    return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03}Z"
-
-
 READABLE: dict[str | None, Callable[[Any], str]] = {
     "bytes": size_text,
     "ms": lambda duration: f"{duration} ms" if duration < 1000 else duration_text(duration / 1000),
     "s": duration_text,
-    "time": _time_text,
+    "time": time_text,
 }
 """Functions for the text of a number on a terminal, by the unit of its column."""
 

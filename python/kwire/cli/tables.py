@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from itertools import repeat
+from operator import add, sub
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire._util.readable import printable
+from kwire._util.readable import cell_width, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,8 +43,10 @@ def plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -
     aligned = []
     safe = (map(printable, row) for row in rows)
     for column, cells in zip(columns, zip(titles, *safe, strict=True), strict=True):
-        widths = repeat(max(map(len, cells)))
-        aligned.append(map(str.rjust if column.number else str.ljust, cells, widths))
+        widths = [*map(cell_width, cells)]
+        # A character may take two columns or none, so a text is filled up to its length and what its width lacks.
+        lengths = map(add, map(len, cells), map(sub, repeat(max(widths)), widths))
+        aligned.append(map(str.rjust if column.number else str.ljust, cells, lengths))
     for line in map(GAP.join, zip(*aligned, strict=True)):
         yield line.rstrip()
 

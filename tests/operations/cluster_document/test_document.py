@@ -35,7 +35,9 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAMES = st.one_of(
     TEXTS.filter(bool), st.sampled_from(["on", "010", "null", "~", "1e3", "- x", "a: b", "#", "<secret>", "é"])
 )
-VALUES = st.one_of(st.none(), TEXTS.filter(lambda text: text != "<secret>"))
+VALUES = st.one_of(
+    st.none(), TEXTS, st.sampled_from(["<secret>", "<<secret>", "a\u202eb", "a\x85b", "a\u2028b", "\ufeff"])
+)
 CONFIGS = st.dictionaries(st.sampled_from(["a.b", "retention.ms", "on", "yes"]), VALUES, min_size=1, max_size=3)
 ENTITY_NAMES = st.one_of(st.none(), st.just(SpecialName.DEFAULT), NAMES.filter(lambda name: name != "<default>"))
 ENTITIES = st.builds(ClientQuotaEntity, user=ENTITY_NAMES, client_id=ENTITY_NAMES, ip=ENTITY_NAMES)
@@ -48,7 +50,7 @@ def acls(draw: st.DrawFn) -> AclBinding:
         resource_type=resource,
         resource_name=draw(NAMES),
         pattern_type=draw(st.sampled_from([PatternType.LITERAL, PatternType.PREFIXED])),
-        principal=f"User:{draw(NAMES)}",
+        principal=f"User:{draw(st.one_of(st.just(''), NAMES))}",
         host=draw(st.sampled_from(["*", "10.0.0.1"])),
         operation=draw(st.sampled_from([AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[resource])])),
         permission_type=draw(st.sampled_from([AclPermissionType.ALLOW, AclPermissionType.DENY])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import CYCLE_MS
 from kwire._util.secret import Secret
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
@@ -113,8 +114,10 @@ def _hmac(values: OptionValues) -> Secret:
 
 
 def _date(milliseconds: int) -> str:
-    """Return a time in the local time zone, as Kafka prints it."""
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%dT%H:%M")
+    """Return a time in the local time zone, as Kafka prints it: the year 33715 as well, which Python does not have."""
+    cycles, rest = divmod(milliseconds, CYCLE_MS)
+    time = datetime.fromtimestamp(rest / 1000).astimezone()
+    return f"{time.year + 400 * cycles:04}-{time:%m-%dT%H:%M}"
 
 
 def _print_tokens(run: ScriptRun, tokens: Iterable[DelegationToken]) -> None:

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.text_files import EncodingError, read_text
+from kwire._util.yaml_text import OneLine, yaml_text
 from kwire.client.admin import (
     AclBinding,
     ClientQuotaEntity,
@@ -69,6 +70,7 @@ NUMBER = re.compile("[0-9]{1,10}")
 """A number in a document. `int` is not called with more digits: its time is quadratic, and from 4,300 on it raises."""
 MAX_DEPTH = 32
 """Levels of a YAML document. Its own form has four; chosen so that no form of the future is near."""
+LIKE_HIDDEN = re.compile(f"<*{HIDDEN}")
 MECHANISMS = {
     mechanism.value: mechanism for mechanism in ScramMechanismName if mechanism is not ScramMechanismName.UNKNOWN
 }
@@ -85,7 +87,7 @@ def write(state: DocumentState, *, as_json: bool) -> str:
             document[section.value] = _written(section, state)
     if as_json:
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return _yaml(document)
+    return yaml_text(document)
 
 
 def _written(section: Section, state: DocumentState) -> Any:
@@ -95,11 +97,11 @@ def _written(section: Section, state: DocumentState) -> Any:
             return {name: _written_topic(name, size, state) for name, size in sorted(state.topics.items())}
         case Section.QUOTAS:
             entities = sorted(state.quotas.items(), key=lambda item: str(item[0]))
-            return [_Row({**_names(entity), **dict(map(_number, values.items()))}) for entity, values in entities]
+            return [OneLine({**_names(entity), **dict(map(_number, values.items()))}) for entity, values in entities]
         case Section.USERS:
             return {user: sorted(map(str, mechanisms)) for user, mechanisms in sorted(state.users.items())}
         case Section.ACLS:
-            return [_Row(_written_acl(acl)) for acl in sorted(state.acls)]
+            return [OneLine(_written_acl(acl)) for acl in sorted(state.acls)]
     type = CONFIG_SECTIONS[section]
     return {
         resource.name or DEFAULT_BROKER: _written_configs(values)
@@ -109,7 +111,12 @@ def _written(section: Section, state: DocumentState) -> Any:
 
 
 def _written_configs(values: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: HIDDEN if value is None else value for name, value in sorted(values.items())}
+    return {name: HIDDEN if value is None else _escaped(value) for name, value in sorted(values.items())}
+
+
+def _escaped(value: str) -> str:
+    """Return a value that is not read as a secret: a value that looks like one gets one more `<`."""
+    return f"<{value}" if LIKE_HIDDEN.fullmatch(value) else value
 
 
 def _written_topic(name: str, size: TopicSize, state: DocumentState) -> dict[str, Any]:
@@ -132,24 +139,6 @@ def _written_acl(acl: AclBinding) -> dict[str, str]:
     """Return the fields of an ACL without those with their defaults."""
     values = ((field.name, getattr(acl, field.name), field.default) for field in fields(AclBinding))
     return {name: str(value) for name, value, default in values if value != default}
-
-
-class _Row(dict[str, Any]):
-    """A row on one line of YAML, so that a change of it is a change of one line."""
-
-
-def _yaml(document: Mapping[str, Any]) -> str:
-    import yaml
-
-    base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    dumper: Any = type("Dumper", (base,), {})  # a representer belongs to a class
-    dumper.add_representer(
-        _Row, lambda representer, row: representer.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
-    )
-    text: str = yaml.dump(
-        document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1, default_flow_style=False
-    )
-    return text
 
 
 # Reading
@@ -381,7 +370,10 @@ class _Reader:
                     f"{where}: {name} is a secret, which has no place in a file: write {HIDDEN!r}, and set it with "
                     "`kafka configs set`"
                 )
-        return {name: None if text == HIDDEN else text for name, text in value.items()}
+        return {
+            name: None if text == HIDDEN else text[1:] if LIKE_HIDDEN.fullmatch(text) else text
+            for name, text in value.items()
+        }
 
     def _topic(self, where: str, value: Any) -> tuple[TopicSize, dict[str, str | None]]:
         topic = {} if value in ("", None) else value

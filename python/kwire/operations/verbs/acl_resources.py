@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -173,7 +174,8 @@ def acl_of_row(where: str, row: Any) -> AclBinding:
     if not row["resource_name"]:
         raise InvalidArgument(f"{where}: resource_name is empty")
     try:
-        parse_principals([row["principal"]])
+        if not re.fullmatch(r"[^:]+:[\s\S]*", row["principal"]):  # Kafka also stores principals without a name
+            PRINCIPAL.match(row["principal"])
         check_operations(values["resource_type"], [values["operation"]])
     except InvalidArgument as error:
         raise InvalidArgument(f"{where}: {error}") from None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kwire._util.readable import time_text
 from kwire.operations.parameters import NotFound
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ class TokenSummary:
     owner: str
     requester: str | None
     renewers: tuple[str, ...]
-    issued: datetime
-    expires: datetime
-    latest_expiry: datetime
+    issued: str
+    expires: str
+    latest_expiry: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class TokenChange:
 
     name: str
     status: str
-    expires: datetime | None
+    expires: str | None
 
 
 def summary(token: DelegationToken) -> TokenSummary:
@@ -55,9 +55,9 @@ def summary(token: DelegationToken) -> TokenSummary:
     )
 
 
-def time_of(timestamp_ms: int) -> datetime:
-    """Return the time in UTC for milliseconds since 1970."""
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+def time_of(timestamp_ms: int) -> str:
+    """Return the time in UTC for milliseconds since 1970. A lifetime may end after the year 9999."""
+    return time_text(timestamp_ms, "T")
 
 
 async def find_tokens(admin: AdminClient, ids: Sequence[str]) -> list[DelegationToken]:

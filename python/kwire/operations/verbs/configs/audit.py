@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated
 
+from kwire._util.readable import time_text
 from kwire.client.admin import ConfigResource
 from kwire.operations.config_journal import read_journal
 from kwire.operations.declaration import Rows, operation
@@ -58,7 +58,7 @@ async def audit(
 async def _of_nodes(run: Run, newest: int, topic: str | None) -> list[ConfigAudit]:
     return [
         ConfigAudit(
-            datetime.fromtimestamp(recorded_config_change.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+            time_text(recorded_config_change.timestamp_ms, "T").replace("Z", "+00:00"),
             recorded_config_change.author,
             recorded_config_change.node_id,
             name_resource(recorded_config_change.resource)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
+from kwire._util.readable import time_text
 from kwire.client.admin import AdminClient, AdminError, ConfigResource, ConfigResourceType
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import PORT, NotFound, Option, Syntax
@@ -128,7 +128,7 @@ def _controller_row(controller: ActiveController | None) -> ControllerZnode:
         return ControllerZnode("/controller", "no broker is the controller")
     since = ""
     if controller.timestamp is not None:
-        since = f" since {datetime.fromtimestamp(controller.timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        since = f" since {time_text(controller.timestamp, milliseconds=False).removesuffix('Z')} UTC"
     migrating = "; a KRaft controller has taken over" if controller.is_migrating else ""
     return ControllerZnode("/controller", f"broker {controller.broker_id} is the controller{since}{migrating}")
 
