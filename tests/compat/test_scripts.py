@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,31 @@ def test_installing_again_replaces_own_scripts_and_no_other_programs(tmp_path: P
     assert run.code == 1
     assert "kafka-topics.sh exists already, and is not one of kwire's scripts" in run.err
     assert not (tmp_path / "kafka-acls").exists()
+
+
+@for_rows("name", ["my venv", "it's", "a" * 150])
+def test_script_starts_an_interpreter_that_a_first_line_cannot_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / name / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(python))
+    [script] = [file for file in install(tmp_path / f"{name} scripts") if file.name == "kafka-topics"]
+    script.write_text(
+        script.read_text("utf-8").replace("import sys\n", f"import sys\nsys.path[:0] = {sys.path}\n"), "utf-8"
+    )
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("(kwire)\n")
+
+
+def test_scripts_of_a_release_are_those_that_it_had(tmp_path: Path) -> None:
+    done = kwire("compat", "install", tmp_path, "--release", "0.8.2.2")
+    assert done.out.startswith("9 scripts in ")
+    names = {file.name for file in tmp_path.iterdir()}
+    assert "kafka-topics.sh" in names
+    assert names.isdisjoint({"kafka-share-groups", "kafka-consumer-groups", "kafka-acls"})
 
 
 def test_every_script_is_a_function(cluster: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from kwire.compat.script import Script
 
-__all__ = ["SCRIPTS", "find_script", "run_class", "run_script"]
+__all__ = ["SCRIPTS", "find_script", "run_class", "run_script", "scripts_of"]
 
 MODULES = {
     "kafka-acls": "acls",
@@ -64,6 +64,25 @@ TOOLS = {
 RUN_CLASS = "kafka-run-class"
 SCRIPTS = (*sorted((*MODULES, *TOOLS)), RUN_CLASS)
 """The names of all scripts, without `.sh`."""
+
+
+_SCRIPTS_OF_0_8 = (
+    *("kafka-consumer-offset-checker", "kafka-mirror-maker", "kafka-preferred-replica-election"),
+    *("kafka-reassign-partitions", "kafka-replay-log-producer", "kafka-replica-verification", RUN_CLASS),
+    *("kafka-simple-consumer-shell", "kafka-topics"),
+)
+_SCRIPTS_OF_0_9 = ("kafka-acls", "kafka-configs", "kafka-consumer-groups")
+SCRIPTS_OF_RELEASES = {
+    "0.8.2.2": tuple(sorted(_SCRIPTS_OF_0_8)),
+    "0.9.0.1": tuple(sorted((*_SCRIPTS_OF_0_8, *_SCRIPTS_OF_0_9))),
+    "0.10.2.2": tuple(sorted((*_SCRIPTS_OF_0_8, *_SCRIPTS_OF_0_9, "kafka-broker-api-versions"))),
+}
+"""Those of SCRIPTS that the folder `bin` of a release in OLD_RELEASES had."""
+
+
+def scripts_of(release: str | None) -> tuple[str, ...]:
+    """Return the scripts that a release had; all of them for None."""
+    return SCRIPTS if release is None else SCRIPTS_OF_RELEASES[release]
 
 
 def find_script(name: str) -> Script:

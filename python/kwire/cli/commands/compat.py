@@ -29,19 +29,20 @@ def install(folder: Path, release: str | None) -> int:
     alone, and nothing is written.
 
     With ZooKeeper, they print what Kafka 0.10.2.2 prints, and end with 1 after each error. With --release, lines and
-    exit codes are those of that release, which often ends with 0.
+    exit codes are those of that release, which often ends with 0, and only its scripts are written.
 
     \b
     Examples:
       kwire compat install ~/kafka-scripts
       kwire compat install ~/kafka-scripts --release 0.8.2.2
     """
-    from kwire.compat import SCRIPTS
     from kwire.compat import install as write
+    from kwire.compat.registry import scripts_of
 
     try:
         write(folder, release)
     except OSError as error:
         raise click.ClickException(str(error)) from None
-    print(f"{len(SCRIPTS)} scripts in {folder}: {', '.join(SCRIPTS)}")
+    names = scripts_of(release)
+    print(f"{len(names)} scripts in {folder}: {', '.join(names)}")
     return 0

@@ -28,7 +28,7 @@ async def diff(
     What only the cluster has is listed as `kept`. It is no difference, so that a document can describe a part of it.
     """
     planned = await plan(run, file, other_cluster=other_cluster, skip_refused=skip_refused, validate=skip_refused)
-    rows = planned.rows(would=True)
+    rows: Rows[DocumentChange] = [*planned.rows(would=True)]
     differences = [
         difference for difference in planned.differences if complete or difference.action is not DocumentAction.KEEP
     ]
