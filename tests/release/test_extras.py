@@ -35,7 +35,6 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("kafka", "topics", "list"),
         ("kafka", "cluster", "health"),
         ("kafka", "reassign-partitions", "--help"),
-        ("kafka", "reassign-partitions", "status"),
         ("kafka", "reassign-partitions", "plan", "--help"),
         ("kafka", "tools", "list"),
         ("kafka", "compat", "list"),
