@@ -48,6 +48,12 @@ REPOSITORY = "https://github.com/kwire/kwire/blob/main/"
 NEWCOMERS_BOOST, REFERENCE_BOOST = 4, 0.1
 """Factors in the search. A word in a title counts a thousand times as much as in a text, so that the message `Produce`
 would come before the page that says that kwire does not produce."""
+BOOSTS = {"how-to/kafka.md": 20, "deployment.md": 20, "performance.md": 0.05, "how-to/confluent-kafka.md": 0.5}
+"""Factors of single pages: most questions are about the command, and none of them is about the rows of benchmarks."""
+NODES_BOOST = 0.3
+"""Factor of the pages of a KIP-4 cluster: `controller` is asked of Kafka's."""
+
+API = "reference/api.md"
 
 PROJECT = {
     "CHANGELOG.md": "project/changelog.md",
@@ -59,7 +65,8 @@ PROJECT = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to the site."""
+    """Add the generated pages to the site, and divide the page of the API, which would load for seconds."""
+    files.remove(files.src_uris[API])
     for path, content in pages():
         listed = path.count("/") == 1  # the indexes are in the navigation, the pages of single APIs are linked there
         inclusion = InclusionLevel.UNDEFINED if listed else InclusionLevel.NOT_IN_NAV
@@ -71,12 +78,15 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Let the search rank the pages for newcomers first, and the reference last."""
     section = next((outermost.title for outermost in reversed([*page.ancestors])), None)
     is_reference = page.file.src_uri.startswith("reference/")
-    page.meta["search"] = {"boost": NEWCOMERS_BOOST if section == "Start" else REFERENCE_BOOST if is_reference else 1}
+    boosts = {"Start": NEWCOMERS_BOOST, "Run a KIP-4 cluster": NODES_BOOST}
+    boost = BOOSTS.get(page.file.src_uri, REFERENCE_BOOST if is_reference else boosts.get(section or "", 1))
+    page.meta["search"] = {"boost": boost}
     return markdown
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Return the path and the Markdown text of each generated page."""
+    yield from _api_pages((ROOT / "docs" / API).read_text(encoding="utf-8"))
     yield "reference/messages.md", "\n".join(_message_index())
     for family in FAMILIES:
         for module, classes in _modules(family).items():
@@ -89,6 +99,20 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"reference/admin/{noun}.md", "\n".join(_admin_page(noun_module, operations))
     for document, page in PROJECT.items():
         yield page, _project_page((ROOT / document).read_text(encoding="utf-8"))
+
+
+def _api_pages(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a page for each section of the API, and an index with the modules of each."""
+    introduction, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    index = [introduction, "| part | modules |\n|---|---|"]
+    for section in sections:
+        title, _, content = section.partition("\n")
+        path = f"reference/api/{title.lower().replace(' ', '-')}.md"
+        deeper = re.sub(r"\]\((?!https?:|#)", "](../", content)
+        yield path, f"# {title}\n{deeper}"
+        modules = ", ".join(f"`{module}`" for module in re.findall(r"^::: (\S+)", content, re.MULTILINE))
+        index.append(f"| [{title}](api/{path.rpartition('/')[2]}) | {modules} |")
+    yield API, "\n".join(index)
 
 
 def _project_page(text: str) -> str:
@@ -171,7 +195,7 @@ def admin_nouns() -> dict[str, tuple[ModuleType, list[str]]]:
 
 def _admin_index() -> Iterator[str]:
     yield "# AdminClient by noun\n"
-    yield "[`AdminClient`](api.md#kwire.client.admin.AdminClient) has these operations as coroutines,"
+    yield "[`AdminClient`](api/administration.md#kwire.client.admin.AdminClient) has these operations as coroutines,"
     yield "`BlockingAdminClient` has them as ordinary methods. [Administer clusters from a program](../admin.md)"
     yield "explains results, errors, and waiting. The examples run on a cluster of Kafka 4.4 with one broker:\n"
     yield "```py\nfrom kwire.client import BlockingAdminClient\n"

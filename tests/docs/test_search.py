@@ -28,6 +28,13 @@ FIRST_HITS = {
     "proxy": "install/",
     "produce": "comparison/",
     "consume": "comparison/",
+    "exit code": "how-to/kafka/",
+    "create topic": "how-to/kafka/",
+    "reset offsets": "how-to/kafka/",
+    "drain broker": "how-to/kafka/",
+    "kafka-topics.sh": "how-to/kafka/",
+    "docker": "deployment/",
+    "controller": "how-to/kafka/",
 }
 
 
