@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwire.client import Poller
+from kwire.client import AdminClient, Poller
 from kwire.client.broker_poller import PollerContext
 from kwire.messages.kafka.metadata import MetadataResponseBroker
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -268,4 +268,16 @@ async def test_other_dialect_than_required_is_an_error(cluster: FakeCluster) -> 
     async with poller(cluster, dialect="kip4") as polling:
         poll = (await until(polling, failed))[-1]
         assert isinstance(poll.error, NoCommonVersion)
-        assert poll.error.message == "TopicMetadataRequest_V1"
+        assert poll.error.message in ("ClusterMetadataRequest", "TopicMetadataRequest_V1")
+
+
+@pytest.mark.parametrize("keys", [range(501, 520), (999, 1000), (1100,), (10_000, 10_001), (32_767,)], ids=str)
+async def test_api_keys_of_vendors_change_nothing(cluster: FakeCluster, keys: range | tuple[int, ...]) -> None:
+    for key in keys:
+        cluster.set_api_versions(key, 0, 4)
+    for dialect in (None, "kafka"):
+        async with poller(cluster, dialect=dialect) as polling:
+            poll = (await until(polling, succeeded))[-1]
+            assert (poll.dialect, len(poll.message.topics)) == ("kafka", 12)
+    async with await AdminClient.open(cluster.bootstrap) as admin:
+        assert (admin.dialect, len(await admin.list_topics())) == ("kafka", 12)

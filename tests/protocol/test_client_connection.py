@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kwire import DecodeError, KwireError, encode, frame
+from kwire.cluster.node.requests.apis import served_requests
 from kwire.declare import Message, Request, int32
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -34,6 +37,8 @@ from kwire.protocol import (
     Timeout,
     WrongCorrelation,
 )
+from kwire.protocol.negotiated_versions import FETCH, KIP4_VERSIONS
+from kwire.releases import release
 from tests.for_rows import for_rows
 
 BROKER = Endpoint("broker-1", 9092)
@@ -50,8 +55,10 @@ def payload_of(sent: SentRequest[Any], message: Message, version: int | None = N
     return frame.encode_response(message, version=version, correlation_id=sent.correlation_id)[4:]
 
 
-def connected(versions: dict[int, tuple[int, int]], **more: Any) -> ClientConnection:
-    connection = ClientConnection(BROKER)
+def connected(
+    versions: dict[int, tuple[int, int]], *, dialect: Literal["kafka", "kip4"] | None = None, **more: Any
+) -> ClientConnection:
+    connection = ClientConnection(BROKER, dialect=dialect)
     assert (
         connection.receive_api_versions(payload_of(connection.request_api_versions(), api_versions(versions, **more)))
         is None
@@ -161,14 +168,66 @@ def test_request_without_common_version_is_not_sent(served: tuple[int, int] | No
     assert connection.in_flight == 0
 
 
-def test_api_key_from_1000_selects_kip4() -> None:
-    connection = connected({3: (0, 1), 1000: (0, 0)})
+def test_all_api_keys_of_a_node_select_kip4() -> None:
+    connection = connected({3: (0, 1), **KIP4_VERSIONS})
     assert connection.negotiated is not None
     assert connection.negotiated.dialect == "kip4"
-    assert connection.version_of(ClusterMetadataRequest) == 0
+    assert connection.version_of(ClusterMetadataRequest) == 1
     assert connection.version_of(TopicMetadataRequest_V1) == 1
     with pytest.raises(NoCommonVersion):
         connection.version_of(MetadataRequest)  # the same key in another dialect
+
+
+def test_versions_of_a_node_are_those_that_nodes_list() -> None:
+    served: dict[int, list[int]] = {}
+    for request in served_requests():
+        served.setdefault(request.api_key, []).extend(request.versions)
+    assert {key: (min(all_), max(all_)) for key, all_ in served.items() if key >= 1000} == KIP4_VERSIONS
+    assert FETCH not in served
+
+
+VERSION_RANGES = st.integers(0, 3).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, 20)))
+VENDOR_KEYS = st.dictionaries(st.integers(500, 0x7FFF), VERSION_RANGES, max_size=40)
+
+
+@given(VENDOR_KEYS, st.sampled_from(["0.11", "2.0", "3.9", "4.4"]))
+def test_api_keys_of_vendors_are_ignored(vendor: dict[int, tuple[int, int]], name: str) -> None:
+    of_kafka = dict(release(name).versions)
+    for keys in (vendor, vendor | KIP4_VERSIONS):
+        negotiated = connected(of_kafka | keys).negotiated
+        assert negotiated is not None
+        assert negotiated.dialect == "kafka"
+        assert negotiated.versions == of_kafka | keys, "unknown keys are shown, not dropped"
+        assert negotiated.version_of(MetadataRequest) == min(of_kafka[3][1], MetadataRequest.versions.highest)
+
+
+@given(VENDOR_KEYS, st.sampled_from(sorted(KIP4_VERSIONS)))
+def test_some_keys_of_a_node_are_not_a_node(vendor: dict[int, tuple[int, int]], missing: int) -> None:
+    """Even without Fetch, as from a proxy that serves metadata only."""
+    keys = {key: served for key, served in KIP4_VERSIONS.items() if key != missing}
+    others = {key: served for key, served in vendor.items() if key not in KIP4_VERSIONS}
+    negotiated = connected({3: (0, 12), **keys, **others}).negotiated
+    assert negotiated is not None
+    assert negotiated.dialect == "kafka"
+
+
+def test_a_newer_node_is_a_node() -> None:
+    newer = {key: (lowest, highest + 1) for key, (lowest, highest) in KIP4_VERSIONS.items()}
+    negotiated = connected({3: (0, 2), 1007: (0, 0), **newer}).negotiated
+    assert negotiated is not None
+    assert negotiated.dialect == "kip4"
+
+
+def test_required_dialect_wins() -> None:
+    kafka = connected({3: (0, 12), **KIP4_VERSIONS}, dialect="kafka")
+    assert kafka.version_of(MetadataRequest) == 12
+    part_of_a_node = connected({1: (0, 1), 3: (0, 1), 1000: (0, 0)}, dialect="kip4")
+    assert part_of_a_node.version_of(TopicMetadataRequest_V1) == 1
+
+
+def test_required_dialect_that_the_broker_certainly_lacks_is_an_error() -> None:
+    with pytest.raises(NoCommonVersion):
+        connected({3: (0, 12)}, dialect="kip4").version_of(TopicMetadataRequest_V1)
 
 
 def test_kafka_broker_rejects_kip4_requests() -> None:
@@ -183,7 +242,7 @@ def test_kraft_is_detected_by_api_key_or_feature() -> None:
         (connected({3: (0, 12)}), False),
         (connected({3: (0, 13), 55: (0, 2)}), True),
         (connected({3: (0, 13)}, finalized_features=(metadata_version,)), True),
-        (connected({55: (0, 2), 1000: (0, 0)}), False),
+        (connected({55: (0, 2), **KIP4_VERSIONS}), False),
     ):
         assert connection.negotiated is not None
         assert connection.negotiated.kraft is kraft

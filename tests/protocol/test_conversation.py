@@ -14,6 +14,7 @@ from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, Sasl
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
 from kwire.protocol import NoMessage
+from kwire.protocol.negotiated_versions import KIP4_VERSIONS
 from tests.for_rows import for_rows
 from tests.protocol.conversations import (
     BROKER,
@@ -113,7 +114,8 @@ def test_unsupported_version_of_api_versions_is_answered_in_version_0(version: i
 
 
 def test_kip4_is_found_out_by_api_versions() -> None:
-    served = ApiVersionsResponse(error_code=0, api_keys=(ApiVersion(api_key=1000, min_version=0, max_version=0),))
+    keys = (ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in KIP4_VERSIONS.items())
+    served = ApiVersionsResponse(error_code=0, api_keys=tuple(keys))
     asked = TopicMetadataRequest_V1(topic_names=())
     traffic = conversation()
     # The second request is sent before the response to the first is captured.

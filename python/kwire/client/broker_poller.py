@@ -113,7 +113,9 @@ class BrokerPoller:
 
     def _new_connection(self, endpoint: Endpoint) -> PooledConnection:
         options = self._context.options
-        return PooledConnection(endpoint, client_id=options.client_id, timeout=options.timeout, config=options.config)
+        return PooledConnection(
+            endpoint, client_id=options.client_id, timeout=options.timeout, config=options.connection
+        )
 
     @property
     def endpoint(self) -> Endpoint:
@@ -277,7 +279,7 @@ class BrokerPoller:
             connection = await pooled.get()
             attempt = attempt._replace(connection=connection)
             await self._look_up_cluster_id(connection)
-            sent = request or _metadata_request(connection, self._context.options.dialect, brokers_only=brokers_only)
+            sent = request or _metadata_request(connection, brokers_only=brokers_only)
             attempt = attempt._replace(request=sent)
             newest = connection.negotiated.version_of(type(sent))
             attempt = attempt._replace(version=min(newest, HIGHEST_VERSIONS.get(sent.api_key, newest)))
@@ -304,7 +306,7 @@ class BrokerPoller:
         self, error: ConnectionFault | EncodeError, tracker: ResponseTracker, attempt: _Attempt
     ) -> Poll[Any]:
         connection, request = attempt.connection, attempt.request
-        dialect = self._context.options.dialect if connection is None else connection.negotiated.dialect
+        dialect = self._context.options.connection.dialect if connection is None else connection.negotiated.dialect
         payload = request_payload = None
         # Keep an invalid response, unless it belongs to the negotiation of versions.
         if isinstance(error, InvalidResponse) and connection is not None:
@@ -395,13 +397,9 @@ def _broker_at(endpoint: Endpoint, message: Any) -> int:
     return UNKNOWN_BROKER
 
 
-def _metadata_request(connection: Connection, dialect: str | None, *, brokers_only: bool) -> Request[Any]:
+def _metadata_request(connection: Connection, *, brokers_only: bool) -> Request[Any]:
     """Return a request for all topics, or for none, in the dialect and version of the broker."""
     negotiated = connection.negotiated
-    if dialect is not None and dialect != negotiated.dialect:
-        wanted = TopicMetadataRequest_V1 if dialect == "kip4" else MetadataRequest
-        theirs = negotiated.versions.get(METADATA)
-        raise NoCommonVersion(connection.endpoint, wanted.__name__, str(wanted.versions), theirs)
     if negotiated.dialect == "kip4":
         return ClusterMetadataRequest() if brokers_only else TopicMetadataRequest_V1(topic_names=())
     version = negotiated.version_of(MetadataRequest)

@@ -101,7 +101,7 @@ class Connection:
         self.timeout = timeout
         self._config = config
         self._loop = asyncio.get_running_loop()
-        self._protocol = ClientConnection(endpoint, client_id=client_id)
+        self._protocol = ClientConnection(endpoint, client_id=client_id, dialect=config.dialect)
         self._receiver = FrameReceiver(max_size=max_size)
         self._in_flight: deque[_RequestInFlight] = deque()
         self._is_paused = False

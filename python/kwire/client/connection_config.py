@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kwire.client.security.credentials import SaslCredentials
     from kwire.client.security.tls import TlsConfig
     from kwire.protocol.endpoint import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = ["ConnectionConfig", "SecurityProtocol"]
 
@@ -20,7 +21,7 @@ SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionConfig:
-    """The security of connections to the brokers of one cluster.
+    """The security and the protocol of connections to the brokers of one cluster.
 
     `Connection.open`, `ConnectionPool`, `Poller`, `BlockingPoller`, and `AdminClient.open` take it as `config=`. The
     default is plaintext without authentication. A configuration is immutable, can be shared by any number of
@@ -31,11 +32,17 @@ class ConnectionConfig:
             TCP connections of this process are not wanted; None for TCP. TLS and SASL run inside this socket.
         tls: encrypts the connection and verifies the broker; None for plaintext.
         sasl: authenticates the client; None for no authentication beyond a client certificate.
+        dialect: `kafka` or `kip4`, whatever the brokers list; None for the dialect that they show.
     """
 
     open_socket: Callable[[Endpoint], Awaitable[socket]] | None = None
     tls: TlsConfig | None = None
     sasl: SaslCredentials | None = None
+    dialect: Dialect | None = None
+
+    def __post_init__(self) -> None:
+        if self.dialect not in (None, "kafka", "kip4"):
+            raise ValueError(f"dialect is {self.dialect!r}: it must be one of None, 'kafka', 'kip4'")
 
     @staticmethod
     def check(config: object) -> ConnectionConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from kwire.client.connection_config import ConnectionConfig
@@ -70,9 +70,17 @@ class PollerOptions:
         _check_choice("dialect", self.dialect, (None, "kafka", "kip4"))
         _check_choice("brokers", self.brokers, ("all", "one"))
         _check_choice("topics", self.topics, ("all", "one"))
+        if self.dialect and self.config and self.config.dialect not in (None, self.dialect):
+            raise ValueError(f"dialect is {self.dialect!r}, and config has dialect={self.config.dialect!r}")
         for request in self.requests:
             _check_seconds("interval of a request", request.interval)
             _check_choice("brokers of a request", request.brokers, ("all", "one"))
+
+    @property
+    def connection(self) -> ConnectionConfig:
+        """The configuration of connections, with the dialect of the poller."""
+        config = ConnectionConfig.check(self.config)
+        return config if self.dialect is None else replace(config, dialect=self.dialect)
 
 
 def _check_seconds(option: str, value: object, *, allow_infinity: bool = False) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kwire.declare import Message, Request
     from kwire.decoder import Decoder
     from kwire.protocol.endpoint import Endpoint
+    from kwire.protocol.negotiated_versions import Dialect
 
 __all__ = ["ClientConnection", "ReceivedResponse", "SentRequest", "find_body_start"]
 
@@ -138,14 +139,16 @@ class ClientConnection:
     Args:
         endpoint: the broker.
         client_id: the client id of request headers, which brokers use for logs, metrics, and quotas.
+        dialect: the dialect that the caller requires; None for the dialect that the broker shows.
 
     Attributes:
         negotiated: the API versions of the broker; None until the handshake is complete.
     """
 
-    def __init__(self, endpoint: Endpoint, *, client_id: str | None = "kwire") -> None:
+    def __init__(self, endpoint: Endpoint, *, client_id: str | None = "kwire", dialect: Dialect | None = None) -> None:
         self.endpoint = endpoint
         self.client_id = client_id
+        self._dialect = dialect
         self.negotiated: NegotiatedVersions | None = None
         self._in_flight: deque[SentRequest[Any]] = deque()
         self._next_id = 0
@@ -192,7 +195,7 @@ class ClientConnection:
             return self.request_api_versions(min(supported[1], version - 1))
         if message.error_code:
             raise NegotiationFailed(self.endpoint, message.error_code)
-        self.negotiated = NegotiatedVersions(self.endpoint, message)
+        self.negotiated = NegotiatedVersions(self.endpoint, message, self._dialect)
         return None
 
     def version_of(self, request: type[Message]) -> int:

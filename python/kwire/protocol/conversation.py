@@ -370,7 +370,7 @@ class Conversation:
         except KwireError:
             return  # the error of this exchange
         if isinstance(response, ApiVersionsResponse) and response.error_code == 0:
-            self.negotiated = NegotiatedVersions(self.endpoint, response)
+            self.negotiated = NegotiatedVersions(self.endpoint, response, self._dialect)
 
     def _pop(self, outcome: Outcome) -> Exchange:
         exchange = self._pending.popleft()

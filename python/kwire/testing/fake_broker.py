@@ -21,6 +21,7 @@ from kwire.errors import DecodeError
 from kwire.frame import InvalidFrameSize, UnsupportedRequest
 from kwire.messages import UnknownMessage, find
 from kwire.protocol import PendingRequest, ServerConnection
+from kwire.protocol.negotiated_versions import KIP4_VERSIONS
 from kwire.protocol.server_shutdown import close_server
 from kwire.testing import fake_offsets, response_cache
 from kwire.testing.misbehavior import Misbehavior
@@ -45,9 +46,10 @@ KEPT_REQUESTS = 10_000
 
 VERSIONS = {
     "kafka": {3: (0, 13), 18: (0, 4), 32: (1, 4), 60: (0, 2), **fake_offsets.SERVED},
-    "kip4": {3: (1, 1), 18: (0, 3), 1000: (0, 1)},
+    # Nodes list all of their APIs, and clients know them by that. Fake ones close the connection at the others.
+    "kip4": {3: (1, 1), 18: (0, 3), **KIP4_VERSIONS},
 }
-"""The lowest and highest served version by dialect and API key."""
+"""The lowest and highest listed version by dialect and API key."""
 
 
 class ReceivedRequest(NamedTuple):
