@@ -44,6 +44,8 @@ COMMITS = Table(
         Column("oldest", "timestamp", "the time of the oldest poll that it added; null without polls", "UTC"),
         Column("rows", "map<string,bigint>", "added rows by table", "rows"),
         Column("versions", "map<string,bigint>", "the Delta version of each table after the commit"),
+        Column("commits", "map<string,bigint>", "the number of the last commit that changed each table"),
+        Column("totals", "map<string,bigint>", "the number of rows of each table after the commit", "rows"),
         Column("record", "string", "the file with the files that it added and removed"),
     ),
     time="committed_at",

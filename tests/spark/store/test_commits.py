@@ -20,9 +20,10 @@ import pytest
 
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table
-from kwire.spark.store.commits import MERGED_INGESTS, RECORDS_AGE, RECORDS_KEPT, RECORDS_SWEPT, PipelineStore
+from kwire.spark.store.commits import RECORDS_AGE, RECORDS_KEPT, RECORDS_SWEPT, PipelineStore
 from kwire.spark.store.delta_table import IncompatibleTable
 from kwire.spark.store.errors import ConcurrentCommit, MissingFiles, NotAStore
+from kwire.spark.store.ingests import MERGED_INGESTS, Ingests
 from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import RECORDS, CommitRecord, StoreChange, reporter_key
 from kwire.spark.store.table_files import Output, TableFile
@@ -354,7 +355,8 @@ def _commit_and_die(out: str, name: str, step: int) -> None:
         return call
 
     for owner, names in (
-        (PipelineStore, ("_write", "_write_rows", "_delete_old_records")),
+        (PipelineStore, ("_write", "_delete_old_records")),
+        (Ingests, ("write",)),
         (delta_table, ("write", "commit")),
     ):
         for each in names:

@@ -292,9 +292,10 @@ def expire(out: str, keep: timedelta) -> int:
 @pipeline.command()
 @_out_option
 def check(out: str) -> int:
-    """Check that no file of the tables is missing or unreadable.
+    """Check that the tables have all rows of the newest commit, and that nothing is missing or unreadable.
 
-    The exit code is 6 if one is.
+    For each table that is not whole, it says since which commit, and what `repair` would leave. The exit code is 6 if
+    any fault is found.
     """
     store = _open_store(out)
     from kwire.spark.store import check as store_check
@@ -302,6 +303,8 @@ def check(out: str) -> int:
     findings = store_check.check(store)
     for finding in findings:
         print(finding)
+    for table in store_check.check_tables(store) if findings else ():
+        print(table)
     print_result("check", f"{len(findings):,} faults" if findings else "the store is whole")
     return 6 if findings else 0
 
@@ -310,10 +313,10 @@ def check(out: str) -> int:
 @_out_option
 @click.option("--execute", is_flag=True, help="Take the steps. Without it they are printed only.")
 def repair(out: str, execute: bool) -> int:
-    """Repair tables in which `check` has found missing or unreadable files.
+    """Repair tables in which `check` has found faults.
 
-    Tables return to the newest commit that can be read, and references to missing files are dropped. Stop all ingests
-    before.
+    Tables return to the rows of the newest commit that can be read, whatever other programs have changed since, and
+    references to missing files are dropped. Stop all ingests before.
     """
     store = _open_store(out)
     from kwire.spark.store import check as store_check

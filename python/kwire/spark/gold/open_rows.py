@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.spark.gold import days
 from kwire.spark.store.manifest import FileKind, manifest
-from kwire.spark.store.table_files import Output, TableFile
+from kwire.spark.store.table_files import Output, TableFile, in_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class OpenRowsTask(NamedTuple):
         file = TableFile(output, FileKind.GOLD, self.folder, partition, self.schema)
         new = rows.filter(rows["present"]).select(self.schema.names).cast(self.schema)
         old = [
-            pq.read_table(path, filesystem=output.files, partitioning=None).select(self.schema.names).cast(self.schema)
+            in_schema(pq.read_table(path, filesystem=output.files, partitioning=None), self.schema)
             for path in self.files.get(bucket, ())
         ]
         file.write(pa.concat_tables([*(_without(table, rows.select(KEY)) for table in old), new]))

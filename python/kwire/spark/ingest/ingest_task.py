@@ -87,18 +87,17 @@ class IngestTask(NamedTuple):
         yield manifest(output.entries)
 
     def rewrite(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Copy files of silver without the rows of `reporters` from their `day` on. For `mapInArrow` over paths."""
+        """Copy files of silver without the rows of `reporters` from their `day` on. For `mapInArrow` over files."""
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         output = Output(self.location)
         entries: list[ManifestEntry] = []
         for batch in batches:
-            for path in batch.column(0).to_pylist():
-                folder, date, _ = path.rsplit("/", 2)
-                day = date.removeprefix("date=")
+            for folder, path, day in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 declared = SILVER_SCHEMAS[folder.removeprefix("silver/")]
-                rows = pq.read_table(path, filesystem=output.files, partitioning=None, schema=declared.arrow)
+                stored = f"{folder}/{path}"
+                rows = pq.read_table(stored, filesystem=output.files, partitioning=None, schema=declared.arrow)
                 # Frames that came late change everything that their broker reported after them, and only that.
                 for reopened in self.reporters.values():
                     if day >= reopened["day"]:

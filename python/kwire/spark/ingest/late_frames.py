@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as f
 
 from kwire.capture.equivalence import is_same_poll
-from kwire.capture.rows import to_rows, with_all_columns
+from kwire.capture.rows import SCHEMA, to_rows
 from kwire.spark.ingest.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.ingest.manifest_changes import of_type, oldest, row_counts, to_change
 from kwire.spark.silver.tables import SILVER_SCHEMAS
@@ -32,6 +32,7 @@ from kwire.spark.store.manifest import (
 )
 from kwire.spark.store.record import LATE, POLLER, REOPENING, CommitRecord, DataFile, StoreChange, reporter_key
 from kwire.spark.store.snapshot import Snapshot, read_files
+from kwire.spark.store.table_files import in_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,7 +77,7 @@ class LateFrames:
         self._record = record
         self._entries = entries
         self._reference_codec = reference_codec
-        self._snapshot = Snapshot(store.location, record.number, record.progress.versions)
+        self._snapshot = Snapshot.of(store, record)
 
     def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
@@ -109,9 +110,9 @@ class LateFrames:
         changed = {reporter.key: reopened[reporter.key] for reporter in progress}
         first_day = min(state["day"] for state in changed.values())
         replaced = {f"silver/{name}": self._files_since(f"silver/{name}", first_day) for name in SILVER_SCHEMAS}
-        paths = [f"{table}/{file.path}" for table, files in replaced.items() for file in files]
+        paths = [(table, file.path, file.partition["date"]) for table, files in replaced.items() for file in files]
         written_before = [written for written in of_type(self._entries, WrittenFile) if _is_silver(written)]
-        paths += [f"{written.table}/{written.file.path}" for written in written_before]
+        paths += [(entry.table, entry.file.path, entry.file.partition["date"]) for entry in written_before]
         rewritten = self._rewrite(self._task(changed, {}), paths)
         others = [entry for entry in self._entries if not _is_silver(entry)]
         final = to_change(self._record, [*others, *again, *rewritten])
@@ -149,8 +150,8 @@ class LateFrames:
         file_system = self._location.files()
         for file in files:
             rows = pq.read_table(f"{folder}/{file.path}", filesystem=file_system, partitioning=None)
-            for batch in rows.to_batches():
-                yield from to_rows(with_all_columns(batch))
+            for batch in in_schema(rows, SCHEMA).to_batches():
+                yield from to_rows(batch)
 
     def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
@@ -219,10 +220,11 @@ class LateFrames:
     def _files_since(self, table: str, day: str) -> list[DataFile]:
         return [file for file in self._snapshot.files(table) if file.partition["date"] >= day]
 
-    def _rewrite(self, task: IngestTask, paths: list[str]) -> list[ManifestEntry]:
+    def _rewrite(self, task: IngestTask, paths: list[tuple[str, str, str]]) -> list[ManifestEntry]:
+        """Copy files without the rows that are written again; `paths` has their tables, paths, and dates."""
         if not paths:
             return []
-        plan = self._spark.createDataFrame([(path,) for path in paths], "path string")
+        plan = self._spark.createDataFrame(paths, "folder string, path string, date string")
         return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
 
     def _task(self, reporters: dict[str, dict[str, Any]], clusters: dict[str, str]) -> IngestTask:

@@ -1,18 +1,34 @@
 """Checking that a store is whole, and repairing one that is not.
 
 A store is whole if a reader and the next writer find all that they need: the rows of `ingests`, the record of the
-newest commit, each file of each table at that commit, and the states of brokers. A repair is a commit. It continues the
-newest commit with a row and a record that can be read: tables return to what they were then, without missing files.
+newest commit, each file of each table at that commit, and the states of brokers. Other programs may rewrite files of
+the tables, but not change rows.
+
+A repair is a commit. It continues the newest commit with a row and a record that can be read. Each table gets the files
+of the version that has most rows of that commit (`kwire.spark.store.table_version`), without missing files.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from deltalake.exceptions import DeltaError
 
 from kwire.errors import KwireError
 from kwire.spark.store import delta_table
-from kwire.spark.store.record import DESIRED_CONFIGS, INGESTS, RECORDS, STATE, CommitRecord, StoreChange, StoreProgress
+from kwire.spark.store.record import (
+    DESIRED_CONFIGS,
+    INGESTS,
+    RECORDS,
+    STATE,
+    CommitRecord,
+    Pin,
+    StoreChange,
+    StoreProgress,
+)
+from kwire.spark.store.table_log import last_with_same_rows
+from kwire.spark.store.table_version import blame, number_of, pinned_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,33 +61,73 @@ class Finding(NamedTuple):
 
 
 class CannotRepair(KwireError, RuntimeError):
-    """No commit of a store can be read."""
+    """No commit of a store can be read, or only a backup can bring a table back."""
 
-    def __init__(self, out: str) -> None:
-        super().__init__(out)
+    def __init__(
+        self,
+        out: str,
+        reason: str = "no commit can be read: restore the folder from a backup, or ingest into a new one",
+    ) -> None:
+        super().__init__(out, reason)
         self.out = out
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.out}: no commit can be read: restore the folder from a backup, or ingest into a new one"
+        return f"{self.out}: {self.reason}"
+
+
+@dataclass
+class TableCheck:
+    """The state of one table at the newest commit that can be read.
+
+    Attributes:
+        name: its folder.
+        pin: the table as the commit left it.
+        rows: number of rows that can be read now.
+        findings: its faults; none if it is whole.
+        target: the files that a repair leaves.
+        table: the table at its newest version; None if it does not exist.
+        changes: True if a repair changes the table.
+    """
+
+    name: str
+    pin: Pin
+    rows: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    target: list[DataFile] = field(default_factory=list)
+    table: DeltaTable | None = None
+    changes: bool = False
+
+    @property
+    def repaired_rows(self) -> int:
+        """The number of rows after a repair."""
+        return sum(file.rows for file in self.target)
+
+    def __str__(self) -> str:
+        expected = self.repaired_rows if self.pin.rows is None else self.pin.rows
+        if not self.findings:
+            return f"{self.name}: whole at commit {self.pin.number} ({expected:,} rows)"
+        lost = max(expected - self.repaired_rows, 0)
+        return (
+            f"{self.name}: not whole since commit {self.pin.number}: {self.rows:,} of {expected:,} rows can be read;"
+            f" repair leaves {self.repaired_rows:,} rows and loses {lost:,}"
+        )
 
 
 def check(store: PipelineStore) -> list[Finding]:
     """Return the faults of a store; none if it is whole."""
-    ingests = store.open_table(INGESTS)
-    findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
-    rows = store.readable_rows()
     newest = _newest(store)
-    if rows and newest.number < rows[0]["number"]:
-        findings.append(Finding(rows[0]["record"], "cannot be read"))
-    for name, files in _tables_at(store, newest).items():
-        table = store.open_table(name)
-        number = table.transaction_version(delta_table.APPLICATION) or 0
-        if number > newest.number:
-            findings.append(Finding(name, f"has commit {number}, and the last one that can be read is {newest.number}"))
-        faults = _faults(store, name)
-        findings += [Finding(f"{name}/{file.path}", fault, file.rows) for file in files if (fault := faults(file))]
+    findings = _faults_of_ingests(store, newest)
+    for checked in check_tables(store, newest):
+        findings += checked.findings
     states = {path for path, _ in store.list_files(STATE)}
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
+
+
+def check_tables(store: PipelineStore, newest: CommitRecord | None = None) -> list[TableCheck]:
+    """Return the state of each table, whatever is wrong with the others."""
+    record = _newest(store) if newest is None else newest
+    return [_check_table(store, record, name, pin) for name, pin in sorted(record.progress.pins.items())]
 
 
 def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
@@ -81,7 +137,7 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     computes it again from silver. The next response of a broker without its state is ingested like its first one.
 
     Raises:
-        CannotRepair: no commit can be read.
+        CannotRepair: no commit can be read, or the log of a table is lost and its files are not.
         StoreInUse: another process wrote to the store.
     """
     if not check(store):
@@ -89,46 +145,54 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     newest = _newest(store)
     if newest.number == 0:
         raise CannotRepair(store.out)
-    # 1. The target: the files of each table at the newest readable commit, without missing ones. A table of gold
-    #    depends on the others, so if one file of gold is missing, all of gold is dropped.
-    steps: list[Finding] = []
+    checks = check_tables(store, newest)
+    steps = _lost_tables(store, checks, execute=execute)
     change = StoreChange("repair", newest.number)
-    numbers = [newest.number, *store.record_numbers()]
+    # 1. The difference between each table and its target. A table of gold depends on the others, so if one file of gold
+    #    is missing, all of gold is dropped.
+    derived = {check.name for check in checks if _is_derived(check.name)}
+    drops_gold = any(check.name in derived and (check.table is None or _loses_rows(check)) for check in checks)
     versions: dict[str, int] = {}
-    targets = _tables_at(store, newest)
-    missing = {name: [file for file in files if _faults(store, name)(file)] for name, files in targets.items()}
-    derived = [name for name in targets if name.startswith("gold/") and name != f"gold/{DESIRED_CONFIGS}"]
-    drops_gold = any(missing[name] for name in derived)
-    # 2. The difference between each table and its target. A later commit may have reached only some of the tables.
-    for name, files in targets.items():
-        table = store.open_table(name)
-        numbers.append(table.transaction_version(delta_table.APPLICATION) or 0)
-        versions[name] = table.version()
-        target = {file.path: file for file in files}
-        current = {file.path: file for file in delta_table.files_of(table)}
-        if undone := current.keys() - target.keys():
-            rows = sum(current[path].rows for path in undone)
-            steps.append(Finding(name, f"returns to commit {newest.number}: ingest later frames again", rows))
-        dropped = files if drops_gold and name in derived else missing[name]
-        if dropped and not (drops_gold and name in derived):
-            steps.append(Finding(name, f"loses {len(dropped)} missing files", sum(file.rows for file in dropped)))
-        for file in dropped:
-            del target[file.path]
-        change.added[name] = [target[path] for path in target.keys() - current.keys()]
+    numbers = [newest.number, *store.record_numbers()]
+    totals = dict(newest.progress.totals)
+    for checked in checks:
+        name = checked.name
+        if checked.table is None and name.startswith("gold/"):
+            continue  # the next build creates it
+        table = store.open_table(name) if execute or checked.table is not None else None
+        current = {file.path: file for file in (() if table is None else delta_table.files_of(table))}
+        target = {file.path: file for file in (() if drops_gold and name in derived else checked.target)}
+        if not (drops_gold and name in derived):
+            steps += _steps(checked, current, target, newest.number)
+        location = store.location.child(name)
+        added = [file for path, file in target.items() if path not in current]
+        change.added[name] = [delta_table.with_statistics(location, file) for file in added]
         change.removed[name] = [current[path] for path in current.keys() - target.keys()]
-    # 3. One commit with a number that no table and no record has, so that it is applied to all of them.
-    progress = replace(newest.progress, versions=versions)
+        if table is not None:
+            numbers.append(number_of(table))
+            versions[name] = table.version()
+        totals[name] = sum(file.rows for file in current.values())
+    # 2. One commit with a number that no table and no record has, so that it is applied to all of them.
+    gone = {check.name for check in checks if check.table is None and check.name.startswith("gold/")}
+    progress = replace(
+        newest.progress,
+        versions={name: versions.get(name, 0) for name in newest.progress.versions if name not in gone},
+        totals={name: rows for name, rows in totals.items() if name not in gone},
+        commits={check.name: number_of(check.table) for check in checks if check.table is not None},
+    )
     if drops_gold:
         progress.gold = {}
         steps.append(Finding("gold", "is dropped: run `kwire pipeline gold`"))
     steps += _forget_states(store, progress)
     ingests = store.open_table(INGESTS)
-    numbers.append(ingests.transaction_version(delta_table.APPLICATION) or 0)
+    numbers.append(number_of(ingests))
     lost = [file for file, _ in _faulty_files(store, INGESTS, ingests)]
     steps += [Finding(f"{INGESTS}/{file.path}", "is dropped", file.rows) for file in lost]
+    recovered = store.removed_rows()
+    steps += [Finding(INGESTS, f"gets the row of commit {row['number']} again") for row in recovered]
     steps.append(Finding(RECORDS, f"gets commit {max(numbers) + 1}, which continues commit {newest.number}"))
     if execute:
-        store.restore(CommitRecord(max(numbers), progress), change, lost)
+        store.restore(CommitRecord(max(numbers), progress), change, lost, recovered)
     return steps
 
 
@@ -137,24 +201,145 @@ def _newest(store: PipelineStore) -> CommitRecord:
     for row in store.readable_rows():
         try:
             return store.record(row["record"])
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError, KeyError, TypeError):
             continue
     return CommitRecord()
 
 
-def _tables_at(store: PipelineStore, record: CommitRecord) -> dict[str, list[DataFile]]:
-    """Return the files of each table after a commit, whether it is applied or not."""
-    tables: dict[str, list[DataFile]] = {}
-    for name, version in record.progress.versions.items():
-        table = store.open_table(name)
-        if table.version() >= version:
-            at_version = delta_table.open_table(store.location.child(name).native, version)
-            tables[name] = [] if at_version is None else delta_table.files_of(at_version)
+def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Finding]:
+    ingests = store.open_table(INGESTS)
+    findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
+    removed = store.removed_rows()
+    author = blame(store.files, INGESTS, ingests)
+    findings += [Finding(INGESTS, f"lacks the row of commit {row['number']}{author}") for row in removed]
+    rows = store.readable_rows()
+    if rows and newest.number < rows[0]["number"]:
+        findings.append(Finding(rows[0]["record"], "cannot be read"))
+    number, last = number_of(ingests), max((row["number"] for row in rows), default=0)
+    if last < number and not findings:
+        findings.append(Finding(INGESTS, f"lacks the rows of commits {last + 1} to {number}{author}"))
+    return findings
+
+
+def _check_table(store: PipelineStore, record: CommitRecord, name: str, pin: Pin) -> TableCheck:
+    checked = TableCheck(name, pin)
+    try:
+        checked.table = store.open_table(name)
+        number = number_of(checked.table)
+        if number > record.number:
+            text = f"has commit {number}, and the last one that can be read is {record.number}"
+            checked.findings.append(Finding(name, text))
+        _find_target(store, record, checked)
+    except (KwireError, DeltaError, OSError, ValueError) as error:
+        text = str(error).removeprefix(f"{store.out}: ").partition(": run `kwire")[0].removeprefix(f"{name} ")
+        checked.findings.append(Finding(name, text, (pin.rows or 0) if checked.table is None else 0))
+    return checked
+
+
+def _find_target(store: PipelineStore, record: CommitRecord, checked: TableCheck) -> None:
+    """Find the files of a table at a commit, applied or not, and the faults of the table."""
+    table, name, pin = checked.table, checked.name, checked.pin
+    if table is None:
+        return
+    faults = _faults(store, name)
+    if pin.number == record.number and number_of(table) < pin.number and name in record.change.tables:
+        # The commit is decided, and the next writer applies it.
+        removed = {file.path for file in record.change.removed.get(name, ())}
+        files = [file for file in delta_table.files_of(table) if file.path not in removed]
+        candidates = [[*files, *record.change.added.get(name, ())]]
+    else:
+        try:
+            pinned = pinned_table(store.location, name, pin, table)
+        except KwireError as error:
+            checked.findings.append(Finding(name, _reason(store, name, error)))
+            candidates = _candidates(store, checked)
         else:
-            removed = {file.path for file in record.change.removed.get(name, ())}
-            files = [file for file in delta_table.files_of(table) if file.path not in removed]
-            tables[name] = [*files, *record.change.added.get(name, ())]
-    return tables
+            if pinned.ignored is not None:
+                text = f"{pinned.ignored} changed rows after commit {pin.number}"
+                rows = abs(sum(file.rows for file in delta_table.files_of(table)) - (pin.rows or 0))
+                checked.findings.append(Finding(name, text, rows if pin.rows is not None else 0))
+                checked.changes = True
+            candidates = [delta_table.files_of(pinned.table)]
+    whole = [[file for file in files if not faults(file)] for files in candidates]
+    checked.target = max(whole, key=lambda files: sum(file.rows for file in files), default=[])
+    checked.rows = checked.repaired_rows
+    if len(candidates) == 1:
+        bad = [(file, fault) for file in candidates[0] if (fault := faults(file))]
+        checked.findings += [Finding(f"{name}/{file.path}", fault, file.rows) for file, fault in bad]
+    total = sum(file.rows for file in candidates[0]) if candidates else 0
+    if not checked.findings and pin.rows is not None and total != pin.rows:
+        checked.findings.append(Finding(name, f"has {total:,} rows, expected {pin.rows:,}"))
+
+
+def _candidates(store: PipelineStore, checked: TableCheck) -> list[list[DataFile]]:
+    """Return the files of the versions of a table that may have most rows of a commit: as pinned, and the newest."""
+    if checked.table is None:
+        return []
+    candidates = [delta_table.files_of(checked.table)]
+    newest, pinned = checked.table.version(), checked.pin.version
+    same_rows, _ = last_with_same_rows(store.files, checked.name, pinned, newest)
+    for version in {pinned, same_rows} - {newest}:
+        table = delta_table.open_table(store.location.child(checked.name).native, version)
+        if table is not None and number_of(table) >= checked.pin.number:
+            candidates.append(delta_table.files_of(table))
+    return candidates
+
+
+def _reason(store: PipelineStore, name: str, error: KwireError) -> str:
+    """Return the text of an error about a table, without the store and the advice to run this check."""
+    return str(error).removeprefix(f"{store.out}: ").removeprefix(f"{name} ").partition(": run `kwire")[0]
+
+
+def _is_derived(name: str) -> bool:
+    """Return whether a build computes a table again."""
+    return name.startswith("gold/") and name != f"gold/{DESIRED_CONFIGS}"
+
+
+def _loses_rows(checked: TableCheck) -> bool:
+    return bool(checked.findings) and checked.repaired_rows < (checked.pin.rows or checked.repaired_rows + 1)
+
+
+def _lost_tables(store: PipelineStore, checks: list[TableCheck], *, execute: bool) -> list[Finding]:
+    """Create tables that do not exist, without rows.
+
+    Raises:
+        CannotRepair: the files of such a table exist, and nothing says which of them are its rows.
+    """
+    steps = []
+    for checked in checks:
+        if checked.table is None:
+            if store.list_files(checked.name):
+                text = f"{checked.name} has files and no log: restore {checked.name}/_delta_log from a backup"
+                raise CannotRepair(store.out, text)
+            text = "is dropped" if checked.name.startswith("gold/") else "is created again without rows"
+            steps.append(Finding(checked.name, text, checked.pin.rows or 0))
+            if execute and not checked.name.startswith("gold/"):
+                store.create_again(checked.name)
+    return steps
+
+
+def _steps(
+    checked: TableCheck, current: dict[str, DataFile], target: dict[str, DataFile], number: int
+) -> list[Finding]:
+    """Return the steps that bring a table to its target."""
+    steps = []
+    name, pin = checked.name, checked.pin
+    undone = current.keys() - target.keys()
+    again = target.keys() - current.keys()
+    missing = [finding for finding in checked.findings if finding.path != name]
+    if checked.table is not None and number_of(checked.table) > number and undone:
+        rows = sum(current[path].rows for path in undone)
+        steps.append(Finding(name, f"returns to commit {number}: ingest later frames again", rows))
+    elif checked.changes and (undone or again):
+        steps.append(
+            Finding(name, f"returns to the rows of commit {pin.number}", sum(target[path].rows for path in again))
+        )
+    if missing:
+        steps.append(Finding(name, f"loses {len(missing)} missing files", sum(finding.rows for finding in missing)))
+    elif pin.rows is not None and checked.table is not None and checked.repaired_rows < pin.rows and checked.findings:
+        lost = pin.rows - checked.repaired_rows
+        steps.append(Finding(name, f"continues with the {checked.repaired_rows:,} rows that can be read: loses", lost))
+    return steps
 
 
 def _faulty_files(store: PipelineStore, name: str, table: DeltaTable) -> list[tuple[DataFile, str]]:

@@ -11,7 +11,7 @@ Tables are Delta tables. Executors write data files; nothing refers to them unti
 decided by adding a row to `ingests`, which only one of several writers can do for a number; the row names the record,
 which lists the files. Then the record is applied to each table, once, because its number is a Delta transaction of that
 table. If the driver dies in between, the next writer applies the record. Readers use the newest record that is applied
-to all tables.
+to all tables. What other programs do to the tables is the subject of `kwire.spark.store.table_version`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ import logging
 import threading
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deltalake import Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
@@ -35,19 +36,21 @@ from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store import delta_table
 from kwire.spark.store.delta_table import IncompatibleTable
 from kwire.spark.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
-from kwire.spark.store.file_statistics import data_file
+from kwire.spark.store.ingests import Ingests, pins_of
 from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange
 from kwire.spark.store.snapshot import Snapshot
+from kwire.spark.store.table_log import APPLICATION
+from kwire.spark.store.table_version import pinned_table, rows_of
 from kwire.spark.tables import DATE
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import pyarrow as pa
     from deltalake import DeltaTable
 
-    from kwire.spark.store.record import DataFile
+    from kwire.spark.store.ingests import Row
+    from kwire.spark.store.record import DataFile, StoreProgress
     from kwire.spark.tables import Layout
 
 T = TypeVar("T")
@@ -66,9 +69,6 @@ RECORDS_SWEPT = 16
 
 ATTEMPTS = 10
 """Maximum number of attempts of a commit that conflicts with other writers."""
-
-MERGED_INGESTS = 64
-"""Number of small files of `ingests` that are merged into one."""
 
 
 def layouts() -> dict[str, Layout]:
@@ -117,7 +117,10 @@ class PipelineStore:
             ValueError: the commit is not known.
         """
         is_older = number is not None or at is not None
-        rows = self._rows_of(self.open_table(INGESTS), -1 if is_older else None)
+        ingests = self._ingests()
+        rows = ingests.rows(-1 if is_older else None)
+        newest = rows[0] if rows else None
+        before = pins_of(rows[1]) if len(rows) > 1 else {}
         if number is not None:
             rows = list(dropwhile(lambda row: row["number"] != number, rows))
         if at is not None:
@@ -126,11 +129,10 @@ class PipelineStore:
             raise ValueError(
                 f"{self.out} has no commit {number}" if at is None else f"{self.out} has no commit at {at}"
             )
-        for position, row in enumerate(rows):
-            versions = dict(row["versions"])
-            before = dict(rows[position + 1]["versions"]) if position + 1 < len(rows) else {}
-            snapshot = Snapshot(self.location, row["number"], versions, row["committed_at"])
-            if snapshot.is_applied([name for name in versions if versions[name] != before.get(name)]):
+        for row in rows:
+            snapshot = Snapshot(self.location, row["number"], pins_of(row), row["committed_at"])
+            # A writer applies the commit before its own first, so only the newest commit can be incomplete.
+            if row is not newest or not snapshot.is_pending(before):
                 return snapshot
         return Snapshot(self.location, 0, {})
 
@@ -140,8 +142,7 @@ class PipelineStore:
         Raises:
             DamagedStore: a file of `ingests`, or the record, does not exist.
         """
-        rows = self._rows_of(self.open_table(INGESTS), None)
-        return self._newest_of(rows)
+        return self._newest_of(self._ingests().rows())
 
     def record(self, path: str) -> CommitRecord:
         """Read a record.
@@ -157,13 +158,13 @@ class PipelineStore:
 
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
         """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
-        rows = self._rows_of(self.open_table(INGESTS), since)
+        rows = self._ingests().rows(since)
         times = (row["oldest"] for row in rows if since < row["number"] <= until)
         return min((at for at in times if at is not None), default=None)
 
     def has_replaced_rows(self, since: int, until: int) -> bool:
         """Return whether commits after `since` up to `until` replaced rows of silver, as late frames do."""
-        rows = self._rows_of(self.open_table(INGESTS), since)
+        rows = self._ingests().rows(since)
         return any(row["kind"] == REOPENING for row in rows if since < row["number"] <= until)
 
     # Writing
@@ -197,12 +198,14 @@ class PipelineStore:
             ConcurrentCommit: another writer has changed what the change depends on, or has committed for so long that
                 this is not known any more.
             MissingFiles: files of the change do not exist.
+            DamagedStore: another program has removed rows.
+            UnwritableTable: another program has set what prevents a commit.
         """
         self._check_files(change)
         checked = change.base
         while True:
-            ingests = self.open_table(INGESTS)
-            rows = self._rows_of(ingests, checked)
+            ingests = self._ingests()
+            rows = ingests.rows(checked)
             newest = self._newest_of(rows)
             if change.is_empty(newest.progress) and change.base == newest.number:
                 return newest
@@ -212,7 +215,8 @@ class PipelineStore:
             checked = newest.number
             self.apply(newest)
             tables = self._opened(change, opened)
-            record = self._decide(ingests, newest, change, tables)
+            bases = {name: self._base(name, newest, change, table) for name, table in tables.items()}
+            record = self._decide(ingests, newest, change, tables, bases)
             if record is not None:
                 self.apply(record, tables)
                 if record.number % RECORDS_SWEPT == 0:
@@ -223,6 +227,9 @@ class PipelineStore:
         """Add and remove the files of a record in each table, unless that is done already.
 
         `opened` has tables that were opened before.
+
+        Raises:
+            DamagedStore: a table does not exist any more.
         """
         change = record.change
         for name in change.tables:
@@ -232,7 +239,8 @@ class PipelineStore:
                 change.added.get(name, ()),
                 change.removed.get(name, ()),
                 data_change=change.data,
-                opened=opened.get(name),
+                opened=opened[name] if name in opened else self.open_table(name),
+                base=record.bases.get(name),
             )
 
     def create(self, tables: Mapping[str, Layout]) -> None:
@@ -240,12 +248,16 @@ class PipelineStore:
 
         Raises:
             IncompatibleTable: a column has another type.
+            DamagedStore: a table had rows and does not exist any more.
         """
         self._layouts = {**self._layouts, **tables}
+        known = self.newest().progress.versions if INGESTS not in tables else {}
         # `ingests` comes last: a store in which it exists has all tables.
         for name in sorted(tables, key=lambda name: name == INGESTS):
             # Each build asks for its tables, and opening one reads the list of all files.
             if self._created.get(name) != tables[name]:
+                if name in known:
+                    self.open_table(name)
                 delta_table.create(self.location.child(name).native, tables[name])
                 self._created[name] = tables[name]
 
@@ -259,30 +271,42 @@ class PipelineStore:
         """
         table = self._open(name)
         if table is None:
-            raise DamagedStore(self.out, f"the table {name}")
+            raise DamagedStore(self.out, f"the table {name} does not exist")
         return table
 
-    def readable_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of `ingests` from files that can be read, newest first."""
-        import pyarrow as pa
-
-        rows: list[dict[str, Any]] = []
-        for file in delta_table.files_of(self.open_table(INGESTS)):
-            with suppress(DamagedStore, pa.ArrowInvalid):
-                rows += self._read(file).to_pylist()
-        return sorted(rows, key=lambda row: -row["number"])
+    def readable_rows(self) -> list[Row]:
+        """Return the rows of `ingests` that can be read, also removed ones, newest first."""
+        return self._ingests().readable_rows()
 
     def record_numbers(self) -> list[int]:
         """Return the numbers of all records, decided or not."""
         return [_number_of(path) for path, _ in self._records()]
 
-    def restore(self, newest: CommitRecord, change: StoreChange, lost: Sequence[DataFile]) -> CommitRecord:
-        """Commit a repair that continues a record, and remove the files of `ingests` that are lost.
+    def removed_rows(self) -> list[Row]:
+        """Return the newest rows of `ingests` that another program removed and that can still be read, oldest first."""
+        return self._ingests().removed_rows()
+
+    def create_again(self, name: str) -> None:
+        """Create a table that was deleted, without rows."""
+        delta_table.create(self.location.child(name).native, self._layouts[name])
+
+    def restore(
+        self, newest: CommitRecord, change: StoreChange, lost: Sequence[DataFile], recovered: Sequence[Row] = ()
+    ) -> CommitRecord:
+        """Commit a repair that continues a record.
+
+        Args:
+            newest: the record.
+            change: the repair.
+            lost: the files of `ingests` that are lost.
+            recovered: rows of `ingests` that are written again.
 
         Raises:
             StoreInUse: another process has committed.
         """
-        record = self._decide(self.open_table(INGESTS), newest, change, self._opened(change, {}), lost)
+        tables = self._opened(change, {})
+        bases = {name: table.version() for name, table in tables.items()}
+        record = self._decide(self._ingests(), newest, change, tables, bases, lost, recovered)
         if record is None:
             raise StoreInUse(self.out, 1)
         self.apply(record)
@@ -297,22 +321,42 @@ class PipelineStore:
             for name in change.tables
         }
 
+    def _base(self, name: str, newest: CommitRecord, change: StoreChange, table: DeltaTable) -> int:
+        """Return the version of a table that a change continues.
+
+        Raises:
+            ConcurrentCommit: another program has replaced files that the change removes.
+            DamagedStore: another program has removed rows.
+            UnwritableTable: another program has set what prevents a commit.
+        """
+        uri = self.location.child(name).native
+        removed = {file.path for file in change.removed.get(name, ())}
+        delta_table.check_writable(uri, table, removes=bool(removed) and change.data)
+        pin = newest.progress.pins.get(name)
+        if pin is None:
+            return table.version()
+        pinned = pinned_table(self.location, name, pin, table)
+        if removed and not removed <= {file.path for file in delta_table.files_of(pinned.table)}:
+            raise ConcurrentCommit
+        return pinned.table.version()
+
     def _decide(
         self,
-        ingests: DeltaTable,
+        ingests: Ingests,
         newest: CommitRecord,
         change: StoreChange,
         opened: Mapping[str, DeltaTable],
+        bases: dict[str, int],
         lost: Sequence[DataFile] = (),
+        recovered: Sequence[Row] = (),
     ) -> CommitRecord | None:
         """Write the next record and refer to it in `ingests`; None if another writer was faster."""
         number = newest.number + 1
         versions = {name: opened[name].version() + 1 for name in change.tables}
-        missing = [name for name in self._layouts if name not in newest.progress.versions and name not in versions]
-        versions |= {name: self.open_table(name).version() for name in missing if name != INGESTS}
-        progress = newest.progress.after(change, versions)
+        before = self._with_new_tables(newest.progress, opened)
+        progress = before.after(number, change, versions)
         released = sorted(newest.progress.states() - progress.states())
-        record = CommitRecord(number, progress, change, released)
+        record = CommitRecord(number, progress, change, released, bases=bases)
         path = f"{RECORDS}/{number:012}-{uuid.uuid4().hex}.json"
         self._write(path, record.dump())
         row = {
@@ -322,14 +366,15 @@ class PipelineStore:
             "oldest": change.oldest,
             "rows": list(change.rows.items()),
             "versions": list(progress.versions.items()),
+            "commits": list(progress.commits.items()),
+            "totals": list(progress.totals.items()),
             "record": path,
         }
-        files = [file for file in delta_table.files_of(ingests) if file not in lost]
-        added, merged = self._write_rows(files, row)
-        transactions = [Transaction(delta_table.APPLICATION, number)]
+        added, merged = ingests.write([*recovered, row], number, lost)
+        transactions = [Transaction(APPLICATION, number)]
         transactions += [Transaction(stream, batch) for stream, batch in change.streams.items()]
         try:
-            delta_table.write(ingests, [added], [*merged, *lost], transactions)
+            delta_table.write(ingests.table, [added], [*merged, *lost], transactions)
         except (DeltaError, OSError) as error:
             # When the answer to a successful request is lost, the client of the object store repeats the request, and
             # the second one is refused. So a refused commit may be this one, which needs its files.
@@ -342,18 +387,28 @@ class PipelineStore:
             return None
         return record
 
+    def _with_new_tables(self, progress: StoreProgress, opened: Mapping[str, DeltaTable]) -> StoreProgress:
+        """Return the progress with the tables that it does not have yet."""
+        versions, totals = dict(progress.versions), dict(progress.totals)
+        for name in self._layouts:
+            if name not in versions and name != INGESTS:
+                table = opened[name] if name in opened else self.open_table(name)
+                versions[name] = table.version()
+                totals[name] = rows_of(table) if table.version() else 0
+        return replace(progress, versions=versions, totals=totals)
+
     def _is_decided(self, number: int, path: str) -> bool:
         """Return whether `ingests` refers to a record."""
-        return any(row["record"] == path for row in self._rows_of(self.open_table(INGESTS), number))
+        return any(row["record"] == path for row in self._ingests().rows(number))
 
-    def _newest_of(self, rows: list[dict[str, Any]]) -> CommitRecord:
+    def _newest_of(self, rows: list[Row]) -> CommitRecord:
         """Return the record of the first of these rows of `ingests`."""
         if not rows:
             return CommitRecord()
         try:
             return self.record(rows[0]["record"])
         except FileNotFoundError:
-            raise DamagedStore(self.out, rows[0]["record"]) from None
+            raise DamagedStore(self.out, f"{rows[0]['record']} does not exist") from None
 
     def _conflict(self, change: StoreChange, path: str) -> bool:
         """Return whether a change conflicts with a record of another writer, or the record was deleted meanwhile."""
@@ -369,24 +424,6 @@ class PipelineStore:
         paths = [f"{table}/{file.path}" for table, files in change.added.items() for file in files]
         if missing := [info.path for info in self.files.get_file_info(paths) if info.type == FileType.NotFound]:
             raise MissingFiles(self.out, missing)
-
-    def _write_rows(self, files: list[DataFile], row: dict[str, Any]) -> tuple[DataFile, list[DataFile]]:
-        """Write a row of `ingests`, together with the rows of small files if there are many such files."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = self._layouts[INGESTS].schema
-        rows = pa.Table.from_pylist([row], schema=schema)
-        merged = [file for file in files if file.rows < MERGED_INGESTS**2]
-        if len(merged) < MERGED_INGESTS:
-            merged = []
-        else:
-            rows = pa.concat_tables([*(self._read(file) for file in merged), rows])
-        path = f"{row['number']:012}-{uuid.uuid4().hex}.parquet"
-        footers: list[pq.FileMetaData] = []
-        pq.write_table(rows, f"{INGESTS}/{path}", filesystem=self.files, compression="zstd", metadata_collector=footers)
-        size = self.files.get_file_info(f"{INGESTS}/{path}").size
-        return data_file(path, {}, size, *footers), merged
 
     def _delete_old_records(self, newest: CommitRecord) -> None:
         """Delete records that are no longer needed, and the states that they have released."""
@@ -424,24 +461,8 @@ class PipelineStore:
         """Return the paths and times of all complete records: while HDFS writes one, a dot precedes its name."""
         return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
 
-    def _rows_of(self, ingests: DeltaTable, since: int | None) -> list[dict[str, Any]]:
-        """Return rows of `ingests`, newest first: at least those from number `since` on, or the last two."""
-        rows: list[dict[str, Any]] = []
-        # Names of files begin with the number of their newest row.
-        for file in reversed(delta_table.files_of(ingests)):
-            rows += reversed(self._read(file).sort_by("number").to_pylist())
-            if (since is None and len(rows) > 1) or (since is not None and rows[-1]["number"] <= since):
-                break
-        return rows
-
-    def _read(self, file: DataFile) -> pa.Table:
-        import pyarrow.parquet as pq
-
-        path = f"{INGESTS}/{file.path}"
-        try:
-            return pq.read_table(path, filesystem=self.files, schema=self._layouts[INGESTS].schema)
-        except FileNotFoundError:
-            raise DamagedStore(self.out, path) from None
+    def _ingests(self) -> Ingests:
+        return Ingests(self.out, self.files, self.open_table(INGESTS))
 
     def _open(self, name: str) -> DeltaTable | None:
         return delta_table.open_table(self.location.child(name).native)

@@ -1,15 +1,18 @@
 """One Delta table: its files at a version, and commits that add and remove files.
 
 kwire commits files that executors have written. A commit carries the number of the record that decided it (`record`) as
-a Delta transaction, so that it is applied once, whoever applies it.
+a Delta transaction, so that it is applied once, whoever applies it. Other programs may commit to the table as well
+(`kwire.spark.store.table_version`).
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -19,7 +22,11 @@ from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
 from kwire.errors import KwireError
+from kwire.spark.store.errors import UnwritableTable
+from kwire.spark.store.file_statistics import data_file
 from kwire.spark.store.record import DataFile
+from kwire.spark.store.table_log import APPLICATION, keeps_rows
+from kwire.storage.location import Location
 from kwire.storage.object_storage import plain_errors
 
 if TYPE_CHECKING:
@@ -29,10 +36,27 @@ if TYPE_CHECKING:
 
     from kwire.spark.tables import Layout
 
-APPLICATION = "kwire"
-"""The id of the Delta transactions that number kwire's commits."""
-
 _TIMESTAMP = PrimitiveType("timestamp")
+
+_OWN_FILE = re.compile(r"([0-9a-f]{32}-)?[0-9a-f]{32}\.parquet")
+"""Names of files that kwire writes, whose statistics have the exact times."""
+
+_WRITABLE_FEATURES = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "columnMapping",
+        "deletionVectors",
+        "generatedColumns",
+        "invariants",
+        "timestampNtz",
+        "v2Checkpoint",
+        "variantType",
+        "variantType-preview",
+    }
+)
+"""Features of Delta tables to which deltalake 1.6 commits files."""
 
 PROPERTIES = {"delta.logRetentionDuration": "interval 30 days", "delta.deletedFileRetentionDuration": "interval 7 days"}
 
@@ -103,12 +127,14 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
             raise
         if DeltaTable(uri).version() < version:
             return None
-        return DeltaTable(uri, version=version)  # it was committed after the first attempt
+        with suppress(DeltaError):  # it was committed after the first attempt, or the log has lost it
+            return DeltaTable(uri, version=version)
+        return None
 
 
 @plain_errors()
 def files_of(table: DeltaTable) -> list[DataFile]:
-    """Return the files of a table, oldest path first."""
+    """Return the files of a table, oldest path first. Files without statistics are read."""
     import pyarrow as pa
 
     actions = pa.table(table.get_add_actions(flatten=True))
@@ -118,11 +144,59 @@ def files_of(table: DeltaTable) -> list[DataFile]:
     names = ("path", "num_records", "size_bytes", *(f"partition.{name}" for name in partition))
     # Tables have a file per hour, and every build reads the lists: column by column takes a third of the time.
     columns = [actions[name].to_pylist() for name in names]
-    files = [
-        DataFile(path, dict(zip(partition, map(_text, values), strict=True)), rows or 0, size, first, last)
-        for first, last, path, rows, size, *values in zip(*times, *columns, strict=True)
-    ]
+    nulls = f"null_count.{time}"
+    null_counts = actions[nulls].to_pylist() if nulls in actions.column_names else [None] * actions.num_rows
+    files = []
+    for first, last, null_count, path, rows, size, *values in zip(*times, null_counts, *columns, strict=True):
+        texts = dict(zip(partition, map(_text, values), strict=True))
+        file = DataFile(path, texts, rows or 0, size, first, last)
+        if rows is None or (time is not None and last is None and null_count is None and rows):
+            file = _measured(table, file, time)
+        elif last is not None and last % 1000 == 0 and not is_own_file(path):
+            file = replace(file, last=last + 999)  # Spark writes times in statistics as whole milliseconds
+        files.append(file)
     return sorted(files, key=lambda file: file.path)
+
+
+def is_own_file(path: str) -> bool:
+    """Return whether a file has a name that kwire gives. Others may lack statistics, or have other types."""
+    return _OWN_FILE.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def _measured(table: DeltaTable, file: DataFile, time: str | None) -> DataFile:
+    """Return a file with the number of its rows and the range of its times, which another program did not record.
+
+    A file that does not exist, or cannot be read, has no rows.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        with Location.parse(table.table_uri.rstrip("/"), any_name=True).files().open_input_file(file.path) as stream:
+            parquet = pq.ParquetFile(stream)
+            rows, first, last = parquet.metadata.num_rows, None, None
+            if time is not None and time in parquet.schema_arrow.names:
+                column = parquet.read([time])[time].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+                first, last = pc.min_max(column).as_py().values()
+    except (OSError, pa.ArrowException):
+        return file
+    return replace(file, rows=rows, first=first, last=last)
+
+
+def with_statistics(location: Location, file: DataFile) -> DataFile:
+    """Return a file of a table with the statistics of its footer, for a commit that adds it again.
+
+    `location` is the folder of the table. A file that cannot be read keeps its number of rows as its only statistic.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with location.files().open_input_file(file.path) as stream:
+            return data_file(file.path, file.partition, file.size, pq.read_metadata(stream))
+    except (OSError, pa.ArrowException):
+        return file
 
 
 def _micros(actions: pa.Table, name: str) -> list[int | None]:
@@ -150,21 +224,83 @@ def commit(
     *,
     data_change: bool,
     opened: DeltaTable | None = None,
+    base: int | None = None,
 ) -> None:
     """Add and remove files in one commit with the number of a record; a number that is committed changes nothing.
 
-    `opened` is the table as it was opened before, since opening reads the list of all files.
+    Args:
+        uri: the table.
+        number: the number of the record.
+        added, removed: the files.
+        data_change: False if files are only merged.
+        opened: the table as it was opened before, since opening reads the list of all files.
+        base: the version that the change continues [default: the newest]. If another program has changed rows since, or
+            has replaced files that the change removes, the table returns to the files of that version.
+
+    Raises:
+        UnwritableTable: Delta refuses the commit.
     """
     adds, removes = list(added), list(removed)
+    refused = None
     while True:
         table, opened = opened or DeltaTable(uri), None
         if (table.transaction_version(APPLICATION) or 0) >= number:
             return
+        if refused == table.version():
+            raise UnwritableTable(uri, "Delta refuses the commit, and no other program has committed since")
+        files = _changed_files(uri, table, base, adds, removes)
         try:
-            write(table, adds, removes, [Transaction(APPLICATION, number)], data_change=data_change)
+            write(table, *files, [Transaction(APPLICATION, number)], data_change=data_change)
         except CommitFailedError:
-            continue  # another process applies the same record, or changed the table
+            refused = table.version()  # another process applies the same record, or changed the table
+            continue
         return
+
+
+def _changed_files(
+    uri: str, table: DeltaTable, base: int | None, added: list[DataFile], removed: list[DataFile]
+) -> tuple[list[DataFile], list[DataFile]]:
+    """Return the files to add to the newest version of a table, and to remove from it, for a change of an older one."""
+    if base is None or table.version() == base:
+        return added, removed
+    location = Location.parse(uri, any_name=True)
+    current = {file.path: file for file in files_of(table)}
+    if all(file.path in current for file in removed) and keeps_rows(location.files(), "", base, table.version()):
+        return added, removed
+    dropped = {file.path for file in removed}
+    target = {file.path: file for file in files_of(DeltaTable(uri, version=base)) if file.path not in dropped}
+    again = [with_statistics(location, file) for path, file in target.items() if path not in current]
+    kept = target.keys() | {file.path for file in added}
+    return (
+        [*(file for file in added if file.path not in current), *again],
+        [file for path, file in current.items() if path not in kept],
+    )
+
+
+def check_writable(uri: str, table: DeltaTable, *, removes: bool) -> None:
+    """Check that kwire can commit to a table, before anything is decided.
+
+    Raises:
+        UnwritableTable: a property or a feature of the table prevents it.
+    """
+    import pyarrow as pa
+
+    configuration = table.metadata().configuration
+    reasons = []
+    if removes and configuration.get("delta.appendOnly", "").lower() == "true":
+        reasons.append("the property delta.appendOnly is set, and kwire replaces files: unset it")
+    if "delta.setTransactionRetentionDuration" in configuration:
+        reasons.append(
+            "the property delta.setTransactionRetentionDuration is set, and kwire finds its commits by their"
+            " transactions: unset it"
+        )
+    protocol = table.protocol()
+    if features := sorted(set(protocol.writer_features or ()) - _WRITABLE_FEATURES):
+        reasons.append(f"deltalake does not write tables with {', '.join(features)}: drop these features")
+    if "deletionVectors" in (protocol.reader_features or ()) and pa.table(table.deletion_vectors()).num_rows:
+        reasons.append("rows are deleted by deletion vectors: restore the version before, or purge them")
+    if reasons:
+        raise UnwritableTable(uri, "; ".join(reasons))
 
 
 @plain_errors()

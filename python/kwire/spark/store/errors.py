@@ -38,15 +38,40 @@ class MissingFiles(KwireError, RuntimeError):
 
 
 class DamagedStore(KwireError, RuntimeError):
-    """A file that the store needs does not exist."""
+    """A store lacks something that it needs; `fault` says what, and who removed it where that is known."""
 
-    def __init__(self, out: str, path: str) -> None:
-        super().__init__(out, path)
+    def __init__(self, out: str, fault: str) -> None:
+        super().__init__(out, fault)
         self.out = out
-        self.path = path
+        self.fault = fault
 
     def __str__(self) -> str:
-        return f"{self.out}: {self.path} does not exist: run `kwire pipeline check --out {self.out}`"
+        return f"{self.out}: {self.fault}: run `kwire pipeline check --out {self.out}`"
+
+
+class CommitGone(KwireError, ValueError):
+    """The rows of an older commit were deleted, such as by `vacuum` or the retention of a log."""
+
+    def __init__(self, out: str, number: int, reason: str) -> None:
+        super().__init__(out, number, reason)
+        self.out = out
+        self.number = number
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.out}: commit {self.number} can no longer be read: {self.reason}: read a newer commit"
+
+
+class UnwritableTable(KwireError, RuntimeError):
+    """A setting of a table prevents kwire from writing; nothing was written."""
+
+    def __init__(self, uri: str, reason: str) -> None:
+        super().__init__(uri, reason)
+        self.uri = uri
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.uri}: {self.reason}"
 
 
 class ConcurrentCommit(KwireError, RuntimeError):

@@ -14,9 +14,11 @@ from kwire.spark.store import delta_table
 from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import INGESTS, LATE, RECORDS, STATE, CommitRecord, DataFile, StoreChange
 from kwire.spark.store.snapshot import Snapshot
-from kwire.spark.store.table_files import Output, TableFile
+from kwire.spark.store.table_files import Output, TableFile, in_schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kwire.spark.store.commits import PipelineStore
 
 TARGET_BYTES = 64 << 20
@@ -42,7 +44,7 @@ def optimize(store: PipelineStore) -> int:
 
 
 def _optimize(store: PipelineStore, record: CommitRecord) -> int:
-    snapshot = Snapshot(store.location, record.number, record.progress.versions)
+    snapshot = Snapshot.of(store, record)
     change = StoreChange("optimize", record.number, data=False)
     output = Output(store.location)
     for table in snapshot.versions:
@@ -52,7 +54,7 @@ def _optimize(store: PipelineStore, record: CommitRecord) -> int:
                 groups[tuple(file.partition.values())].append(file)
         for files in groups.values():
             for some in _bins(files):
-                change.added.setdefault(table, []).append(_merge(output, table, some))
+                change.added.setdefault(table, []).append(_merge(output, table, some, snapshot.schema(table)))
                 change.removed.setdefault(table, []).extend(some)
     fewer = sum(map(len, change.removed.values())) - sum(map(len, change.added.values()))
     store.commit(change)
@@ -72,21 +74,16 @@ def _bins(files: list[DataFile]) -> list[list[DataFile]]:
     return [some for some in bins if len(some) > 1]
 
 
-def _merge(output: Output, table: str, files: list[DataFile]) -> DataFile:
+def _merge(output: Output, table: str, files: list[DataFile], schema: pa.Schema) -> DataFile:
+    """Write the rows of files to a new one, with the types of the table: other programs may have written other ones."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schemas = [pq.read_schema(f"{table}/{file.path}", filesystem=output.files) for file in files]
-    schema = pa.unify_schemas([schema.remove_metadata() for schema in schemas])
     merged = TableFile(output, FileKind.REWRITTEN, table, files[0].partition, schema)
     for file in files:
         with pq.ParquetFile(f"{table}/{file.path}", filesystem=output.files) as parquet:
             for batch in parquet.iter_batches():
-                rows = pa.Table.from_batches([batch])
-                for field in schema:
-                    if field.name not in rows.column_names:  # the file is older than the column
-                        rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-                merged.write(rows.select(schema.names).cast(schema))
+                merged.write(in_schema(pa.Table.from_batches([batch]), schema))
     return merged.close().file
 
 
@@ -98,8 +95,11 @@ def vacuum(store: PipelineStore, keep: timedelta) -> int:
     """
     unnamed = max(keep, KEPT)
     deleted = 0
-    for table in [INGESTS, *store.snapshot().versions]:
-        deleted += delta_table.vacuum(store.location.child(table).native, keep, unnamed)
+    snapshot = store.snapshot()
+    for table in [INGESTS, *snapshot.versions]:
+        # What another program has removed returns with the next commit, which needs the files.
+        if table == INGESTS or snapshot.pinned(table).ignored is None:
+            deleted += delta_table.vacuum(store.location.child(table).native, keep, unnamed)
     used = store.used_files()
     for path, changed in store.list_files(RECORDS, STATE, LATE):
         if path not in used and changed < datetime.now(UTC) - unnamed:
@@ -122,7 +122,7 @@ def expire(store: PipelineStore, keep: timedelta) -> int:
 
 
 def _expire(store: PipelineStore, record: CommitRecord, first: str) -> int:
-    snapshot = Snapshot(store.location, record.number, record.progress.versions)
+    snapshot = Snapshot.of(store, record)
     change = StoreChange("expire", record.number)
     incidents: dict[str, str] = record.progress.gold.get("incidents", {})
     change.removed = expired_files({table: snapshot.files(table) for table in snapshot.versions}, incidents, first)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,6 +117,20 @@ class StoreChange:
         return ((name, file.path) for name, files in self.removed.items() for file in files)
 
 
+class Pin(NamedTuple):
+    """A table as a commit left it (`kwire.spark.store.table_version`).
+
+    Attributes:
+        version: the Delta version that the commit expected to make.
+        number: the last commit of the store that changed the table; 0 before the first.
+        rows: number of rows; None if unknown.
+    """
+
+    version: int
+    number: int
+    rows: int | None
+
+
 @dataclass
 class StoreProgress:
     """The state of the store after a commit.
@@ -130,6 +144,8 @@ class StoreProgress:
         streams: the last batch by the id of the query.
         gold: the progress of gold (`kwire.spark.gold.state`).
         versions: the Delta version by table.
+        commits: the number of the last commit that changed a table, by table.
+        totals: the number of rows by table.
     """
 
     reporters: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -138,9 +154,24 @@ class StoreProgress:
     streams: dict[str, int] = field(default_factory=dict)
     gold: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    commits: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
 
-    def after(self, change: StoreChange, versions: dict[str, int]) -> StoreProgress:
-        """Return the progress after a change; `versions` has the Delta versions of the changed tables."""
+    @property
+    def pins(self) -> dict[str, Pin]:
+        """The tables as the commit left them."""
+        return {
+            name: Pin(version, self.commits.get(name, 0), self.totals.get(name))
+            for name, version in self.versions.items()
+        }
+
+    def after(self, number: int, change: StoreChange, versions: dict[str, int]) -> StoreProgress:
+        """Return the progress after a change by a commit; `versions` has the Delta versions of the changed tables."""
+        totals = dict(self.totals)
+        for name in change.tables:
+            if name in totals:
+                totals[name] += sum(file.rows for file in change.added.get(name, ()))
+                totals[name] -= sum(file.rows for file in change.removed.get(name, ()))
         return StoreProgress(
             self.reporters | change.reporters,
             self.clusters | change.clusters,
@@ -148,6 +179,8 @@ class StoreProgress:
             self.streams | change.streams,
             self.gold if change.gold is None else change.gold,
             self.versions | versions,
+            self.commits | dict.fromkeys(change.tables, number),
+            totals,
         )
 
     def states(self) -> set[str]:
@@ -159,13 +192,17 @@ class StoreProgress:
 
 @dataclass
 class CommitRecord:
-    """A commit: its number, the progress after it, its change, and files that later commits no longer need."""
+    """A commit: its number, the progress after it, its change, and files that later commits no longer need.
+
+    `bases` has the Delta versions that the change continues, by table.
+    """
 
     number: int = 0
     progress: StoreProgress = field(default_factory=StoreProgress)
     change: StoreChange = field(default_factory=lambda: StoreChange("create", -1))
     released: list[str] = field(default_factory=list)
     layout: int = LAYOUT
+    bases: dict[str, int] = field(default_factory=dict)
 
     def dump(self) -> bytes:
         """Return the record as JSON."""
@@ -183,4 +220,5 @@ class CommitRecord:
             StoreChange(**change),
             values["released"],
             values["layout"],
+            values.get("bases", {}),
         )

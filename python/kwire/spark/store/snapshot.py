@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kwire.spark.store.delta_table import files_of, open_table
+from kwire.spark.store.other_files import OtherFiles
+from kwire.spark.store.table_version import PinnedTable, number_of, pinned_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     import pyarrow as pa
     import pyarrow.dataset
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
-    from kwire.spark.store.record import DataFile
+    from kwire.spark.store.commits import PipelineStore
+    from kwire.spark.store.record import CommitRecord, DataFile, Pin
     from kwire.storage.location import Location
 
 
@@ -29,36 +32,76 @@ class Snapshot:
         location: the folder of the store.
         number: the number of the commit; 0 before the first.
         committed_at: its time; None before the first.
-        versions: the Delta version of each table.
+        versions: the Delta version of each table that the commit expected to make.
         opened: the tables whose files were read.
     """
 
     def __init__(
-        self, location: Location, number: int, versions: dict[str, int], committed_at: datetime | None = None
+        self, location: Location, number: int, pins: Mapping[str, Pin], committed_at: datetime | None = None
     ) -> None:
         self.location = location
         self.number = number
         self.committed_at = committed_at
-        self.versions = versions
+        self.versions = {name: pin.version for name, pin in pins.items()}
+        self._pins = pins
         self._files: dict[str, list[DataFile]] = {}
         self.opened: dict[str, DeltaTable] = {}
 
-    def is_applied(self, tables: Iterable[str]) -> bool:
-        """Return whether these tables have reached the versions of the snapshot."""
-        return all(
-            open_table(self.location.child(name).native, self.versions[name]) is not None
-            for name in tables
-            if name in self.versions
-        )
+    @classmethod
+    def of(cls, store: PipelineStore, record: CommitRecord) -> Snapshot:
+        """Return the tables after the commit of a record."""
+        return cls(store.location, record.number, record.progress.pins)
+
+    def is_pending(self, before: Mapping[str, Pin]) -> bool:
+        """Return whether tables are still as the commit before left them (`before`)."""
+        for name, pin in self._pins.items():
+            if pin.number == self.number:
+                head = open_table(self.location.child(name).native)
+                earlier = before[name].number if name in before else 0
+                if head is not None and number_of(head) == earlier:
+                    return True
+        return False
+
+    def _open(self, table: str) -> DeltaTable | None:
+        """Open a table; None if it does not exist at this commit.
+
+        Raises:
+            DamagedStore: its rows are gone.
+            CommitGone: its rows are gone, and this is not the newest commit.
+        """
+        if table not in self.opened and table in self._pins:
+            self.opened[table] = self.pinned(table).table
+        return self.opened.get(table)
+
+    def pinned(self, table: str) -> PinnedTable:
+        """Return a table of the snapshot, and what other programs have done to it since.
+
+        Raises:
+            DamagedStore: its rows are gone.
+            CommitGone: its rows are gone, and this is not the newest commit.
+        """
+        return pinned_table(self.location, table, self._pins[table])
+
+    def schema(self, table: str) -> pa.Schema:
+        """Return the columns of a table that exists, without its partition columns."""
+        opened = self._open(table)
+        if opened is None:
+            raise KeyError(table)
+        import pyarrow as pa
+
+        partition = set(opened.metadata().partition_columns)
+        return pa.schema([field for field in self._schema(opened) if field.name not in partition])
 
     def files(self, table: str) -> list[DataFile]:
-        """Return the files of a table, which is named by its folder; none if the table does not exist yet."""
+        """Return the files of a table, which is named by its folder; none if the table does not exist yet.
+
+        Raises:
+            DamagedStore: its rows are gone.
+            CommitGone: its rows are gone, and this is not the newest commit.
+        """
         if table not in self._files:
-            version = self.versions.get(table)
-            opened = None if version is None else open_table(self.location.child(table).native, version)
+            opened = self._open(table)
             self._files[table] = [] if opened is None else files_of(opened)
-            if opened is not None:
-                self.opened[table] = opened
         return self._files[table]
 
     def paths(self, table: str) -> list[str]:
@@ -80,24 +123,31 @@ class Snapshot:
 
     def dataset(self, table: str) -> pyarrow.dataset.Dataset | None:
         """Return a table as a dataset of Arrow; None if the table does not exist yet."""
-        version = self.versions.get(table)
-        opened = None if version is None else open_table(self.location.child(table).native, version)
+        opened = self._open(table)
         if opened is None:
             return None
         import pyarrow.dataset as ds
 
         schema = self._schema(opened)
-        partition = [schema.field(name) for name in opened.metadata().partition_columns]
-        import pyarrow as pa
+        files = self.files(table)
+        if all(map(has_partition_path, files)):
+            import pyarrow as pa
 
-        return ds.dataset(
-            [f"{table}/{file.path}" for file in files_of(opened)],
-            schema=schema,
-            format="parquet",
-            filesystem=self._file_system,
-            partitioning=ds.partitioning(pa.schema(partition), flavor="hive"),
-            partition_base_dir=table,
-        )
+            partition = [schema.field(name) for name in opened.metadata().partition_columns]
+            return ds.dataset(
+                [f"{table}/{file.path}" for file in files],
+                schema=schema,
+                format="parquet",
+                filesystem=self._file_system,
+                partitioning=ds.partitioning(pa.schema(partition), flavor="hive"),
+                partition_base_dir=table,
+            )
+        parquet = ds.ParquetFileFormat()
+        fragments = [
+            parquet.make_fragment(f"{table}/{file.path}", self._file_system, _partition_expression(file, schema))
+            for file in files
+        ]
+        return ds.FileSystemDataset(fragments, schema, parquet, self._file_system)
 
     @cached_property
     def _file_system(self) -> Any:
@@ -110,16 +160,44 @@ class Snapshot:
         return pa.schema(table.schema().to_arrow())
 
 
+def has_partition_path(file: DataFile) -> bool:
+    """Return whether the path of a file has the values of its partition columns. Delta does not require it."""
+    return all(f"{name}={value}/" in file.path for name, value in file.partition.items())
+
+
+def _partition_expression(file: DataFile, schema: pa.Schema) -> pyarrow.dataset.Expression:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    expression = ds.scalar(True)
+    for name, value in file.partition.items():
+        expression &= ds.field(name) == pa.scalar(value).cast(schema.field(name).type)
+    return expression
+
+
 def read_files(
-    spark: SparkSession, location: Location, table: str, files: Iterable[DataFile], schema: str | StructType
+    spark: SparkSession, location: Location, table: str, files: Iterable[DataFile], schema: str
 ) -> DataFrame:
-    """Read files of a table with Spark; the result is empty without files."""
+    """Read files of a table with Spark; the result is empty without files.
+
+    Spark reads values only from the types in which it would write them, and values of partitions only from paths. Files
+    of other programs that have others are read with Arrow, in the executors.
+    """
     folder = location.child(table).spark
-    paths = [f"{escape_glob(folder)}/{file.path}" for file in files]
-    if not paths:
+    listed = list(files)
+    task = OtherFiles(location, table, schema)
+    others = task.of(listed)
+    paths = [f"{escape_glob(folder)}/{escape_glob(file.path)}" for file in listed if file.path not in others]
+    parts = []
+    if paths:
+        parts.append(spark.read.schema(schema).option("basePath", folder).parquet(*paths))
+    if others:
+        rows = [(path, json.dumps(partition)) for path, partition in others.items()]
+        parts.append(spark.createDataFrame(rows, "path string, partition string").mapInArrow(task.run, schema))
+    if not parts:
         # Because of the filter, the optimizer removes the joins and groups that depend on these rows.
         return spark.createDataFrame([], schema).where("false")
-    return spark.read.schema(schema).option("basePath", folder).parquet(*paths)
+    return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 
 def escape_glob(path: str) -> str:

@@ -159,6 +159,17 @@ class PartitionWriter(NamedTuple):
         yield manifest([*kept, *(file.close() for file in files.values())])
 
 
+def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows of a file with the columns and types of a table. Columns that the file lacks are null."""
+    import pyarrow as pa
+
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
 def digest_of(rows: pa.Table, partition: tuple[str, ...]) -> str:
     """Return a hash of the rows of a partition. Equal rows may have several, for example in another order."""
     import pyarrow as pa
