@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -48,7 +51,16 @@ class PartitionTrouble(StrEnum):
         return len(partition.isr) == min_isr
 
 
-def min_isr(configs: Mapping[str, ConfigValue]) -> int:
-    """Return the config MIN_ISR of a topic; Kafka's default of 1 if the cluster does not report it."""
+def min_isr(topic: str, configs: Mapping[str, ConfigValue]) -> int | AdminError:
+    """Return the config MIN_ISR of a topic; Kafka's default of 1 if the cluster does not report it.
+
+    An error if a broker reports something else than a number.
+    """
     config = configs.get(MIN_ISR)
-    return 1 if config is None else int(config.value or 1)
+    if config is None or config.value is None:
+        return 1
+    try:
+        return int(config.value)
+    except ValueError:
+        text = f"the broker reports {MIN_ISR}={config.value}, which is not a number"
+        return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, topic, text)

@@ -38,7 +38,7 @@ async def committed_in_brokers(
     for group, lag in (await admin.group_lags(groups or None)).items():
         if not isinstance(lag, AdminError):
             for partition in lag.partitions:
-                if not topics or partition.topic in topics:
+                if partition.committed is not None and (not topics or partition.topic in topics):
                     key = CommittedPartition(group, partition.topic, partition.partition, "brokers")
                     offsets[key] = Offsets(partition.committed, partition.end)
     return offsets

@@ -151,17 +151,16 @@ class ShellSession(VerbSession):
             KwireError: the cluster cannot be reached.
         """
         from kwire.client.admin import AdminError
-        from kwire.messages.kafka.error_codes import ErrorCode
         from kwire.protocol.errors import NoCommonVersion
 
         async def find(admin: AdminClient) -> dict[str, AdminError]:
             if admin.dialect == "kip4":
                 return {}
             try:
-                group_ids = {group.group_id for group in await admin.list_groups()}
+                described = await admin.describe_groups([name])
             except NoCommonVersion:
                 return {}
-            return {} if name in group_ids else {name: AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, name)}
+            return {group: error for group, error in described.items() if isinstance(error, AdminError)}
 
         return self._none_missing(find)
 

@@ -153,6 +153,7 @@ class AdminClient(AdminSession):
 
     list_groups = groups.list_groups
     describe_groups = groups.describe_groups
+    may_describe_group = groups.may_describe_group
     describe_groups_of_type = groups.describe_groups_of_type
     delete_groups = groups.delete_groups
     list_group_offsets = groups.list_group_offsets
@@ -208,7 +209,9 @@ class AdminClient(AdminSession):
     lowest_safe_level = features.lowest_safe_level
     update_features = features.update_features
     wait_until_features = features.wait_until_features
+    active_controller = quorum.active_controller
     describe_quorum = quorum.describe_quorum
+    describe_quorum_at = quorum.describe_quorum_at
     add_raft_voter = quorum.add_raft_voter
     remove_raft_voter = quorum.remove_raft_voter
     registered_brokers = quorum.registered_brokers

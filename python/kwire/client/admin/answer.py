@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kwire.client.admin.errors import AdminError
+from kwire.client.admin.permissions import missing_permission
 from kwire.client.admin.values import Outcomes
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None
     """Return the error of a result for an item, or None, so that `result_error(...) or value` is either."""
     if not result.error_code:
         return None
-    return AdminError.of_kafka(result.error_code, item, getattr(result, "error_message", None), attempts)
+    # A broker explains a missing permission, if at all, with the internals of its request. The messages of an API are
+    # in a module of their own.
+    text = missing_permission(type(result).__module__.rpartition(".")[2], result.error_code)
+    return AdminError.of_kafka(result.error_code, item, text or getattr(result, "error_message", None), attempts)
 
 
 class Answer(NamedTuple, Generic[R]):

@@ -179,6 +179,11 @@ class ClusterRouter:
         self._not_before: dict[Endpoint, float] = {}
         """Until when a broker throttles this client, in seconds of the event loop's clock."""
 
+    @property
+    def bootstrap(self) -> tuple[Endpoint, ...]:
+        """The addresses with which the client began."""
+        return self._bootstrap
+
     async def close(self) -> None:
         """Close all connections."""
         await self._connections.close()
@@ -241,9 +246,30 @@ class ClusterRouter:
         sent.answered = True
         return answer
 
-    async def send(self, endpoint: Endpoint, request: Request[R]) -> R:
-        """Send a request to one broker, once. Raises ConnectionFault."""
-        return await self._request(await self._connections.get(endpoint), request)
+    async def send(self, endpoint: Endpoint, request: Request[R], timeout: float | None = None) -> R:
+        """Send a request to one broker, once.
+
+        Args:
+            timeout: seconds to connect and to wait for the response; None for the timeout of the client. The connection
+                is closed afterwards: a broker answers later requests of a connection only after this one.
+
+        Raises:
+            ConnectionFault: the broker does not respond.
+        """
+        if timeout is None:
+            return await self._request(await self._connections.get(endpoint), request)
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(timeout):
+                connection = await self._connections.get(endpoint)
+                return await self._request(connection, request)
+        except ConnectionFault:
+            raise
+        except TimeoutError:
+            fault = Timeout(endpoint, type(request).__name__, timeout, 0)
+            if connection is not None:
+                connection.fail(fault)
+            raise fault from None
 
     async def cluster(self) -> ClusterDescription:
         """Return the brokers and the controller as far as they are known, without a request if possible."""

@@ -45,14 +45,19 @@ def committed_offset(partition: Any) -> CommittedOffset:
 
 
 def partition_lag(
-    partition: TopicPartition, committed: CommittedOffset, end: PartitionOffset | AdminError
+    partition: TopicPartition,
+    committed: CommittedOffset | None,
+    end: PartitionOffset | AdminError,
+    member: GroupMember | None,
 ) -> PartitionLag:
     """Return the lag of a partition for its committed offset, and its end or why that is unknown."""
+    offset = None if committed is None or committed.offset < 0 else committed.offset
+    lag = None if committed is None else committed.lag
     if isinstance(end, AdminError):
-        return PartitionLag(*partition, committed.offset, None, committed.lag, end)
-    if committed.lag is not None or end.offset is None:
-        return PartitionLag(*partition, committed.offset, end.offset, committed.lag)
-    return PartitionLag(*partition, committed.offset, end.offset, max(end.offset - committed.offset, 0))
+        return PartitionLag(*partition, offset, None, lag, end, member)
+    if lag is None and offset is not None and end.offset is not None:
+        lag = max(end.offset - offset, 0)
+    return PartitionLag(*partition, offset, end.offset, lag, None, member)
 
 
 def _classic(group: Any, coordinator: int) -> GroupDescription:
@@ -115,9 +120,22 @@ def _modern(kind: GroupType, assignment: Callable[[Any], Mapping[str, tuple[int,
                 for member in group.members
             ),
             group.group_epoch,
+            _source_topics(group) if kind is GroupType.STREAMS else {},
         )
 
     return description
+
+
+def _source_topics(group: Any) -> Mapping[str, tuple[str, ...]]:
+    """Return the topics that the tasks of each subtopology read."""
+    subtopologies = () if group.topology is None else group.topology.subtopologies or ()
+    return {
+        subtopology.subtopology_id: (
+            *subtopology.source_topics,
+            *(topic.name for topic in subtopology.repartition_source_topics),
+        )
+        for subtopology in subtopologies
+    }
 
 
 def _topics(assignment: Any) -> Mapping[str, tuple[int, ...]]:

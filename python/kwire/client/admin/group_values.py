@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class GroupDescription(NamedTuple):
         assignor: the strategy by which partitions are assigned; empty if the group has no members.
         members: its members.
         epoch: its epoch; None for a classic group.
+        source_topics: for a streams group, the topics that the tasks of a subtopology read, by subtopology.
     """
 
     group_id: str
@@ -114,6 +116,18 @@ class GroupDescription(NamedTuple):
     assignor: str
     members: tuple[GroupMember, ...]
     epoch: int | None = None
+    source_topics: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+    @property
+    def owners(self) -> dict[TopicPartition, GroupMember]:
+        """The members by assigned partition, whether or not they have committed an offset there."""
+        return {
+            TopicPartition(topic, index): member
+            for member in self.members
+            for name, indexes in (member.assignment or {}).items()
+            for topic in (self.source_topics.get(name, ()) if self.type is GroupType.STREAMS else (name,))
+            for index in indexes
+        }
 
 
 class CommittedOffset(NamedTuple):
@@ -166,6 +180,7 @@ class PartitionLag(NamedTuple):
         end: the end of the log; None if its leader did not report it, see `error`.
         lag: the messages between; None if one of both is not known.
         error: the reason why the end of the log is not known; None if it is.
+        member: the member to which the partition is assigned; None if there is none, or it is not known.
     """
 
     topic: str
@@ -174,6 +189,7 @@ class PartitionLag(NamedTuple):
     end: int | None
     lag: int | None
     error: AdminError | None = None
+    member: GroupMember | None = None
 
 
 class GroupLag(NamedTuple):
@@ -181,16 +197,19 @@ class GroupLag(NamedTuple):
 
     Attributes:
         group_id: the group.
-        partitions: the partitions with committed offsets.
+        partitions: the partitions with committed offsets, and the partitions that are assigned to members.
+        error: the reason why the assignments are not known, so that partitions without a commit are missing.
     """
 
     group_id: str
     partitions: tuple[PartitionLag, ...]
+    error: AdminError | None = None
 
     @property
-    def total(self) -> int:
-        """The sum of all lags that are known."""
-        return sum(partition.lag or 0 for partition in self.partitions)
+    def total(self) -> int | None:
+        """The sum of all lags; None if one of them is not known."""
+        lags = [partition.lag for partition in self.partitions]
+        return None if None in lags else sum(lag for lag in lags if lag is not None)
 
 
 EARLIEST = OffsetSpec(-2)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.backend import strings_tuple
+from kwire.client.admin.cluster_router import ANY
 from kwire.client.admin.coordinators import MOVED, KeyType, at_coordinator, at_coordinators
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.every_broker import at_every_broker
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         GroupLag,
         GroupListing,
         GroupType,
+        PartitionOffset,
         TopicPartition,
     )
 
@@ -93,23 +95,53 @@ async def list_groups(
 async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, GroupDescription | AdminError]:
     """Return groups of any type with their members.
 
-    Errors of a group: 69 unknown group.
+    Errors of a group: 30 the user may not describe it, so that no list has it; 69 unknown group.
     """
-    from kwire.client.admin.group_responses import DESCRIBE_QUERIES
-
     requested = strings_tuple(group_ids)
     types = {group.group_id: group.type for group in await list_groups(admin)}
+    return await _describe_listed(admin, requested, types)
+
+
+async def _describe_listed(
+    admin: AdminSession, requested: Sequence[str], types: Mapping[str, GroupType]
+) -> dict[str, GroupDescription | AdminError]:
+    """Return groups, whose types a list of all groups has reported."""
+    from kwire.client.admin.group_responses import DESCRIBE_QUERIES
+
     by_type: dict[GroupType, list[str]] = defaultdict(list)
-    described: dict[str, GroupDescription | AdminError] = {}
     for group in requested:
         if group in types:
             by_type[types[group]].append(group)
-        else:
-            described[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
+    described: dict[str, GroupDescription | AdminError] = {}
+    described |= await _unlisted(admin, [group for group in requested if group not in types])
     for kind, groups in by_type.items():
         of_type = await _describe(admin, groups, DESCRIBE_QUERIES[kind])
         described |= of_type
     return {group: described[group] for group in requested}
+
+
+async def may_describe_group(admin: AdminSession, group_id: str) -> bool:
+    """Return whether the user may describe a group of this id, which need not exist."""
+    return (await _unlisted(admin, [group_id]))[group_id].code != ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+async def _unlisted(admin: AdminSession, groups: Sequence[str]) -> dict[str, AdminError]:
+    """Return the errors of groups that no broker lists: brokers leave out groups that the user may not describe.
+
+    Every broker knows the permissions, so no coordinator is looked up: that would create the topic of the offsets.
+    """
+    from kwire.messages.kafka.describe_groups import DescribeGroupsRequest
+
+    if not groups:
+        return {}
+    answer = await admin.router.read(DescribeGroupsRequest(groups=tuple(groups)), ANY)
+    errors = {group.group_id: answer.error(group, group.group_id) for group in answer.response.groups}
+    return {
+        group: error
+        if (error := errors.get(group)) is not None and error.code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+        else AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
+        for group in groups
+    }
 
 
 async def describe_groups_of_type(
@@ -187,42 +219,87 @@ async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> d
 async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
     """Return how far groups of any type are behind, without joining them.
 
-    The end of each partition is looked up once for all groups.
+    The partitions of a group are those with a committed offset, and those that are assigned to a member: a consumer
+    that is stuck at its first batch has committed nothing. The end of each partition is looked up once for all groups.
+
+    Errors of a group: 30 the user may not describe it, so that no list has it; 69 unknown group.
 
     Args:
         group_ids: the groups; None for all.
     """
-    from kwire.client.admin.group_responses import partition_lag
-    from kwire.client.admin.group_values import LATEST, GroupLag, GroupType
-
     types = {group.group_id: group.type for group in await list_groups(admin)}
     requested = sorted(types) if group_ids is None else strings_tuple(group_ids)
-    shared = [group for group in requested if types.get(group) is GroupType.SHARE]
-    others = [group for group in requested if group in types and types[group] is not GroupType.SHARE]
+    described = await _describe_listed(admin, requested, types)
+    listed = [group for group in requested if group in types]
+    offsets = await _offsets_of_listed(admin, listed, types)
+    lags: dict[str, GroupLag | AdminError] = {}
+    ends = await _ends(admin, offsets, described)
+    for group in requested:
+        committed, description = offsets.get(group), described[group]
+        if committed is None:
+            assert isinstance(description, AdminError), "a group without a listing has an error"
+            lags[group] = description
+        elif isinstance(committed, AdminError):
+            lags[group] = committed
+        else:
+            lags[group] = _group_lag(group, committed, description, ends)
+    return lags
+
+
+async def _offsets_of_listed(
+    admin: AdminSession, groups: Sequence[str], types: Mapping[str, GroupType]
+) -> dict[str, Offsets | AdminError]:
+    """Return the offsets of groups of any type. A share group has -1 where it has not started."""
+    from kwire.client.admin.group_values import GroupType
+
+    shared = [group for group in groups if types[group] is GroupType.SHARE]
+    others = [group for group in groups if types[group] is not GroupType.SHARE]
     offsets: dict[str, Offsets | AdminError] = {}
     if others:
         offsets |= await list_group_offsets(admin, others)
     if shared:
-        offsets |= await list_share_group_offsets(admin, shared)
-    partitions = {
-        partition for committed in offsets.values() if not isinstance(committed, AdminError) for partition in committed
-    }
-    ends = await list_offsets(admin, dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
-    lags: dict[str, GroupLag | AdminError] = {}
-    for group in requested:
-        committed = offsets.get(group) or {}
-        if group not in types:
-            lags[group] = AdminError.of_kafka(ErrorCode.GROUP_ID_NOT_FOUND, group)
-        elif isinstance(committed, AdminError):
-            lags[group] = committed
-        else:
-            lags[group] = GroupLag(
-                group,
-                tuple(
-                    partition_lag(partition, committed[partition], ends[partition]) for partition in sorted(committed)
-                ),
-            )
-    return lags
+        offsets |= await list_share_group_offsets(admin, shared, include_unset=True)
+    return offsets
+
+
+async def _ends(
+    admin: AdminSession,
+    offsets: Mapping[str, Offsets | AdminError],
+    described: Mapping[str, GroupDescription | AdminError],
+) -> dict[TopicPartition, PartitionOffset | AdminError]:
+    """Return the ends of all partitions of groups."""
+    from kwire.client.admin.group_values import LATEST
+
+    partitions: set[TopicPartition] = set()
+    for committed in offsets.values():
+        if not isinstance(committed, AdminError):
+            partitions |= committed.keys()
+    for description in described.values():
+        if not isinstance(description, AdminError):
+            partitions |= description.owners.keys()
+    return await list_offsets(admin, dict.fromkeys(sorted(partitions), LATEST)) if partitions else {}
+
+
+def _group_lag(
+    group: str,
+    committed: Offsets,
+    description: GroupDescription | AdminError,
+    ends: Mapping[TopicPartition, PartitionOffset | AdminError],
+) -> GroupLag:
+    """Return the lag of a group. Without its description, the partitions without a commit are not known."""
+    from kwire.client.admin.group_responses import partition_lag
+    from kwire.client.admin.group_values import GroupLag
+
+    owners = {} if isinstance(description, AdminError) else description.owners
+    error = description if isinstance(description, AdminError) else None
+    partitions = []
+    for partition in sorted(committed.keys() | owners.keys()):
+        end = ends[partition]
+        # The topics of a streams task can have different numbers of partitions.
+        is_unknown = isinstance(end, AdminError) and end.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if partition in committed or not is_unknown:
+            partitions.append(partition_lag(partition, committed.get(partition), end, owners.get(partition)))
+    return GroupLag(group, tuple(partitions), error)
 
 
 async def alter_group_offsets(admin: AdminSession, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcomes:

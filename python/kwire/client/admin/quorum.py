@@ -10,19 +10,23 @@ Examples:
 
 from __future__ import annotations
 
+import asyncio
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.client.admin.answer import error_code
-from kwire.client.admin.cluster_router import ANY, CONTROLLER
+from kwire.client.admin.answer import error_code, result_error
+from kwire.client.admin.cluster_router import ANY, CONTROLLER, SILENT_SHARE
+from kwire.client.admin.errors import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.errors import ConnectionFault, NoCommonVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
     from kwire.client.admin.backend import AdminSession
-    from kwire.messages.kafka.describe_quorum import ReplicaState
+    from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 
 FENCED_SINCE = 2
 """The first version of DescribeCluster that lists brokers that are not running (KIP-1073)."""
@@ -90,13 +94,67 @@ async def describe_quorum(admin: AdminSession) -> QuorumDescription:
         NoCommonVersion: the cluster has ZooKeeper instead.
         AdminError: a broker refused the request.
     """
+    return _quorum((await admin.router.read(_quorum_request(), ANY, error_code)).response)
+
+
+async def describe_quorum_at(
+    admin: AdminSession, broker: Endpoint, *, timeout: float | None = None
+) -> QuorumDescription:
+    """Return the state of the KRaft quorum, which one broker has asked the active controller for, without a retry.
+
+    Args:
+        broker: the address of the broker.
+        timeout: seconds to wait; None for the timeout of the client.
+
+    Raises:
+        ConnectionFault: the broker, or the controller that it asks, does not respond.
+        NoCommonVersion: the cluster has ZooKeeper instead.
+        AdminError: the broker refused the request, or knows no active controller.
+    """
+    return _quorum(await admin.router.send(broker, _quorum_request(), timeout))
+
+
+async def active_controller(admin: AdminSession) -> int | None:
+    """Return the id of the active controller: the leader of the quorum, or the controller of another cluster.
+
+    None if no broker names it: the quorum has no leader or does not answer within a part of the timeout, or the user
+    may not describe the cluster. Metadata of a KRaft cluster names a random broker in its place, so it is not asked.
+    """
+    if admin.dialect == "kafka":
+        try:
+            async with asyncio.timeout(admin.router.timeout * SILENT_SHARE):
+                leader = (await describe_quorum(admin)).leader
+        except NoCommonVersion:
+            pass
+        except (AdminError, ConnectionFault, TimeoutError):
+            return None
+        else:
+            return leader if leader >= 0 else None
+    controller = (await admin.router.describe_cluster()).controller
+    return None if controller is None else controller.id
+
+
+def _quorum_request() -> DescribeQuorumRequest:
     from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 
     topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
-    answer = await admin.router.read(DescribeQuorumRequest(topics=(topic,)), ANY, error_code)
-    response = answer.accepted("the quorum")
-    [partition] = response.topics[0].partitions
-    error = answer.error(partition, "the quorum")
+    return DescribeQuorumRequest(topics=(topic,))
+
+
+def _quorum(response: DescribeQuorumResponse) -> QuorumDescription:
+    """Return the quorum that a response describes.
+
+    Raises:
+        AdminError: the response is an error, or lacks the metadata log.
+    """
+    error = result_error(response, "the quorum")
+    if error is not None:
+        raise error
+    partition = next((partition for topic in response.topics for partition in topic.partitions), None)
+    if partition is None:
+        lacking = "the response of the broker lacks it"
+        raise AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, "the quorum", lacking)
+    error = result_error(partition, "the quorum")
     if error is not None:
         raise error
     listeners = {

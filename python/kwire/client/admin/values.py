@@ -112,7 +112,8 @@ class ClusterDescription(NamedTuple):
 
     Attributes:
         brokers: in the order of the response.
-        controller: None during an election. A KRaft cluster names a random broker, which forwards commands.
+        controller: None during an election. A KRaft cluster names a random broker, which forwards commands; see
+            `active_controller`.
         cluster_id: None if the broker does not report it, as nodes of earlier versions.
     """
 

@@ -9,9 +9,9 @@ from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from kwire.client.admin import AdminClient, GroupDescription, GroupMember, TopicPartition
+    from kwire.client.admin import AdminClient, GroupDescription, TopicPartition
     from kwire.compat.options import OptionValues
     from kwire.compat.script import ScriptRun
     from kwire.operations.offset_resets import ResetTarget
@@ -174,10 +174,9 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
     lag = (await admin.group_lags([group.group_id]))[group.group_id]
     if isinstance(lag, AdminError):
         raise lag
-    owners = _owners(group.members)
     rows = []
-    for partition in sorted(lag.partitions, key=lambda one: (one.topic, one.partition)):
-        owner = owners.get((partition.topic, partition.partition))
+    for partition in lag.partitions:
+        owner = partition.member
         consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
         numbers = (_text(partition.committed), _text(partition.end), _text(partition.lag))
         rows.append((group.group_id, partition.topic, str(partition.partition), *numbers, *consumer))
@@ -198,15 +197,6 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
     for number, row in enumerate((titles, *rows)):
         line = " ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         run.print(("" if number else "\n") + line)
-
-
-def _owners(members: Iterable[GroupMember]) -> Mapping[tuple[str, int], GroupMember]:
-    return {
-        (topic, index): member
-        for member in members
-        for topic, indexes in (member.assignment or {}).items()
-        for index in indexes
-    }
 
 
 def _text(number: int | None) -> str:

@@ -218,7 +218,9 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
             )
         if only != "topics-with-overrides":
             state = None if only is None else PartitionTrouble(STATES[only])
-            least = min_isr(topic_configs)
+            least = min_isr(name, topic_configs)
+            if isinstance(least, AdminError):
+                raise least
             for partition in topic.partitions:
                 if state is None or state.matches(partition, least):
                     leaders = eligible.get(name, {}).get(partition.partition)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import AdminClient, AdminError, GroupDescription, GroupMember, TopicPartition
+from kwire.client.admin import AdminClient, AdminError, GroupDescription
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.zookeeper_groups import delete_groups, describe_groups, list_groups
 from kwire.operations.parameters import Danger, InvalidArgument, Option
@@ -123,14 +123,12 @@ async def _describe_members(run: ToolRun, admin: AdminClient, groups: list[str],
 
 
 async def _describe_offsets(run: ToolRun, admin: AdminClient, groups: list[str]) -> None:
-    described = await _descriptions(admin, groups)
     rows: Rows = [OFFSETS]
     for name, lag in (await admin.group_lags(groups)).items():
         if isinstance(lag, AdminError):
             raise lag
-        owners = _owners(described[name])
         for partition in lag.partitions:
-            owner = owners.get(TopicPartition(partition.topic, partition.partition))
+            owner = partition.member
             rows.append(
                 (
                     name,
@@ -145,15 +143,6 @@ async def _describe_offsets(run: ToolRun, admin: AdminClient, groups: list[str])
                 )
             )
     _print_columns(run, rows)
-
-
-def _owners(group: GroupDescription) -> dict[TopicPartition, GroupMember]:
-    return {
-        TopicPartition(topic, partition): member
-        for member in group.members
-        for topic, partitions in (member.assignment or {}).items()
-        for partition in partitions
-    }
 
 
 def _print_columns(run: ToolRun, rows: Rows) -> None:

@@ -19,7 +19,7 @@ class BrokerSummary:
         host: its host.
         port: its port.
         rack: its rack; None if it has none.
-        controller: true if it is the controller. A KRaft cluster names a random broker.
+        controller: true if it is the active controller; None if no broker names it.
         leaders: number of partitions that it leads.
         replicas: number of replicas.
     """
@@ -28,7 +28,7 @@ class BrokerSummary:
     host: str
     port: int
     rack: str | None
-    controller: bool
+    controller: bool | None
     leaders: int
     replicas: int
 
@@ -37,6 +37,7 @@ class BrokerSummary:
 async def list_(run: Run) -> Rows[BrokerSummary]:
     """List the live brokers with their numbers of leaders and replicas."""
     cluster = await run.admin.describe_cluster()
+    controller = await run.admin.active_controller()
     topics = await run.admin.describe_topics()
     partitions = [
         partition for topic in topics.values() if isinstance(topic, TopicDescription) for partition in topic.partitions
@@ -49,7 +50,7 @@ async def list_(run: Run) -> Rows[BrokerSummary]:
             broker.host,
             broker.port,
             broker.rack,
-            broker == cluster.controller,
+            None if controller is None else broker.id == controller,
             leaders[broker.id],
             replicas[broker.id],
         )

@@ -11,18 +11,26 @@ from kwire.operations.run import Run
 
 @dataclass(frozen=True, slots=True)
 class ClusterBroker:
-    """A live broker."""
+    """A live broker.
+
+    Attributes:
+        controller: true if it is the active controller; None if no broker names it.
+    """
 
     broker: int
     host: str
     port: int
     rack: str | None
-    controller: bool
+    controller: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDetails:
-    """A cluster with its live brokers."""
+    """A cluster with its live brokers.
+
+    Attributes:
+        controller: the id of the active controller, under KRaft the leader of the quorum; None if no broker names it.
+    """
 
     cluster_id: str | None = field(metadata=column(table=False))
     dialect: str = field(metadata=column(table=False))
@@ -34,9 +42,15 @@ class ClusterDetails:
 async def describe(run: Run) -> Rows[ClusterDetails]:
     """Describe the live brokers and the controller."""
     cluster = await run.admin.describe_cluster()
-    controller = None if cluster.controller is None else cluster.controller.id
+    controller = await run.admin.active_controller()
     brokers = tuple(
-        ClusterBroker(broker.id, broker.host, broker.port, broker.rack, broker.id == controller)
+        ClusterBroker(
+            broker.id,
+            broker.host,
+            broker.port,
+            broker.rack,
+            None if controller is None else broker.id == controller,
+        )
         for broker in sorted(cluster.brokers)
     )
     return [ClusterDetails(cluster.cluster_id, run.admin.dialect, controller, brokers)]

@@ -2,69 +2,150 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
 
-from kwire.client.admin import AdminError
+from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
+from kwire.operations.cluster_health.checks import (
+    NOT_CHECKED,
+    HealthProblem,
+    broker_problems,
+    controller_problems,
+    log_dir_problems,
+    metadata_sources,
+    missing_replicas,
+    partition_problems,
+)
+from kwire.operations.cluster_health.sources import SILENT_SHARE, Sources, ask_all_brokers, in_time, reason_of
 from kwire.operations.declaration import Rows, Unhealthy, operation
+from kwire.operations.partition_states import min_isr
 from kwire.operations.run import Run
 from kwire.operations.verbs.visibility import explain_if_hidden
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-@dataclass(frozen=True, slots=True)
-class HealthProblem:
-    """A problem of a cluster.
+    from kwire.client.admin import AdminClient
 
-    Attributes:
-        problem: the problem: `nothing-visible`, `no-controller`, `topic-error`, `offline`, `under-replicated`, or
-            `deletion-pending`.
-        name: the topic; None for the whole cluster.
-        partition: the partition; None for the whole topic.
-        details: more about it.
-    """
-
-    problem: str
-    name: str | None
-    partition: int | None
-    details: str
+    Topics = Mapping[str, TopicDescription | AdminError]
 
 
 @operation(nothing="The cluster has no problems.", examples=("cluster health", "cluster health --output json"))
 async def health(run: Run) -> Rows[HealthProblem]:
-    """Check for partitions that are offline or under-replicated, and for a controller.
+    """Check the controllers, every broker, log directories, and partitions.
 
-    Only topics that the user may describe are checked. If there is an authorizer and no topic is visible, that is a
-    problem as well. So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a broker.
+    Every broker is asked for its own view, and the KRaft quorum through each of them, so that old metadata of one
+    broker cannot hide an outage. Rows with the problem `not-checked` name what the user may not see; they alone do not
+    make the check fail. Only topics that the user may describe are checked. If no topic is visible although there could
+    be some, that is a problem as well. So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a
+    broker.
     """
-    problems: list[HealthProblem] = []
-    cluster = await run.admin.describe_cluster()
-    if cluster.controller is None:
-        problems.append(HealthProblem("no-controller", None, None, "no broker is the controller"))
-    topics = await run.admin.describe_topics()
-    if (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
-        problems.append(HealthProblem("nothing-visible", None, None, reason))
-    for name, topic in sorted(topics.items()):
-        if isinstance(topic, AdminError):
-            problems.append(HealthProblem("topic-error", name, None, topic.text))
-            continue
-        for partition in topic.partitions:
-            missing = sorted(set(partition.replicas) - set(partition.isr))
-            if partition.leader is None:
-                problems.append(
-                    HealthProblem("offline", name, partition.partition, f"replicas {_ids(partition.replicas)}")
-                )
-            elif missing:
-                problems.append(
-                    HealthProblem("under-replicated", name, partition.partition, f"not in sync: {_ids(missing)}")
-                )
-    if run.admin.dialect == "kip4" and cluster.controller is not None:  # clusters of Kafka do not report them
-        problems += [
-            HealthProblem("deletion-pending", name, None, "a broker with a replica is not live")
-            for name in await run.admin.list_topics_marked_for_deletion()
-        ]
-    if problems:
-        raise Unhealthy(problems, f"the cluster has {len(problems)} problem{'s' if len(problems) > 1 else ''}")
-    return []
+    admin = run.admin
+    sources = await ask_all_brokers(admin)
+    topics = await _topics(admin, sources)
+    replicas = Counter(
+        replica
+        for topic in topics.values()
+        if isinstance(topic, TopicDescription)
+        for partition in topic.partitions
+        for replica in partition.replicas
+    )
+    problems = [
+        *controller_problems(sources),
+        *broker_problems(sources, replicas),
+        *log_dir_problems(sources),
+    ]
+    seconds = admin.router.timeout * SILENT_SHARE
+    hidden, marked, adding, (min_isrs, unknown) = await asyncio.gather(
+        in_time(explain_if_hidden(run, len(topics), "topics"), seconds),
+        in_time(_marked_for_deletion(admin, sources), seconds),
+        _adding(admin, topics, seconds),
+        _min_isrs(admin, topics, seconds),
+    )
+    if isinstance(hidden, str):
+        problems.append(HealthProblem("nothing-visible", None, None, None, hidden))
+    elif hidden is not None:
+        problems.append(_unknown("topics that this user may not describe", hidden))
+    problems += [*unknown, *partition_problems(sources, topics, adding, min_isrs)]
+    if isinstance(marked, Exception):
+        problems.append(_unknown("topics marked for deletion", marked))
+    else:
+        waiting = "a broker with a replica is not live"
+        problems += [HealthProblem("deletion-pending", None, name, None, waiting) for name in marked]
+    count = sum(problem.problem != NOT_CHECKED for problem in problems)
+    if count:
+        raise Unhealthy(problems, f"the cluster has {count} problem{'s' if count > 1 else ''}")
+    return [*problems]
 
 
-def _ids(brokers: tuple[int, ...] | list[int]) -> str:
-    return ", ".join(map(str, brokers))
+async def _topics(admin: AdminClient, sources: Sources) -> Topics:
+    """Return all topics as the most credible broker reports them.
+
+    Raises:
+        KwireError: no broker reports them.
+    """
+    answer: Topics | Exception | None = None
+    seconds = admin.router.timeout * SILENT_SHARE
+    for broker in metadata_sources(sources):
+        answer = await in_time(admin.backend.topics_at(broker, (), configs=False), seconds)
+        if not isinstance(answer, Exception):
+            return answer
+    assert isinstance(answer, Exception), "at least one broker answers"
+    raise answer
+
+
+async def _marked_for_deletion(admin: AdminClient, sources: Sources) -> list[str]:
+    """Return the topics whose deletion waits. Clusters of Kafka do not report them."""
+    if admin.dialect != "kip4" or not any(answer.cluster.controller for answer in sources.answers.values()):
+        return []
+    return await admin.list_topics_marked_for_deletion()
+
+
+async def _adding(admin: AdminClient, topics: Topics, seconds: float) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Return by partition the replicas that a reassignment adds. Without permission, they count as missing."""
+    if not _shrunken(topics):
+        return {}
+    moves = await in_time(admin.list_reassignments(), seconds)
+    if isinstance(moves, Exception):
+        return {}
+    return {(status.topic, index): move.adding for status in moves for index, move in status.moves.items()}
+
+
+async def _min_isrs(admin: AdminClient, topics: Topics, seconds: float) -> tuple[dict[str, int], list[HealthProblem]]:
+    """Return `min.insync.replicas` of the topics that lack replicas, and what is not known.
+
+    Brokers require no more replicas than a partition has, so the config of other topics has no effect.
+    """
+    names = _shrunken(topics)
+    if not names or admin.dialect == "kip4":
+        return {}, []
+    resources = {ConfigResource(ConfigResourceType.TOPIC, name): name for name in names}
+    configs = await in_time(admin.describe_configs(resources), seconds)
+    if isinstance(configs, Exception):
+        return {}, [_unknown("min.insync.replicas", configs)]
+    known: dict[str, int] = {}
+    unknown: list[HealthProblem] = []
+    for resource, values in configs.items():
+        name = resources[resource]
+        minimum = values if isinstance(values, AdminError) else min_isr(name, values)
+        if isinstance(minimum, AdminError):
+            reason = f"min.insync.replicas: {reason_of(minimum)}"
+            unknown.append(HealthProblem(NOT_CHECKED, None, name, None, reason))
+        else:
+            known[name] = minimum
+    return known, unknown
+
+
+def _shrunken(topics: Topics) -> list[str]:
+    """Return the topics with a replica that is not in sync."""
+    return [
+        name
+        for name, topic in topics.items()
+        if isinstance(topic, TopicDescription)
+        and any(missing_replicas(name, partition, {}) for partition in topic.partitions)
+    ]
+
+
+def _unknown(what: str, error: Exception) -> HealthProblem:
+    return HealthProblem(NOT_CHECKED, None, None, None, f"{what}: {reason_of(error)}")

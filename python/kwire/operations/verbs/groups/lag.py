@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from kwire.client.admin import AdminError, GroupLag
+from kwire.client.admin import AdminError, GroupLag, PartitionLag
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Option
 from kwire.operations.registry import similar
+from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.visibility import explain_if_hidden
 
@@ -23,7 +24,9 @@ class Lag:
         partition: the partition; None for all partitions.
         committed: the committed offset; None for several partitions.
         end: the end of the log; None for several partitions, or if it is not known.
-        lag: the messages between; None if it is not known.
+        lag: the messages between; None if it is not known, for several partitions also if one of them is not known.
+        client: the client id of the member that reads the partition; None without one, or for several partitions.
+        host: the address of the member.
     """
 
     name: str
@@ -32,10 +35,12 @@ class Lag:
     committed: int | None
     end: int | None
     lag: int | None
+    client: str | None = field(default=None, metadata=column(if_known=True))
+    host: str | None = field(default=None, metadata=column(if_known=True))
 
 
 @operation(
-    nothing="No committed offsets.",
+    nothing="No committed offsets and no assigned partitions.",
     dialects=("kafka",),
     examples=("groups lag", "groups lag billing --partitions", "groups lag --topic orders"),
 )
@@ -46,7 +51,10 @@ async def lag(
     partitions: Annotated[bool, Option("A row for each partition instead of each topic.")] = False,
     total: Annotated[bool, Option("A row for each group instead of each topic.")] = False,
 ) -> Rows[Lag]:
-    """Show how many messages groups are behind, without joining them."""
+    """Show how many messages groups are behind, without joining them.
+
+    A partition that is assigned to a member and has no committed offset has a row, too: its lag is not known.
+    """
     rows: Rows[Lag] = []
     lags = await run.admin.group_lags(groups or None)
     if not groups and (reason := await explain_if_hidden(run, len(lags), "groups")) is not None:
@@ -61,19 +69,35 @@ async def lag(
         if isinstance(group, AdminError):
             rows.append(Failure(name, group))
             continue
+        if group.error is not None:
+            run.warn(f"{name}: assigned partitions without a commit are not known ({group.error.text.rstrip('.')}).")
         shown = group._replace(partitions=tuple(p for p in group.partitions if not topic or p.topic in topic))
         if partitions:
-            rows += [Lag(name, p.topic, p.partition, p.committed, p.end, p.lag) for p in shown.partitions]
-        elif total:
-            rows.append(Lag(name, None, None, None, None, _sum(shown)))
+            rows += [_row(name, p) for p in shown.partitions]
+            continue
+        _warn_of_unknown(run, shown)
+        if total:
+            rows.append(Lag(name, None, None, None, None, shown.total))
         else:
             for partition in sorted({p.topic for p in shown.partitions}):
                 of_topic = shown._replace(partitions=tuple(p for p in shown.partitions if p.topic == partition))
-                rows.append(Lag(name, partition, None, None, None, _sum(of_topic)))
+                rows.append(Lag(name, partition, None, None, None, of_topic.total))
     return rows
 
 
-def _sum(group: GroupLag) -> int | None:
-    """Return the sum of the lags; None if none of them is known, although there are some."""
-    lags = [partition.lag for partition in group.partitions if partition.lag is not None]
-    return sum(lags) if lags or not group.partitions else None
+def _row(group: str, lag: PartitionLag) -> Lag:
+    client, host = (None, None) if lag.member is None else (lag.member.client_id, lag.member.host)
+    return Lag(group, lag.topic, lag.partition, lag.committed, lag.end, lag.lag, client, host)
+
+
+def _warn_of_unknown(run: Run, group: GroupLag) -> None:
+    """Name the partitions because of which a sum is not known, and the sum of the others."""
+    unknown = [p for p in group.partitions if p.lag is None]
+    if unknown:
+        first = unknown[0]
+        reason = "no committed offset" if first.error is None else first.error.text.rstrip(".")
+        known = sum(p.lag for p in group.partitions if p.lag is not None)
+        run.warn(
+            f"{group.group_id}: the lag of {len(unknown)} of {len(group.partitions)} partitions is not known "
+            f"({first.topic}-{first.partition}: {reason}); the others add up to {known}."
+        )

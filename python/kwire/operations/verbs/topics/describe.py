@@ -93,7 +93,7 @@ async def _min_isrs(run: Run, topics: list[str]) -> dict[str, int | AdminError]:
     resources = {ConfigResource(ConfigResourceType.TOPIC, name): name for name in topics}
     configs = await run.admin.describe_configs(resources)
     return {
-        resources[resource]: values if isinstance(values, AdminError) else min_isr(values)
+        resources[resource]: values if isinstance(values, AdminError) else min_isr(resources[resource], values)
         for resource, values in configs.items()
     }
 
