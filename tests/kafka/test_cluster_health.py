@@ -75,7 +75,7 @@ def test_voter_and_broker_that_is_paused(three: Kafka44) -> None:
 
 
 def test_two_dead_voters_are_seen_although_the_metadata_stays_as_before(three: Kafka44) -> None:
-    """Without a majority nobody fences the dead brokers, so the broker that answers lists them, and their leaders."""
+    """Without a majority no controller fences the dead brokers, so their metadata stays."""
     becomes(three, set())
     dead = three.brokers[:2]
     for broker in dead:

@@ -96,7 +96,7 @@ def test_every_broker_is_asked_for_the_quorum() -> None:
     assert kinds(controller_problems(leaderless)) == {("no-quorum", None)}
 
 
-def test_what_the_user_may_not_see_is_no_problem_and_is_said() -> None:
+def test_invisible_part_is_named() -> None:
     refused = sources({1: (listed(1, 2, 3), REFUSED)}, log_dirs=REFUSED)
     for problems in (controller_problems(refused), log_dir_problems(refused)):
         [row] = problems
@@ -106,13 +106,13 @@ def test_what_the_user_may_not_see_is_no_problem_and_is_said() -> None:
 
 def test_cluster_without_a_quorum_has_one_controller() -> None:
     assert kinds(controller_problems(sources({1: (listed(1, 2, 3), None), 2: (listed(1, 2, 3), None)}))) == set()
-    nobody = sources({1: (listed(1, 2, 3, controller=None), None)})
-    assert kinds(controller_problems(nobody)) == {("no-controller", None)}
+    leaderless = sources({1: (listed(1, 2, 3, controller=None), None)})
+    assert kinds(controller_problems(leaderless)) == {("no-controller", None)}
     two = sources({1: (listed(1, 2, 3, controller=1), None), 2: (listed(1, 2, 3, controller=2), None)})
     assert kinds(controller_problems(two)) == {("views-differ", None)}
 
 
-def test_broker_that_is_partitioned_from_the_others_is_not_believed() -> None:
+def test_broker_that_is_partitioned_from_the_others_is_not_trusted() -> None:
     views = sources({1: (listed(1, 2), quorum(1)), 2: (listed(1, 2), quorum(1)), 3: (listed(1, 2, 3), REFUSED)})
     assert ("views-differ", 3) in kinds(broker_problems(views, {}))
     assert metadata_sources(views)[-1] == BROKERS[3]

@@ -61,7 +61,7 @@ class Coordinator1:
         committed: the committed offsets by partition.
         assigned: the partitions by member.
         leaderless: the partitions without a leader.
-        refused: the groups that the user may not describe.
+        refused: the groups that the user cannot describe.
     """
 
     def __init__(

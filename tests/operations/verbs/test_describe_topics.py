@@ -40,7 +40,7 @@ async def test_only_chooses_partitions_by_their_state() -> None:
 
 
 def test_topic_without_a_reported_config_needs_one_replica_in_sync() -> None:
-    assert min_isr({}) == 1
+    assert min_isr("orders", {}) == 1
 
 
 async def test_list_has_ids_and_configs_on_request() -> None:

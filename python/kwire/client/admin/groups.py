@@ -95,7 +95,7 @@ async def list_groups(
 async def describe_groups(admin: AdminSession, group_ids: Iterable[str]) -> dict[str, GroupDescription | AdminError]:
     """Return groups of any type with their members.
 
-    Errors of a group: 30 the user may not describe it, so that no list has it; 69 unknown group.
+    Errors of a group: 30 the user cannot describe it, so that no list has it; 69 unknown group.
     """
     requested = strings_tuple(group_ids)
     types = {group.group_id: group.type for group in await list_groups(admin)}
@@ -126,7 +126,7 @@ async def may_describe_group(admin: AdminSession, group_id: str) -> bool:
 
 
 async def _unlisted(admin: AdminSession, groups: Sequence[str]) -> dict[str, AdminError]:
-    """Return the errors of groups that no broker lists: brokers leave out groups that the user may not describe.
+    """Return the errors of groups that no broker lists: brokers leave out groups that the user cannot describe.
 
     Every broker knows the permissions, so no coordinator is looked up: that would create the topic of the offsets.
     """
@@ -219,10 +219,10 @@ async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> d
 async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:
     """Return how far groups of any type are behind, without joining them.
 
-    The partitions of a group are those with a committed offset, and those that are assigned to a member: a consumer
-    that is stuck at its first batch has committed nothing. The end of each partition is looked up once for all groups.
+    Partitions with a committed offset have a lag, and so do partitions that are assigned to a member: a consumer that
+    is stuck at its first batch has committed nothing. The end of each partition is looked up once for all groups.
 
-    Errors of a group: 30 the user may not describe it, so that no list has it; 69 unknown group.
+    Errors of a group: 30 the user cannot describe it, so that no list has it; 69 unknown group.
 
     Args:
         group_ids: the groups; None for all.

@@ -118,7 +118,7 @@ async def active_controller(admin: AdminSession) -> int | None:
     """Return the id of the active controller: the leader of the quorum, or the controller of another cluster.
 
     None if no broker names it: the quorum has no leader or does not answer within a part of the timeout, or the user
-    may not describe the cluster. Metadata of a KRaft cluster names a random broker in its place, so it is not asked.
+    cannot describe the cluster. Metadata of a KRaft cluster names a random broker in its place, so it is not asked.
     """
     if admin.dialect == "kafka":
         try:

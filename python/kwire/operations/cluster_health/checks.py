@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 NOT_CHECKED = "not-checked"
-"""The kind of a row about something that the user may not see. It is no problem, and no proof of health."""
+"""The kind of a row about something that the user cannot see. It proves nothing."""
 VOTER_SILENT_MS = 5_000
 """Milliseconds since the last fetch of a voter after which it is behind. Voters fetch every 0.5 s, and elect another
 leader after 2 s (`controller.quorum.fetch.timeout.ms`). Chosen, not measured."""
@@ -56,7 +56,7 @@ class HealthProblem:
             `broker-fenced`, `bootstrap-unreachable`, `views-differ`, `log-dir-offline`, `log-dir-full`,
             `nothing-visible`, `topic-error`, `offline`, `leader-unreachable`, `under-min-isr`, `under-replicated`, or
             `deletion-pending`. `not-checked` is not a problem: the details name the missing permission.
-        broker: the id of the broker or voter; None if it is no problem of a single one.
+        broker: the id of the broker or voter; None if a single one is not the cause.
         name: the topic; None for the whole cluster.
         partition: the partition; None for the whole topic.
         details: more about it.

@@ -1,6 +1,6 @@
-"""The sources of a health check: every broker that anybody names is asked, all at the same time.
+"""The sources of a health check: every broker that another one names is asked, all at the same time.
 
-No answer is believed alone. A broker that has lost its controller reports the metadata of before for ever, and under
+No answer is trusted alone. A broker that has lost its controller reports the metadata of before for ever, and under
 KRaft the controller id of Metadata is a random live broker. So each broker is asked for three things: the brokers that
 it knows, the quorum as it reaches it, and its log directories.
 """
@@ -40,7 +40,7 @@ class LogDirState(NamedTuple):
 
 
 class AnsweringBroker(NamedTuple):
-    """What one broker reports.
+    """The answers of one broker.
 
     Attributes:
         id: its id; None for a bootstrap server that no broker lists.
@@ -161,7 +161,7 @@ async def _log_dirs(admin: AdminClient, endpoint: Endpoint, seconds: float) -> l
     """Return the log directories of a broker, without the replicas in them.
 
     Raises:
-        AdminError: the user may not see them.
+        AdminError: the user cannot see them.
     """
     from kwire.client.admin.answer import result_error
     from kwire.messages.kafka.describe_log_dirs import DescribeLogDirsRequest

@@ -39,7 +39,7 @@ async def explain_if_hidden(run: Run, count: int, what: Resources) -> str | None
 
 
 async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
-    """Return whether there can be resources that the user may not describe, and that lists therefore lack."""
+    """Return whether there can be resources that the user cannot describe, and that lists therefore lack."""
     unused = f"kwire-no-such-name-{uuid4()}"  # a random name, so that no permission of a prefix covers it
     if what == "groups":
         return not await admin.may_describe_group(unused)

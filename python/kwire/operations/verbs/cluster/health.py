@@ -36,7 +36,7 @@ async def health(run: Run) -> Rows[HealthProblem]:
     """Check the controllers, every broker, log directories, and partitions.
 
     Every broker is asked for its own view, and the KRaft quorum through each of them, so that old metadata of one
-    broker cannot hide an outage. Rows with the problem `not-checked` name what the user may not see; they alone do not
+    broker cannot hide an outage. Rows with the problem `not-checked` name what the user cannot see; they alone do not
     make the check fail. Only topics that the user may describe are checked. If no topic is visible although there could
     be some, that is a problem as well. So is, on clusters of the KIP-4 drafts, a topic with a deletion that waits for a
     broker.
@@ -66,7 +66,7 @@ async def health(run: Run) -> Rows[HealthProblem]:
     if isinstance(hidden, str):
         problems.append(HealthProblem("nothing-visible", None, None, None, hidden))
     elif hidden is not None:
-        problems.append(_unknown("topics that this user may not describe", hidden))
+        problems.append(_unknown("topics that this user cannot describe", hidden))
     problems += [*unknown, *partition_problems(sources, topics, adding, min_isrs)]
     if isinstance(marked, Exception):
         problems.append(_unknown("topics marked for deletion", marked))

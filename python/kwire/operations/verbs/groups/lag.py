@@ -91,7 +91,7 @@ def _row(group: str, lag: PartitionLag) -> Lag:
 
 
 def _warn_of_unknown(run: Run, group: GroupLag) -> None:
-    """Name the partitions because of which a sum is not known, and the sum of the others."""
+    """Name the partitions with an unknown lag, and the sum of the others."""
     unknown = [p for p in group.partitions if p.lag is None]
     if unknown:
         first = unknown[0]
