@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -124,7 +127,7 @@ def test_one_sentence_describes_the_package_everywhere() -> None:
 
 def test_the_message_that_contributing_declares_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is imported from another place, like a message of a third party."""
-    [example] = blocks(CONTRIBUTING, "python")
+    example, _ = blocks(CONTRIBUTING, "python")
     (tmp_path / "brew_coffee.py").write_text(example, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     brew_coffee = importlib.import_module("brew_coffee")
@@ -134,3 +137,29 @@ def test_the_message_that_contributing_declares_works(tmp_path: Path, monkeypatc
     data = kwire.encode(message, version=1)
     assert data == bytes.fromhex("02 09 657370726573736f 0000ea60 00")
     assert kwire.decode(brew_coffee.BrewCoffeeRequest, data, version=1) == message
+
+
+def test_verb_that_contributing_adds_is_a_command(tmp_path: Path) -> None:
+    """The file is added to a copy of the package, and nothing else is edited."""
+    _, example = blocks(CONTRIBUTING, "python")
+    package = tmp_path / "kwire"
+    shutil.copytree(ROOT / "python" / "kwire", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "operations" / "verbs" / "topics" / "largest.py").write_text(example, encoding="utf-8")
+
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+
+    def kafka(*words: str) -> str:
+        command = [sys.executable, "-m", "kwire", *words]
+        run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    with FakeCluster(1) as cluster:
+        for name, partitions in (("few", 1), ("many", 4), ("some", 2)):
+            cluster.create_topic(name, partitions)
+        rows = json.loads(kafka("-b", cluster.bootstrap, "topics", "largest", "--limit", "2", "--output", "json"))
+    assert rows == [{"name": "many", "partitions": 4}, {"name": "some", "partitions": 2}]
+    assert "Maximum number of topics" in kafka("topics", "largest", "--help")
+    describe = "from kwire.http.openapi import openapi_document; print(*openapi_document()['paths'])"
+    run = subprocess.run([sys.executable, "-c", describe], env=environment, capture_output=True, text=True, check=True)
+    assert "/api/v1/topics/largest" in run.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import kwire
 from kwire import codec, messages
-from kwire.messages.kafka import MetadataResponse
 from kwire.reference.layout import layout_of
 from tests.for_rows import for_rows
 
@@ -16,8 +15,3 @@ def test_every_version_has_a_plan_and_a_layout(cls: type[kwire.declare.Message])
         assert text.startswith(f"{cls.__name__} v{version} ")
         assert codec._compile(cls, version) is cls.__kwire_plans__[version]
         assert layout_of(cls, version).version == version
-
-
-def test_every_kafka_api_and_record_is_declared() -> None:
-    assert len(messages.every("kafka")) == 290
-    assert len(MetadataResponse.versions) == 14

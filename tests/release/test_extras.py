@@ -37,12 +37,12 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("kafka", "reassign-partitions", "--help"),
         ("kafka", "reassign-partitions", "plan", "--help"),
         ("kafka", "tools", "list"),
-        ("kafka", "compat", "list"),
+        ("kafka", "compat", "install", "--help"),
         ("kwire", "messages"),
         ("kwire", "node", "--help"),
         ("kwire", "cluster", "--help"),
     ],
-    "cli,reassign": [("kafka", "reassign-partitions", "plan", "--drain", "3")],
+    "cli,reassign": [("kafka", "reassign-partitions", "plan", "--drain", "3", "--replication-factor", "2")],
     "cli,report": [("kwire", "report", "--help")],
 }
 """Extras of commands, with commands that the pages show."""
