@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from struct import pack
 
 import pytest
@@ -315,3 +316,20 @@ def test_secrets_are_not_in_the_text_of_exchanges() -> None:
     )
     assert "hunter2" not in repr(exchange.decode_request())
     assert kwire.encode(exchange.decode_request().message, version=2) in (exchange.request or b"")
+
+
+def test_responses_without_a_request_are_not_searched_for() -> None:
+    """Whoever sends responses decides how many have no request, beside how many requests wait."""
+    traffic = conversation(max_pending=10_000)
+    for number in range(10_000):
+        traffic.receive_from_client(metadata_request(number))
+    started = time.process_time()
+    unknown = traffic.receive_from_server(sized((1 << 30).to_bytes(4, "big")) * 10_000)
+    without_request = time.process_time() - started
+
+    started = time.process_time()
+    answered = traffic.receive_from_server(b"".join(sized(number.to_bytes(4, "big")) for number in range(10_000)))
+    assert [exchange.outcome for exchange in unknown] == ["unrequested"] * 10_000
+    assert [exchange.outcome for exchange in answered] == ["answered"] * 10_000
+    # Searching took hundreds of times as long.
+    assert without_request < 50 * (time.process_time() - started)

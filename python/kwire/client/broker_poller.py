@@ -94,6 +94,7 @@ class BrokerPoller:
         broker_id: the id of the broker.
         tracker: its Metadata responses.
         responds: True if its last Metadata poll succeeded.
+        has_responded: True after its first response.
     """
 
     def __init__(self, context: PollerContext, broker_id: int, endpoint: Endpoint, tracker: ResponseTracker) -> None:
@@ -101,6 +102,7 @@ class BrokerPoller:
         self.tracker = tracker
         self._trackers = [tracker]
         self.responds = True
+        self.has_responded = False
         self._context = context
         self._connection = self._new_connection(endpoint)
         self._connections = [self._connection]
@@ -155,8 +157,6 @@ class BrokerPoller:
     async def polls(self) -> AsyncGenerator[Poll[Any], None]:
         """Yield Metadata polls forever. The next request is sent after the last poll was taken."""
         context = self._context
-        for request in context.options.requests:
-            self._tasks.append(asyncio.get_running_loop().create_task(self._send_periodically(request)))
         due = monotonic()
         jitter = context.random.uniform(0.5, 1.0)  # once, so that brokers do not respond all at the same time
         failures = 0
@@ -177,6 +177,7 @@ class BrokerPoller:
             failures = 0 if self.responds else failures + 1
             if self.responds:
                 self._last_response = monotonic()
+                self._start_further_requests()
             if self.tracker.agreed is not None:
                 self._has_metadata.set()
             self._raise_errors()
@@ -187,6 +188,13 @@ class BrokerPoller:
             else:
                 due, jitter = self._next(due, context.options.interval * jitter), 1.0
                 await asyncio.sleep(due - monotonic())
+
+    def _start_further_requests(self) -> None:
+        """Start them after the first response, so that a listed broker that does not exist needs one task only."""
+        if not self.has_responded:
+            self.has_responded = True
+            for request in self._context.options.requests:
+                self._tasks.append(asyncio.get_running_loop().create_task(self._send_periodically(request)))
 
     def _asks_for_topics(self) -> bool:
         context = self._context

@@ -124,6 +124,7 @@ class Statistics:
         late: polls that started late, because the one before took longer than the interval or its reader was slow.
         dropped: polls that left the queue unread (`overflow="drop"`). A capture has them.
         longest_queue: the highest number of polls that waited to be read.
+        unpolled: listed brokers that are not polled, because too many others have never responded.
     """
 
     polls: int = 0
@@ -133,3 +134,4 @@ class Statistics:
     late: int = 0
     dropped: int = 0
     longest_queue: int = 0
+    unpolled: int = 0

@@ -48,6 +48,9 @@ M = TypeVar("M")
 REBOOTSTRAP_REQUIRED = 129
 """Metadata from version 13 on: the client must start again from the bootstrap servers (KIP-1102)."""
 
+MAX_SILENT_BROKERS = 500
+"""Maximum number of polled brokers that have never responded. A response can list any number of brokers, and polling
+one needs tasks and connections. Chosen: above the brokers of almost every cluster."""
 CANCEL_AGAIN_S = 0.1
 """Seconds after which tasks that go on are cancelled again. Chosen: closing takes so long only by a rare accident."""
 
@@ -321,18 +324,32 @@ class Poller(Generic[M]):
             await broker.close()
 
     def _update_brokers(self, message: Any) -> None:
-        """Poll the brokers that a response lists, at the endpoints that it lists."""
+        """Poll the brokers that a response lists, at the endpoints that it lists.
+
+        Brokers above `MAX_SILENT_BROKERS` are polled after others have responded, which calls this method again.
+        """
+        silent = sum(not broker.has_responded for broker in self._brokers.values())
+        unpolled = 0
         for listed in message.brokers:
             endpoint = Endpoint(listed.host, listed.port)
             broker = self._brokers.get(listed.node_id)
-            if broker is None:
+            if broker is None and silent >= MAX_SILENT_BROKERS:
+                unpolled += 1
+            elif broker is None:
+                silent += 1
                 broker = BrokerPoller(self._context, listed.node_id, endpoint, self._new_tracker())
                 self._brokers[listed.node_id] = broker
                 self._start(self._poll_broker(broker))
-                continue
-            broker.endpoint = endpoint
-            if not broker.responds:
-                broker.wake()
+            else:
+                broker.endpoint = endpoint
+                if not broker.responds:
+                    broker.wake()
+        if unpolled and not self._context.statistics.unpolled:
+            log.warning(
+                "%d brokers are listed, and %d of them have never responded: %d are not polled",
+                len(message.brokers), silent, unpolled,
+            )  # fmt: skip
+        self._context.statistics.unpolled = unpolled
 
     def _new_tracker(self) -> ResponseTracker:
         """Return the tracker of a broker: of all brokers if one of them is asked for topics, so that a failover to

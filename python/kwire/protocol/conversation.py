@@ -23,7 +23,7 @@ two, and GSSAPI has any number.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from math import inf
 from struct import unpack_from
@@ -229,6 +229,8 @@ class Conversation:
         self._from_client = Splitter(max_size=max_size)
         self._from_server = Splitter(max_size=max_size)
         self._pending: deque[Exchange] = deque()
+        self._pending_ids: Counter[int | None] = Counter()
+        """Correlation ids of `_pending`: whoever sends responses decides how many have no request."""
         self._pending_bytes = 0
         self._tokens_left = 0.0
 
@@ -303,6 +305,7 @@ class Conversation:
         if exchange.outcome == "one_way":
             return [exchange]
         self._pending.append(exchange)
+        self._pending_ids[exchange.correlation_id] += 1
         self._pending_bytes += len(payload)
         dropped = []
         while len(self._pending) > self._max_pending or (
@@ -359,6 +362,8 @@ class Conversation:
         if self._pending[0].kind == "sasl_token" or len(payload) < 4:
             return 0
         (correlation_id,) = unpack_from(">i", payload)
+        if not self._pending_ids[correlation_id]:
+            return None
         for position, exchange in enumerate(self._pending):
             if exchange.correlation_id == correlation_id:
                 return position
@@ -374,6 +379,9 @@ class Conversation:
 
     def _pop(self, outcome: Outcome) -> Exchange:
         exchange = self._pending.popleft()
+        self._pending_ids[exchange.correlation_id] -= 1
+        if not self._pending_ids[exchange.correlation_id]:
+            del self._pending_ids[exchange.correlation_id]
         self._pending_bytes -= len(exchange.request or b"")
         # The dialect can have become known since the request.
         return exchange._replace(outcome=outcome, dialect=self.dialect)

@@ -56,12 +56,17 @@ class PendingRequest:
         error: the error given with the response, if any.
     """
 
-    __slots__ = ("error", "payload", "response")
+    __slots__ = ("_owner", "error", "payload", "response")
 
-    def __init__(self, payload: bytes, response: Frame | None = None) -> None:
+    def __init__(self, payload: bytes, owner: object, response: Frame | None = None) -> None:
         self.payload = payload
         self.response = response
         self.error: BaseException | None = None
+        self._owner = owner
+
+    def is_of(self, owner: object) -> bool:
+        """Return whether the request has no response yet and belongs to a connection, whose mark is `owner`."""
+        return self.response is None and self._owner is owner
 
     def decode(self, dialect: str = "kafka") -> frame.DecodedRequest:
         """Return the header and the message.
@@ -95,6 +100,8 @@ class ServerConnection:
         self.unsent_bytes = 0
         self._splitter = frame.Splitter(max_size=max_size)
         self._pending: deque[PendingRequest] = deque()
+        self._mark = object()
+        """Marks the requests that are pending here: a client decides how many, so none is looked up among them."""
         self._unsent: list[bytes | memoryview] = []
         """Responses, or parts of them, whose turn has come."""
 
@@ -133,7 +140,7 @@ class ServerConnection:
         payload = self._splitter.next_payload()
         if payload is None:
             return None
-        request = PendingRequest(payload)
+        request = PendingRequest(payload, self._mark)
         self._pending.append(request)
         return request
 
@@ -160,7 +167,7 @@ class ServerConnection:
             return False
         responses, splitter.start = run
         if self._pending:
-            self._pending.append(PendingRequest(b"", responses))
+            self._pending.append(PendingRequest(b"", self._mark, responses))
             self.waiting_bytes += len(responses)
         else:
             self._unsent.append(responses)
@@ -189,7 +196,7 @@ class ServerConnection:
             EncodeError: the message cannot be encoded. The request is still pending.
             UnsupportedVersion: the message has no such version. The request is still pending.
         """
-        if request.response is not None or request not in self._pending:
+        if not request.is_of(self._mark):
             raise ValueError("the request is not pending on this connection: respond to each request once")
         if isinstance(response, Message):
             if len(request.payload) < HEADER_BYTES:
@@ -219,6 +226,7 @@ class ServerConnection:
         """Drop everything that is received, pending, or unsent."""
         self._splitter.clear()
         self._pending.clear()
+        self._mark = object()
         self._unsent.clear()
         self.waiting_bytes = self.unsent_bytes = 0
 

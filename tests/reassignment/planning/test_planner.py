@@ -16,9 +16,11 @@ from kwire.reassignment import (
     ClusterSnapshot,
     InfeasiblePlan,
     InvalidPlanRequest,
+    InvalidSnapshot,
     PartitionSnapshot,
     PlanRequest,
 )
+from kwire.reassignment.planning.placement import MAX_REPLICAS
 from kwire.reassignment.planning.planner import plan
 from tests.for_rows import for_rows
 from tests.reassignment.snapshots import GIB, random_snapshot
@@ -296,3 +298,11 @@ def _limited(made: Plan, partitions: tuple[PartitionSnapshot, ...]) -> Plan:
     """Return a plan for the partitions in scope only: the replication factor of others stays."""
     assert {move.key for move in made.moves} <= {partition.key for partition in partitions}
     return type(made)(ClusterSnapshot(made.snapshot.brokers, partitions), made.moves, made.proof)
+
+
+def test_partition_with_absurdly_many_replicas_is_refused() -> None:
+    replicas = tuple(range(MAX_REPLICAS + 1))
+    brokers = tuple(BrokerSnapshot(broker) for broker in replicas)
+    partitions = (PartitionSnapshot("orders", 0, (0, 1)), PartitionSnapshot("orders", 1, replicas))
+    with pytest.raises(InvalidSnapshot, match=rf"orders-1 has {MAX_REPLICAS + 1} replicas, more than {MAX_REPLICAS}"):
+        plan(ClusterSnapshot(brokers, partitions), COUNT)

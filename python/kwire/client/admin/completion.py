@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.config_values import is_same_value
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
@@ -127,7 +128,7 @@ async def wait_for_brokers(
             while True:
                 await router.describe_cluster()
                 brokers = tuple(router.metadata.brokers)
-                unmet_conditions = await asyncio.gather(*map(unmet_or_fault, brokers))
+                unmet_conditions = await bounded_gather(unmet_or_fault, brokers)
                 missing = {f"broker {id}": items for id, items in zip(brokers, unmet_conditions, strict=True) if items}
                 total = len(brokers) * conditions
                 if on_progress is not None:

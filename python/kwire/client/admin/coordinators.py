@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
@@ -76,7 +76,7 @@ async def at_coordinators(
                 outcomes[key] = coordinator
             else:
                 by_broker[BrokerTarget(coordinator, is_single=True)].append(key)
-        for results in await asyncio.gather(*(attempt(send, broker, keys) for broker, keys in by_broker.items())):
+        for results in await bounded_gather(lambda item: attempt(send, *item), by_broker.items()):
             outcomes.update(results)
         unfinished = [key for key in unfinished if _has_moved(outcomes.get(key)) and cache.clock() < deadline]
         for key in unfinished:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.answer import Answer, error_code
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.errors import BrokerNotFound
@@ -53,5 +53,5 @@ async def at_every_broker(
 
 
 async def _answers(router: ClusterRouter, request: Request[R], brokers: Sequence[BrokerTarget]) -> dict[int, Answer[R]]:
-    answers = await asyncio.gather(*(router.read(request, broker, error_code) for broker in brokers))
+    answers = await bounded_gather(lambda broker: router.read(request, broker, error_code), brokers)
     return {broker.id: answer for broker, answer in zip(brokers, answers, strict=True)}

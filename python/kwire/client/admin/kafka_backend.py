@@ -53,6 +53,10 @@ PREFERRED, UNCLEAN = 0, 1
 """Types of elections (KIP-460)."""
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 """Types of an update of a feature (KIP-778)."""
+LEVELS = 100
+"""Levels of a feature that are tried. Kafka 4.4 has fewer than 40, and each takes a request."""
+GROWTH = 1_000
+"""Partitions that a topic may get while its partitions are described page by page. Chosen, so that the pages end."""
 
 
 class KafkaBackend:
@@ -258,12 +262,18 @@ class KafkaBackend:
         )
 
     async def eligible_leaders(self, topics: tuple[str, ...], page: int) -> dict[str, dict[int, EligibleLeaders]]:
-        """Return the eligible leaders, page by page. Kafka before 3.7 and clusters with ZooKeeper report none."""
+        """Return the eligible leaders, page by page. Kafka before 3.7 and clusters with ZooKeeper report none.
+
+        Raises:
+            AdminError: the pages of the broker have no end.
+        """
         from kwire.messages.kafka.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 
         names = tuple(TopicRequest(name=name) for name in sorted(topics))
         leaders: dict[str, dict[int, EligibleLeaders]] = {}
         request = DescribeTopicPartitionsRequest(topics=names, response_partition_limit=page)
+        position = ("", -1)
+        counts: dict[str, int] | None = None
         while True:
             try:
                 response = (await self._router.read(request, ANY)).response
@@ -278,12 +288,27 @@ class KafkaBackend:
                         )
                         for partition in topic.partitions
                     )
-            if response.next_cursor is None:
+            following = response.next_cursor
+            if following is None:
                 return leaders
-            rest = tuple(name for name in names if name.name >= response.next_cursor.topic_name)
-            request = DescribeTopicPartitionsRequest(
-                topics=rest, response_partition_limit=page, cursor=response.next_cursor
-            )
+            if counts is None:
+                counts = await self._partition_counts(topics)
+            # The broker decides how many pages there are. They end, because each begins after the one before (brokers
+            # order topics by name, and partitions by index), inside of a requested topic as Metadata describes it.
+            before, position = position, (following.topic_name, following.partition_index)
+            if position <= before or following.partition_index >= counts.get(following.topic_name, 0) + GROWTH:
+                text = f"its pages do not end: one at {before[0]}-{before[1]} leads to {position[0]}-{position[1]}"
+                raise AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, "DescribeTopicPartitions", text)
+            rest = tuple(name for name in names if name.name >= following.topic_name)
+            request = DescribeTopicPartitionsRequest(topics=rest, response_partition_limit=page, cursor=following)
+
+    async def _partition_counts(self, topics: tuple[str, ...]) -> dict[str, int]:
+        """Return the numbers of partitions of topics, without a request if they were described lately."""
+        cache = self._router.metadata
+        if any(cache.topic(name) is None for name in topics):
+            await read_metadata(self._router, topics)  # updates the cache
+        described = {name: cache.topic(name) for name in topics}
+        return {name: len(topic.partitions) for name, topic in described.items() if topic is not None}
 
     # Features
 
@@ -320,6 +345,9 @@ class KafkaBackend:
 
         safe, reason = level, None if level else "the feature is not finalized"
         for lower in range(level - 1, -1, -1):
+            if level - lower > LEVELS:
+                reason = f"levels below {safe} were not tried"
+                break
             outcomes = await self.update_features(
                 (FeatureUpdate(name, lower, allow_downgrade=True),), validate_only=True
             )

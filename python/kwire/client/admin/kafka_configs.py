@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
@@ -81,11 +82,11 @@ class KafkaConfigs:
                 return await self._router.read(request, target)
 
         parts = [
-            send(target, of_target[start : start + RESOURCES_PER_REQUEST])
+            (target, of_target[start : start + RESOURCES_PER_REQUEST])
             for target, of_target in by_target.items()
             for start in range(0, len(of_target), RESOURCES_PER_REQUEST)
         ]
-        for answer in await asyncio.gather(*parts):
+        for answer in await bounded_gather(lambda part: send(*part), parts):
             for result in answer.response.results:
                 yield ConfigResource(ConfigResourceType(result.resource_type), result.resource_name), answer, result
 

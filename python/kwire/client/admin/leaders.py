@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.answer import result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
@@ -52,7 +52,7 @@ async def at_leaders(
     pause = 0.0
     while unfinished:
         by_leader = await _leaders(router, unfinished, outcomes)
-        for results in await asyncio.gather(*(attempt(send, leader, items) for leader, items in by_leader.items())):
+        for results in await bounded_gather(lambda item: attempt(send, *item), by_leader.items()):
             outcomes.update(results)
         passed = router.metadata.clock() - started
         retried = [

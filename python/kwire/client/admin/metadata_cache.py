@@ -29,6 +29,9 @@ Aged: TypeAlias = tuple[T, float]
 """A value, and when it was received in seconds of the cache's clock. A response can have thousands of them."""
 MAX_AGE = 60.0
 """Seconds for which an entry is used. Kafka's clients keep metadata for 300 (`metadata.max.age.ms`)."""
+MAX_LISTED_IDS = 10_000
+"""Ids of brokers that are remembered before all but those of the last response are forgotten. Chosen, so that a broker
+that invents ids does not fill the memory."""
 
 
 class ClientMetadata:
@@ -83,6 +86,8 @@ class ClientMetadata:
             return
         if cluster.brokers:
             self.brokers = {broker.id: Endpoint(broker.host, broker.port) for broker in cluster.brokers}
+            if len(self.listed_ids) > MAX_LISTED_IDS:
+                self.listed_ids.clear()
             self.listed_ids |= self.brokers.keys()
             self._cluster = cluster, self.clock()
         self.controller = cluster.controller

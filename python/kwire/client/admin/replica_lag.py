@@ -7,10 +7,10 @@ does (ListOffsets with replica id -2), which followers answer.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import BrokerNotFound
 from kwire.client.admin.leaders import by_partition, by_topic
@@ -69,7 +69,7 @@ async def _ends(router: ClusterRouter, topics: Sequence[TopicDescription]) -> Ma
         for partition in topic.partitions:
             for replica in partition.replicas:
                 hosted[replica].append(TopicPartition(topic.name, partition.partition))
-    answers = await asyncio.gather(*(_ends_at(router, broker, partitions) for broker, partitions in hosted.items()))
+    answers = await bounded_gather(lambda item: _ends_at(router, *item), hosted.items())
     return defaultdict(dict, zip(hosted, answers, strict=True))
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.reassignment.errors import InvalidSnapshot
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["NONE", "Placement", "counts_of"]
 
 NONE = -1
+MAX_REPLICAS = 1_000
+"""Maximum number of replicas of a partition. Each row has as many columns as the longest of them, and whoever writes a
+snapshot, or answers for a cluster, decides how many those are. Chosen: far above every replication factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,15 @@ def _sizes(partitions: Sequence[PartitionSnapshot]) -> Ints:
 
 
 def _matrix(partitions: Sequence[PartitionSnapshot], ids: Ints, width: int) -> Ints:
-    """Return the positions of brokers by row."""
+    """Return the positions of brokers by row.
+
+    Raises:
+        InvalidSnapshot: a partition has more replicas than a row of all partitions may have.
+    """
+    longest = max(partitions, key=lambda partition: len(partition.replicas), default=None)
+    if longest is not None and len(longest.replicas) > MAX_REPLICAS:
+        text = f"{longest.topic}-{longest.partition} has {len(longest.replicas)} replicas, more than {MAX_REPLICAS}"
+        raise InvalidSnapshot(text)
     lengths = np.fromiter((len(partition.replicas) for partition in partitions), dtype=np.int64, count=len(partitions))
     flat = np.fromiter(
         (broker for partition in partitions for broker in partition.replicas), dtype=np.int64, count=int(lengths.sum())
