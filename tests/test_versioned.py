@@ -31,13 +31,25 @@ def test_newer_version_is_read_as_the_newest_on_request() -> None:
         assert decoded == (9, SUBSCRIPTION)
 
 
+@for_rows("version", [0, 1, 2, 3, 9])
+def test_bytes_after_the_fields_are_ignored_on_request(version: int) -> None:
+    body = encode_versioned(ConsumerProtocolSubscription(topics=("orders",)), version=min(version, 3))[2:]
+    data = version.to_bytes(2, "big") + body
+    message = decode_versioned(ConsumerProtocolSubscription, data, newer_as_newest=True).message
+
+    for rest in (b"!", b"\0" * 4, b"a field"):
+        assert decode_versioned(ConsumerProtocolSubscription, data + rest, newer_as_newest=True) == (version, message)
+    if version < 4:
+        with pytest.raises(DecodeError, match="trailing_bytes"):
+            decode_versioned(ConsumerProtocolSubscription, data + b"!")
+
+
 @for_rows(
     ("data", "error"),
     [
         (b"", "version: truncated at byte 0: 2 bytes wanted, 0 left"),
         (b"\xff\xff\0\0", "version: invalid_marker at byte 0"),
         (b"\0\0\0\0\0\1", "assigned_partitions: count_exceeds_input at byte 2: 6 bytes wanted, 0 left"),
-        (b"\0\0\0\0\0\0\xff\xff\xff\xff!", "trailing_bytes at byte 10: 1 left over"),
     ],
 )
 def test_offset_of_an_error_counts_from_the_version(data: bytes, error: str) -> None:

@@ -40,8 +40,9 @@ def decode_versioned(cls: type[M], data: BytesLike, *, newer_as_newest: bool = F
     Args:
         cls: the message class.
         data: the version as an int16, and the body; only the body if its first field is the version.
-        newer_as_newest: decode newer versions as the newest declared one, and ignore the bytes after it. The readers of
-            ConsumerProtocolSubscription and ConsumerProtocolAssignment do so, because new versions append fields.
+        newer_as_newest: decode newer versions as the newest declared one, and ignore the bytes after the fields of any
+            version. Kafka's readers of ConsumerProtocolSubscription and ConsumerProtocolAssignment do so, because new
+            versions append fields, and clients in other languages append bytes of their own.
 
     Raises:
         DecodeError: the bytes are not a version and a valid body. Offsets count from the version.
@@ -50,13 +51,13 @@ def decode_versioned(cls: type[M], data: BytesLike, *, newer_as_newest: bool = F
     version, before = split_version(cls, data)
     body = memoryview(data)[before:]
     newest = cls.versions.highest
-    is_newer = newer_as_newest and version > newest
+    known = min(version, newest) if newer_as_newest else version
     try:
-        return Versioned(version, decode(cls, body, version=newest if is_newer else version))
+        return Versioned(version, decode(cls, body, version=known))
     except DecodeError as error:
-        if not is_newer or error.kind != "trailing_bytes":
+        if not newer_as_newest or error.kind != "trailing_bytes":
             raise error.shifted(before) from None
-        return Versioned(version, decode(cls, body[: error.offset], version=newest))
+        return Versioned(version, decode(cls, body[: error.offset], version=known))
 
 
 def encode_versioned(message: Message, *, version: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import pickle
+import struct
 import zlib
 from typing import Any
 
@@ -16,7 +17,7 @@ from kwire.records import Compression, Header, MemoryRecords, Record, RecordBatc
 from kwire.records.reference.checksums import crc32c
 from tests.for_rows import for_rows
 from tests.records import vectors
-from tests.records.codecs import CODECS, ENGINE, fields_of
+from tests.records.codecs import CODECS, ENGINE, decode, fields_of
 from tests.records.vectors import NO_LIMIT
 
 RECORDS = (
@@ -291,6 +292,19 @@ def test_an_error_says_what_and_where(codec: str) -> None:
     assert str(error) == f"batches[0].records[0].value: truncated at byte {place}: 20 bytes wanted, 6 left"
     assert not error.decompressed
     assert pickle.loads(pickle.dumps(error)).args == error.args
+
+
+@for_rows(
+    ("codec", "versions"),
+    [(codec, pair) for codec in CODECS for pair in ((1, 1), (0, 0), (-1, 1), (7, 7), (0x01000000, 0x01000000))],
+)
+def test_versions_of_the_snappy_framing_are_ignored(codec: str, versions: tuple[int, int]) -> None:
+    (expected,) = records.decode(records.encode([(0, 0, b"k", b"v" * 40)], compression="snappy")).batches
+    data = bytearray(records.encode([(0, 0, b"k", b"v" * 40)], compression="snappy"))
+    place = data.index(b"\x82SNAPPY\0") + 8
+    data[place : place + 8] = struct.pack(">ii", *versions)
+    (found,) = decode(CODECS[codec], resealed(data)).batches
+    assert found.records == expected.records
 
 
 @for_rows("codec", CODECS)

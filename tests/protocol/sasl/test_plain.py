@@ -25,6 +25,15 @@ def test_challenge_is_rejected() -> None:
         PlainMechanism("tim", Secret("x")).respond(b"x")
 
 
+@pytest.mark.parametrize("rest", [b"", b"\0", b"welcome"])
+def test_bytes_after_the_end_are_ignored(rest: bytes) -> None:
+    plain = PlainMechanism("tim", Secret("x"))
+    plain.respond(b"")
+
+    assert plain.respond(rest) is None
+    assert plain.is_complete
+
+
 @pytest.mark.parametrize(("user", "password"), [("a\0b", "x"), ("a", "x\0y")])
 def test_null_character_is_rejected(user: str, password: str) -> None:
     with pytest.raises(SaslError, match="null character"):

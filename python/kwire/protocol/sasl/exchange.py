@@ -1,10 +1,14 @@
 """The exchange of a SASL mechanism in Kafka's messages: SaslHandshake, then SaslAuthenticate (KIP-43, KIP-152).
 
-exchange = SaslExchange(endpoint, mechanism)
-request = exchange.start()
-while request is not None:
-request = exchange.receive(...)     # the response to request
-exchange.session_lifetime_ms            # KIP-368; 0 without a limit
+    exchange = SaslExchange(endpoint, mechanism)
+    request = exchange.start()
+    while request is not None:
+        request = exchange.receive(...)     # the response to request
+    exchange.session_lifetime_ms            # KIP-368; 0 without a limit
+
+After SaslHandshake of version 0 (Kafka 0.10 and 0.11, and some imitations), tokens travel as frames without headers:
+`auth_bytes` of each SaslAuthenticateRequest is a payload, and the payload of the broker is the next challenge. If
+`ends_silently` is true, the broker does not answer the last token.
 """
 
 from __future__ import annotations
@@ -21,10 +25,12 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.sasl.mechanism import SaslMechanism
 
-__all__ = ["HANDSHAKE_VERSION", "SaslExchange"]
+__all__ = ["HANDSHAKE_VERSION", "RAW_HANDSHAKE_VERSION", "SaslExchange"]
 
 HANDSHAKE_VERSION = 1
-"""The version after which tokens travel in SaslAuthenticate (Kafka 1.0). Version 0 is not supported."""
+"""The version after which tokens travel in SaslAuthenticate (Kafka 1.0)."""
+RAW_HANDSHAKE_VERSION = 0
+"""The version after which tokens travel as frames of their own, and a refusal closes the connection."""
 
 
 class SaslExchange:
@@ -37,8 +43,17 @@ class SaslExchange:
 
     def __init__(self, endpoint: Endpoint, mechanism: SaslMechanism) -> None:
         self.session_lifetime_ms = 0
+        self._has_answered = False
         self._endpoint = endpoint
         self._mechanism = mechanism
+
+    @property
+    def ends_silently(self) -> bool:
+        """True if the last token completes the mechanism, so that a broker with frames of tokens sends no more of them.
+
+        It answers the first token in any case, as Kafka's SaslClientAuthenticator expects.
+        """
+        return self._has_answered and self._mechanism.is_complete
 
     def start(self) -> SaslHandshakeRequest:
         """Return the first request."""
@@ -58,6 +73,7 @@ class SaslExchange:
             return self._next(b"")
         if response.error_code:
             raise self._failed(response.error_message or f"error code {response.error_code}", response.error_code)
+        self._has_answered = True
         if self._mechanism.is_complete and not response.auth_bytes:
             self.session_lifetime_ms = response.session_lifetime_ms
             return None

@@ -53,9 +53,9 @@ class GssapiMechanism(SaslMechanism):
     def is_complete(self) -> bool:
         return self._complete
 
-    def respond(self, challenge: bytes) -> bytes:
+    def respond(self, challenge: bytes) -> bytes | None:
         if self._complete:
-            raise SaslError("unexpected challenge after the end of GSSAPI")
+            return None  # both sides have proved themselves, and Java ignores what follows
         if not self._context.complete:
             token = self._context.step(challenge if self._started else None)
             self._started = True

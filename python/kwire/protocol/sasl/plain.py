@@ -33,8 +33,10 @@ class PlainMechanism(SaslMechanism):
     def is_complete(self) -> bool:
         return self._sent
 
-    def respond(self, challenge: bytes) -> bytes:
-        if challenge or self._sent:
+    def respond(self, challenge: bytes) -> bytes | None:
+        if self._sent:
+            return None  # some servers add bytes to the success, and Java ignores them
+        if challenge:
             raise SaslError("unexpected challenge: PLAIN has none")
         self._sent = True
         return f"\0{self._user}\0{self._password.reveal()}".encode()

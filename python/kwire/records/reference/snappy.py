@@ -21,8 +21,7 @@ def decompress(data: bytes, allowed: int) -> bytes:
         raise ValueError("snappy: empty input")
     if len(data) < _HEADER_SIZE or not data.startswith(_MAGIC):
         return _decompress_block(data, allowed)
-    if int.from_bytes(data[8:12], "big", signed=True) < 1:
-        raise ValueError("snappy: unknown version")
+    # The versions of the header are not read, as in Java: Redpanda writes them in little endian.
     output, position = b"", _HEADER_SIZE
     # Java ignores up to three bytes at the end, which are too short for a size.
     while position + 4 <= len(data):

@@ -30,15 +30,13 @@ impl Snappy {
         if bytes.is_empty() {
             return Err(Failure::Corrupt);
         }
-        let Some((header, mut rest)) = bytes
+        // The versions of the header are not read, as in Java: Redpanda writes them in little endian.
+        let Some((_, mut rest)) = bytes
             .split_first_chunk::<HEADER>()
             .filter(|(header, _)| header.starts_with(&MAGIC))
         else {
             return self.block(bytes, allowed, out);
         };
-        if version(header) < VERSION {
-            return Err(Failure::Corrupt);
-        }
         // Up to three bytes at the end are too short for the size of a chunk, and Java ignores them.
         while let Some((size, after)) = rest.split_first_chunk::<4>() {
             if *size == MAGIC[..4] {
@@ -87,11 +85,4 @@ impl Snappy {
         }
         Ok(())
     }
-}
-
-fn version(header: &[u8; HEADER]) -> i32 {
-    header
-        .get(8..12)
-        .and_then(|bytes| bytes.first_chunk())
-        .map_or(0, |bytes| i32::from_be_bytes(*bytes))
 }
