@@ -140,3 +140,19 @@ def test_modules_at_the_root_are_public() -> None:
         if not members & {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     ]
     assert hidden == []
+
+
+def test_text_is_split_into_lines_at_newlines_only() -> None:
+    """`str.splitlines` splits at ten characters, among them U+2028, which are valid in names and values."""
+    allowed = {
+        "declare/documentation.py": "docstrings",
+        "exporter/metric_table.py": "a file of the package",
+        "releases/__init__.py": "a file of the package",
+        "spark/store/table_log.py": "bytes",
+    }
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if ".splitlines(" in path.read_text(encoding="utf-8")
+    }
+    assert found == set(allowed)

@@ -367,7 +367,7 @@ def _run_password_command(command: str) -> Secret:
         raise click.UsageError(f"cannot run password_command {command!r}: {error}") from None
     if done.returncode != 0:
         raise click.UsageError(f"password_command {command!r} failed with exit code {done.returncode}")
-    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    lines = done.stdout.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
     if not lines or not lines[0]:
         raise click.UsageError(f"password_command {command!r} printed no password")
     return Secret(lines[0])

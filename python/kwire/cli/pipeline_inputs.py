@@ -48,7 +48,7 @@ def read_recording(spark: SparkSession, path: str) -> DataFrame:
     try:
         return spark.read.parquet(path)
     except AnalysisException as error:
-        raise click.BadParameter(str(error).splitlines()[0], param_hint="--recording") from None
+        raise click.BadParameter(str(error).partition("\n")[0], param_hint="--recording") from None
 
 
 def check_inputs(out: str, recordings: Sequence[str], captures: Sequence[str], bootstrap: str | None) -> None:
@@ -96,4 +96,4 @@ def _check_recording(path: str) -> None:
         try:
             pq.read_schema(path)
         except pa.ArrowInvalid as error:
-            raise ValueError(f"{path} is not a Parquet file: {error}".splitlines()[0]) from error
+            raise ValueError(f"{path} is not a Parquet file: {error}".partition("\n")[0]) from error

@@ -10,6 +10,7 @@ and after the response. A change without a second line was interrupted, and its 
 
 from __future__ import annotations
 
+import errno
 import getpass
 import json
 import os
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from kwire.operations.run import Run
 
-__all__ = ["HIDDEN", "JournalEntry", "JournaledChange", "journal_path", "journaled", "read_journal"]
+__all__ = ["HIDDEN", "ConfigJournal", "JournalEntry", "JournaledChange", "journal_path", "journaled", "read_journal"]
 
 HIDDEN = "<secret>"
 """Stands for the value of a secret, in the journal and in documents."""
@@ -94,35 +95,61 @@ def journaled(run: Run, cluster_id: str | None, changes: Sequence[JournaledChang
         yield outcome
         return
     yield outcome
-    _append(path, {"id": id, "refused": outcome.refused})
-
-
-def read_journal(cluster_id: str | None) -> list[JournalEntry]:
-    """Return the entries of a cluster, oldest first. A line that was cut off by a crash is ignored."""
     try:
-        lines = journal_path(cluster_id).read_text(encoding="utf-8").splitlines()
+        _append(path, {"id": id, "refused": outcome.refused})
+    except OSError as error:  # the changes are made: their rows must be shown
+        run.warn(f"the journal {path} cannot be written, so it has no outcome of these changes: {error.strerror}")
+
+
+class ConfigJournal(NamedTuple):
+    """The entries of a cluster, oldest first, and the number of lines that cannot be read."""
+
+    entries: list[JournalEntry]
+    damaged: int
+
+
+def read_journal(cluster_id: str | None) -> ConfigJournal:
+    """Return the journal of a cluster. A line that a crash or a full disk has cut off is counted as damaged."""
+    try:
+        data = journal_path(cluster_id).read_bytes()
     except FileNotFoundError:
-        return []
+        return ConfigJournal([], 0)
     entries: dict[str, JournalEntry] = {}
-    for line in lines:
-        try:
-            written = json.loads(line)
-        except ValueError:
+    damaged = 0
+    # Bytes, because names may contain characters at which text would be split into lines, and half a character.
+    for line in data.split(b"\n"):
+        if not line:
             continue
-        if "changes" in written:
-            changes = [JournaledChange(**change) for change in written["changes"]]
-            entries[written["id"]] = JournalEntry(written["at"], written["author"], changes)
-        elif written["id"] in entries:
-            entries[written["id"]].refused = written["refused"]
-    return list(entries.values())
+        try:
+            _read_line(json.loads(line), entries)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            damaged += 1
+    return ConfigJournal(list(entries.values()), damaged)
+
+
+def _read_line(written: Any, entries: dict[str, JournalEntry]) -> None:
+    """Add a line to the entries. Raises TypeError, KeyError, or AttributeError if it is something else."""
+    if "changes" in written:
+        changes = [JournaledChange(**change) for change in written["changes"]]
+        entries[written["id"]] = JournalEntry(str(written["at"]), str(written["author"]), changes)
+    elif written["id"] in entries:
+        entries[written["id"]].refused = {**written["refused"]}
 
 
 def _append(path: Path, value: Any) -> None:
-    """Append a line, which is on disk afterwards. Lines of other processes are not mixed with it: it is one write."""
-    data = json.dumps(value, ensure_ascii=False).encode() + b"\n"
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    """Append a line, which is on disk afterwards. Lines of other processes are not mixed with it: it is one write.
+
+    Raises:
+        OSError: the line is not there as a whole.
+    """
+    data = json.dumps(value).encode() + b"\n"  # in ASCII: other programs split text at more characters than \n
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        os.write(file, data)
+        size = os.fstat(file).st_size
+        if size and os.pread(file, 1, size - 1) != b"\n":
+            data = b"\n" + data  # after a line that was cut off
+        if os.write(file, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file)
     finally:
         os.close(file)

@@ -49,7 +49,7 @@ async def _tools(admin: AdminClient) -> Iterable[str]:
     names = set(tool_names())
     if admin.dialect == "kip4":
         output = (await admin.run_tool("help")).output
-        names.update(line.partition("\t")[0] for line in output.splitlines())
+        names.update(line.partition("\t")[0] for line in output.split("\n") if line)
     return sorted(names)
 
 

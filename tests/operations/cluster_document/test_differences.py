@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kwire.client.admin import (
     AclBinding,
@@ -20,7 +21,7 @@ from kwire.client.admin import (
     ScramMechanismName,
 )
 from kwire.operations.cluster_document.differences import DocumentAction, DocumentDifference, changed_since, compare
-from kwire.operations.cluster_document.state import DocumentState, Section, TopicSize
+from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire.operations.cluster_document.steps import steps
 from kwire.operations.parameters import InvalidArgument
 from tests.operations.cluster_document.test_document import states
@@ -171,3 +172,65 @@ def test_only_planned_settings_that_have_changed_are_conflicts() -> None:
     assert [difference.name for difference in changed_since(STATE, elsewhere, compare(elsewhere, document))] == [
         "log.retention.ms"
     ]
+
+
+def name_in_configs(state: DocumentState, difference: DocumentDifference) -> bool:
+    subject, name = difference.key
+    return isinstance(subject, ConfigResource) and name in state.configs.get(subject, {})
+
+
+def value_in(state: DocumentState, difference: DocumentDifference) -> object:
+    """Return the value of a setting in a state; None if the state has none."""
+    subject, name = difference.key
+    match subject:
+        case ConfigResource() if name in ("partitions", "replication_factor"):
+            return state.topics.get(subject.name)
+        case ConfigResource():
+            return state.configs.get(subject, {}).get(name)
+        case ClientQuotaEntity():
+            return state.quotas.get(subject, {}).get(name)
+        case AclBinding():
+            return subject in state.acls
+    return state.users.get(str(subject))
+
+
+@settings(max_examples=200)
+@given(states(), states(), states(), st.sets(st.sampled_from(Section)))
+def test_nothing_is_changed_that_is_not_as_in_the_base(
+    base: DocumentState, current: DocumentState, mine: DocumentState, lacking: set[Section]
+) -> None:
+    """Whatever the base describes or lacks: a change that is not refused concerns a setting with its value of then."""
+    base = without(base, lacking)
+    try:
+        planned = compare(current, mine, prune=True)
+        conflicts = changed_since(base, current, planned)
+    except InvalidArgument:  # a value for a secret
+        return
+    for difference in planned:
+        if difference.action.is_applied and difference not in conflicts:
+            before, now = value_in(base, difference), value_in(current, difference)
+            is_secret = name_in_configs(base, difference) and before is None  # documents have no secrets
+            assert before == now or is_secret or (difference.action is DocumentAction.CREATE and not now), difference
+
+
+def without(state: DocumentState, sections: set[Section]) -> DocumentState:
+    """Return a document that lacks some sections."""
+    types = {CONFIG_SECTIONS[section] for section in sections if section in CONFIG_SECTIONS}
+    return replace(
+        state,
+        sections=state.sections - sections,
+        configs={resource: values for resource, values in state.configs.items() if resource.type not in types},
+        topics={} if Section.TOPICS in sections else state.topics,
+        quotas={} if Section.QUOTAS in sections else state.quotas,
+        acls=frozenset() if Section.ACLS in sections else state.acls,
+        users={} if Section.USERS in sections else state.users,
+    )
+
+
+def test_topic_that_was_created_since_the_base_is_a_conflict() -> None:
+    new = ConfigResource(ConfigResourceType.TOPIC, "new")
+    base = DocumentState(sections=frozenset(Section))
+    current = replace(base, topics={"new": TopicSize(3, 1)}, configs={new: {"cleanup.policy": "compact"}})
+    mine = replace(base, topics={"new": TopicSize(3, 1)}, configs={new: {"retention.ms": "777"}})
+    planned = compare(current, mine)
+    assert changed_since(base, current, planned) == planned != []

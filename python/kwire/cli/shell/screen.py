@@ -58,7 +58,7 @@ class Screen:
         self._last = picture.getvalue()
         head = f"{self._title}   {time.strftime('%H:%M:%S')}   every {self._seconds:g} s, Ctrl-C ends"
         rows = os.get_terminal_size(self._terminal.fileno()).lines - 1
-        lines = [head, "", *self._last.splitlines()]
+        lines = [head, "", *self._last.removesuffix("\n").split("\n")]
         if len(lines) > rows:
             lines[rows - 1 :] = [f"... {len(lines) - rows + 1} more lines"]
         shown = "".join(f"{line}{REST_OF_LINE}\r\n" for line in lines)

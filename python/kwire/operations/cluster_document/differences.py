@@ -140,11 +140,22 @@ def changed_since(
 ) -> list[DocumentDifference]:
     """Return the planned differences of settings that have another value than in an earlier state.
 
-    A setting that has the value of the document already is not planned. So the rest of an interrupted run is no
-    conflict.
+    What the earlier state does not describe counts as absent then: a topic that it lacks was created since, and in a
+    section that it lacks, nothing that exists is known to be as before. A setting that has the value of the document
+    already is not planned. So the rest of an interrupted run is no conflict.
     """
     changed = {difference.key for difference in compare(current, base, prune=True)}
-    return [difference for difference in planned if difference.action.is_applied and difference.key in changed]
+    created = {ConfigResource(ConfigResourceType.TOPIC, name) for name in current.topics.keys() - base.topics.keys()}
+    return [
+        difference
+        for difference in planned
+        if difference.action.is_applied
+        and (
+            difference.key in changed
+            or difference.subject in created
+            or (difference.section not in base.sections and difference.old is not None)
+        )
+    ]
 
 
 def _resources(

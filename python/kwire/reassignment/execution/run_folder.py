@@ -64,9 +64,7 @@ def read_run(run: Path) -> RunState:
     Raises:
         InvalidJournal: the journal cannot be read.
     """
-    lines = (run / JOURNAL).read_text(encoding="utf-8").splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines.pop()
+    *lines, _ = (run / JOURNAL).read_text(encoding="utf-8").split("\n")
     if not lines:
         raise InvalidJournal(f"{run / JOURNAL} has no events: remove the folder")
     return RunState.of(map(JournalEvent.from_line, lines))

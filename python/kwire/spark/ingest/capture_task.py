@@ -172,7 +172,7 @@ def damage(segment: Segment) -> str:
         for _ in read_segment(segment):
             pass
     except UnreadableCapture as error:
-        return error.reason.splitlines()[0]
+        return error.reason.partition("\n")[0]
     return ""
 
 

@@ -46,8 +46,8 @@ class Backoff:
         if isinstance(error, PERMANENT) or (hides_cause and self._failures >= SPARK_ATTEMPTS):
             raise error
         pause = min(FIRST_PAUSE_S * 2.0 ** (self._failures - 1), LONGEST_PAUSE_S)
-        reason = str(error).strip().splitlines()
-        log.warning("%s failed, next attempt in %.0f s: %s", self._what, pause, reason[0] if reason else repr(error))
+        reason = str(error).strip().partition("\n")[0]
+        log.warning("%s failed, next attempt in %.0f s: %s", self._what, pause, reason or repr(error))
         return pause
 
     def reset(self) -> None:

@@ -74,7 +74,9 @@ async def _of_nodes(run: Run, newest: int, topic: str | None) -> list[ConfigAudi
 
 
 async def _of_journal(run: Run, topic: str | None) -> list[ConfigAudit]:
-    entries = read_journal((await run.admin.describe_cluster()).cluster_id)
+    entries, damaged = read_journal((await run.admin.describe_cluster()).cluster_id)
+    if damaged:
+        run.warn(f"{damaged} lines of the journal are damaged: a full disk or a crash has cut them off.")
     rows = []
     for entry in entries:
         for change in entry.changes:

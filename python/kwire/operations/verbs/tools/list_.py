@@ -45,7 +45,7 @@ async def list_(
     """List the tools that are installed locally, or the tools of a node."""
     if broker is not None:
         result = await run.admin.run_tool("help", broker_id=parse_node(broker))
-        lines = (line.partition("\t") for line in result.output.splitlines())
+        lines = (line.partition("\t") for line in result.output.split("\n") if line)
         return [ToolSummary(name, None, None, text) for name, _, text in lines]
     tools = find_tools()
     for broken in tools.broken:
