@@ -52,8 +52,9 @@ PRODUCTS: dict[str, Product] = {
             *_paths(
                 "kwire/operations", "tools/ node_tools/ offsets/ records/ tool_template/ on_node process topic_command"
             ),
-            *_paths("kwire/operations", "jolokia verbs/zookeeper/"),
-            *_paths("kwire/compat", "with_zookeeper/ controller_file"),
+            *_paths("kwire/operations", "tool_run children json_files progress jolokia verbs/tools/ verbs/zookeeper/"),
+            *_paths("kwire/compat", "with_zookeeper/"),
+            *_paths("kwire/cli", "commands/tools shell/offset_sources"),
         ),
     ),
     "kwire-cluster": Product(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, AdminError
-    from kwire.operations.run import ToolRun
 
 __all__ = [
     "BOOTSTRAP",
@@ -31,6 +31,7 @@ __all__ = [
     "print_version",
     "read_json",
     "run_tool",
+    "write",
 ]
 
 BOOTSTRAP = ScriptOption("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to")
@@ -79,25 +80,18 @@ class ScriptRun:
     Attributes:
         values: its arguments.
         release: the release with the options and the output that it follows with `--zookeeper`.
+        opened: clients and sessions, which are closed at the end.
     """
 
     def __init__(self, values: OptionValues, release: str = LAST_WITH_ZOOKEEPER) -> None:
         self.values = values
         self.release = release
+        self.opened = AsyncExitStack()
         self._admin: AdminClient | None = None
-        self._tool: ToolRun | None = None
 
     def is_before(self, release: str) -> bool:
         """Return whether the run follows a release that is older than another one."""
         return [*map(int, self.release.split("."))] < [*map(int, release.split("."))]
-
-    def with_zookeeper(self, hosts: str) -> ToolRun:
-        """Return the run of a tool that finds the brokers in ZooKeeper and prints as this run does."""
-        if self._tool is None:
-            from kwire.operations.run import NO_CLUSTER, ToolRun
-
-            self._tool = ToolRun(NO_CLUSTER, {"zookeeper": hosts}, _write)
-        return self._tool
 
     def print(self, line: str = "") -> None:
         """Print a line of output: exactly as Kafka's script to a pipe, and escaped on a terminal."""
@@ -138,16 +132,14 @@ class ScriptRun:
                 self._admin = await AdminClient.open(bootstrap, client_id="kwire-compat", config=config)
             except ValueError as error:
                 raise ScriptUsageError(str(error)) from None
+            self.opened.push_async_callback(self._admin.close)
         if timeout_ms is not None:
             self._admin.router.timeout = timeout_ms / 1000
         return self._admin
 
     async def close(self) -> None:
-        """Close the client, and what a tool has opened."""
-        if self._tool is not None:
-            await self._tool.close()
-        if self._admin is not None:
-            await self._admin.close()
+        """Close everything in `opened`."""
+        await self.opened.aclose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +235,14 @@ def run_tool(name: str, arguments: Sequence[str]) -> int:
 
     tool = find_tool(name)
     assert tool is not None
-    result = asyncio.run(run_tool_words(tool, [*arguments], Environment(), _write))
+    result = asyncio.run(run_tool_words(tool, [*arguments], Environment(), write))
     if result.error is not None:
         print(_shown(result.error, sys.stderr), file=sys.stderr)
     return 0 if result.exit_status == 0 else 1
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
+    """Write output of a tool: as it is to a pipe, and escaped on a terminal."""
     sys.stdout.write(_shown(text, sys.stdout))
 
 

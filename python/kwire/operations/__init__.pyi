@@ -17,8 +17,8 @@ from kwire.operations.registry import BrokenTool as BrokenTool
 from kwire.operations.registry import find_tool as find_tool
 from kwire.operations.registry import find_tools as find_tools
 from kwire.operations.registry import tool_names as tool_names
-from kwire.operations.run import Environment as Environment
-from kwire.operations.run import ToolRun as ToolRun
-from kwire.operations.runner import ToolRunResult as ToolRunResult
-from kwire.operations.runner import run_tool as run_tool
-from kwire.operations.runner import run_tool_words as run_tool_words
+from kwire.operations.tool_run import Environment as Environment
+from kwire.operations.tool_run import ToolRun as ToolRun
+from kwire.operations.tool_runner import ToolRunResult as ToolRunResult
+from kwire.operations.tool_runner import run_tool as run_tool
+from kwire.operations.tool_runner import run_tool_words as run_tool_words

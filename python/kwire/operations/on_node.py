@@ -13,8 +13,8 @@ from kwire.operations.command_line import HelpRequested, parse_words, usage
 from kwire.operations.declaration import Need, Place
 from kwire.operations.parameters import Address, Danger, FileNames, InvalidArgument
 from kwire.operations.registry import find_tools, node_tools
-from kwire.operations.run import NodeRun
-from kwire.operations.runner import USAGE, run_in_time
+from kwire.operations.tool_run import NodeRun
+from kwire.operations.tool_runner import USAGE, run_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

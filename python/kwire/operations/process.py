@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.client.connection_config import ConnectionConfig
 from kwire.operations.declaration import Operation, ToolFailed
-from kwire.operations.run import Environment
-from kwire.operations.runner import FAILED, ToolRunResult, run_tool_words
+from kwire.operations.tool_run import Environment
+from kwire.operations.tool_runner import FAILED, ToolRunResult, run_tool_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from kwire.operations.run import ToolRun
+    from kwire.operations.tool_run import ToolRun
 
 __all__ = ["reporting"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, PartitionDescription, TopicDescription
-    from kwire.operations.run import ToolRun
+    from kwire.operations.tool_run import ToolRun
 
     PartitionFilter = Callable[[PartitionDescription], bool]
 

@@ -15,7 +15,7 @@ from kwire.messages.kip4.admin import AdminRequest
 from kwire.operations.declaration import NODE, Need, ToolFailed, operation
 from kwire.operations.on_node import on_node
 from kwire.operations.parameters import Argument
-from kwire.operations.run import NodeRun
+from kwire.operations.tool_run import NodeRun
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.nodes import new_root, nodes, send, settings
 from tests.eventually import eventually

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import Script, ScriptFailed
+from kwire.compat.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +51,7 @@ async def run(run: ScriptRun) -> None:
     hosts = properties.get(PROPERTY)
     if hosts is None:
         raise ScriptUsageError(f"--authorizer-properties must have {PROPERTY}=HOST:PORT")
-    store = await run.with_zookeeper(hosts).zookeeper()
+    store = await tool_run(run, hosts).zookeeper()
     entries = _entries(run)
     if "add" in values:
         await _add(run, store, entries)

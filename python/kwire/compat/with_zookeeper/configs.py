@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire.compat.scripts.configs import QUOTA_TYPES, SCRAM, Entity, added_configs, deleted_configs, quota_entity
+from kwire.compat.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +37,7 @@ async def run(run: ScriptRun) -> None:
         raise ScriptUsageError("At least one of --add-config or --delete-config must be specified with --alter")
     if "alter" in values and any(entity.name is None for entity in entities):
         raise ScriptUsageError("--entity-name or --entity-default must be specified with --alter of users, clients")
-    admin = await run.with_zookeeper(values.get("zookeeper") or "").admin()
+    admin = await tool_run(run).admin()
     if "alter" in values:
         await _alter(run, admin, entities)
     elif any(entity.type in QUOTA_TYPES for entity in entities):

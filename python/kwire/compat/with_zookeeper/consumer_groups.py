@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire.compat.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from kwire.compat.script import ScriptRun
@@ -35,7 +36,7 @@ async def run(run: ScriptRun) -> None:
         values.need("group")
     if not run.is_before("0.10.0.0"):
         run.warn(NOTE)
-    tool = run.with_zookeeper(values.get("zookeeper") or "")
+    tool = tool_run(run)
     if chosen == ["list"]:
         for name in await list_groups(tool):
             run.print(name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption
 from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire.compat.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,7 @@ async def run(run: ScriptRun) -> None:
     from kwire.operations.partitions import existing_partitions
 
     run.values.need("zookeeper")
-    admin = await run.with_zookeeper(run.values.get("zookeeper") or "").admin()
+    admin = await tool_run(run).admin()
     existing = [
         ListedPartition(existing_partition.topic, existing_partition.partition)
         for existing_partition in await existing_partitions(admin)

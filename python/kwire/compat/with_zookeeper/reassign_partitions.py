@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire.compat.scripts.reassign_partitions import throttle_brokers, throttles_to_clear
+from kwire.compat.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +58,7 @@ async def run(run: ScriptRun) -> None:
 
 
 async def _admin(run: ScriptRun) -> AdminClient:
-    return await run.with_zookeeper(run.values.get("zookeeper") or "").admin()
+    return await tool_run(run).admin()
 
 
 def _check_file(path: str) -> Path:

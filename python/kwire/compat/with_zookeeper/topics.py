@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire.compat.scripts.topics import ACTIONS, COLLISION
+from kwire.compat.with_zookeeper import tool_run
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire.client.admin import AdminClient, AdminError
     from kwire.compat.script import ScriptRun
-    from kwire.operations.run import ToolRun
+    from kwire.operations.tool_run import ToolRun
 
 FILTERS = ("under-replicated-partitions", "unavailable-partitions", "topics-with-overrides")
 DEPRECATED = (
@@ -36,7 +37,7 @@ async def run(run: ScriptRun) -> None:
 
     values = run.values
     _check(run)
-    tool = run.with_zookeeper(values.get("zookeeper") or "")
+    tool = tool_run(run)
     admin, topic = await tool.admin(), values.get("topic")
     try:
         if "list" in values:

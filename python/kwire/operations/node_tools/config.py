@@ -19,7 +19,7 @@ from kwire.cluster.node.tools import DESCRIBE, Requirement
 from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.operations.declaration import NODE, Need, ToolFailed, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_configs
-from kwire.operations.run import NodeRun
+from kwire.operations.tool_run import NodeRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire.operations.declaration import NODE, operation
-from kwire.operations.run import NodeRun
+from kwire.operations.tool_run import NodeRun
 
 
 @operation(runs_on=NODE, examples=("",))

@@ -15,7 +15,7 @@ from kwire.cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire.operations.children import check_child, data_of, read_children
 from kwire.operations.declaration import NODE, Need, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
-from kwire.operations.run import NodeRun
+from kwire.operations.tool_run import NodeRun
 from kwire.protocol.sasl_server import ScramCredential
 from kwire.protocol.scram_passwords import HASHES
 

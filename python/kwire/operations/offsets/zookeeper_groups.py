@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kwire.client.admin import TopicPartition as Partition
     from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.store import ReadResult
-    from kwire.operations.run import ToolRun
+    from kwire.operations.tool_run import ToolRun
 
 __all__ = ["delete_groups", "describe_groups", "list_groups"]
 

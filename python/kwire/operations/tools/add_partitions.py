@@ -8,7 +8,7 @@ from kwire.operations import topic_command
 from kwire.operations.declaration import ANYWHERE, Need, operation
 from kwire.operations.parameters import Danger, InvalidArgument, Option, parse_assignment
 from kwire.operations.partitions import existing_topics
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

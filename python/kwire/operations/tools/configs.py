@@ -8,7 +8,7 @@ from typing import Annotated
 from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType, ConfigSource
 from kwire.operations.declaration import ANYWHERE, Need, operation
 from kwire.operations.parameters import Danger, InvalidArgument, Option, parse_configs
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 class EntityType(StrEnum):

@@ -8,7 +8,7 @@ from kwire.client.admin import AdminClient, AdminError, GroupDescription
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.zookeeper_groups import delete_groups, describe_groups, list_groups
 from kwire.operations.parameters import Danger, InvalidArgument, Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 Rows = list[tuple[object, ...]]
 OFFSETS = (

@@ -11,7 +11,7 @@ from kwire.cluster.zookeeper.operations import Znode
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.consumer_offsets import log_ends, stored_offsets
 from kwire.operations.parameters import Option
-from kwire.operations.run import ToolRun, registered_brokers
+from kwire.operations.tool_run import ToolRun, registered_brokers
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 from kwire.operations import topic_command
 from kwire.operations.declaration import ANYWHERE, Need, operation
 from kwire.operations.parameters import Danger, Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

@@ -20,7 +20,7 @@ from kwire.operations.records.log_segment import (
     index_entries,
 )
 from kwire.operations.records.record_text import RecordContents, compact_json, decoder, plain_contents, topic_contents
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 from kwire.records import (
     DEFAULT_MAX_SIZE,
     ControlRecordType,

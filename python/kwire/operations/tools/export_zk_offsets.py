@@ -8,7 +8,7 @@ from typing import Annotated
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.consumer_offsets import stored_offsets
 from kwire.operations.parameters import Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

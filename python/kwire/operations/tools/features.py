@@ -8,7 +8,7 @@ from typing import Annotated
 from kwire.client.admin import AdminClient, FeatureMetadata, FeaturesRefused, FeatureUpdate
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_configs
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 WAIT_SECONDS = 30.0
 """Time to wait until every broker reports a level."""

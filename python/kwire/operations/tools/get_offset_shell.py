@@ -9,7 +9,7 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.offset_times import parse_time
 from kwire.operations.parameters import Option
 from kwire.operations.partitions import existing_partitions, parse_numbers
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

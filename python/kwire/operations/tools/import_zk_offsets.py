@@ -11,7 +11,7 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.consumer_offsets import parse_line
 from kwire.operations.offsets.offset_writer import OffsetWriter
 from kwire.operations.parameters import Danger, Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

@@ -12,7 +12,7 @@ from kwire._util.secret import Secret
 from kwire.operations.declaration import ANYWHERE, ToolFailed, operation
 from kwire.operations.jolokia import UnknownBean, read_attributes
 from kwire.operations.parameters import Address, InvalidArgument, Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

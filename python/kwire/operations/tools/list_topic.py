@@ -6,7 +6,7 @@ from typing import Annotated
 
 from kwire.operations.declaration import ANYWHERE, Need, operation
 from kwire.operations.parameters import Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 from kwire.operations.topic_command import describe_topics, is_unavailable, is_under_replicated
 
 

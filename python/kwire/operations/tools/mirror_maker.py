@@ -11,7 +11,7 @@ from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicP
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Address, Danger, InvalidArgument, Option
 from kwire.operations.records.mirror import Mirror
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 from kwire.operations.topic_filter import TopicFilter
 
 DEFAULT_GROUP = "kwire-mirror-maker"

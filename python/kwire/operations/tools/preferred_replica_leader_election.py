@@ -10,7 +10,7 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.json_files import read_partitions
 from kwire.operations.parameters import Danger, Option
 from kwire.operations.partitions import existing_partitions
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

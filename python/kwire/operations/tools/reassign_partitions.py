@@ -14,7 +14,7 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.json_files import read_reassignment, read_topics
 from kwire.operations.parameters import Danger, InvalidArgument, Option
 from kwire.operations.partitions import existing_topics, parse_numbers
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 PHRASES = {
     ReassignmentState.COMPLETED: "completed successfully",

@@ -11,7 +11,7 @@ from kwire.operations.parameters import Danger, InvalidArgument, Option
 from kwire.operations.partitions import existing_partitions
 from kwire.operations.progress import reporting
 from kwire.operations.records.record_copy import RecordCopy
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

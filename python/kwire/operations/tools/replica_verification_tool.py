@@ -10,7 +10,7 @@ from kwire.operations.offsets.offset_times import offsets_of, parse_time
 from kwire.operations.parameters import Option
 from kwire.operations.progress import reporting
 from kwire.operations.records.replica_comparison import ReplicaComparison, replicas_of
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 from kwire.operations.topic_filter import TopicFilter
 
 

@@ -12,7 +12,7 @@ from kwire.cluster.zookeeper.brokers import BrokerRegistration
 from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Danger, Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

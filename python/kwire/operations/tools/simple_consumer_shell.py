@@ -11,7 +11,7 @@ from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.offset_times import offsets_of
 from kwire.operations.parameters import InvalidArgument, Option
 from kwire.operations.records.record_text import decoder
-from kwire.operations.run import CLIENT_ID, ToolRun
+from kwire.operations.tool_run import CLIENT_ID, ToolRun
 from kwire.records import batch_headers
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from kwire._kwire import Pattern
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import FileNames, InvalidArgument, Option
 from kwire.operations.partitions import parse_numbers
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
 LINE = re.compile(rf"\[({TIME})\]")

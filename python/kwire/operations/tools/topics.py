@@ -7,7 +7,7 @@ from typing import Annotated
 from kwire.client.admin import AdminError
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Danger, InvalidArgument, Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 from kwire.operations.topic_command import (
     alter_topics,
     create_topic,

@@ -15,7 +15,7 @@ from kwire.operations.offsets.offset_times import offsets_of
 from kwire.operations.offsets.offset_writer import OffsetWriter
 from kwire.operations.parameters import Argument, Danger, InvalidArgument
 from kwire.operations.partitions import existing_partitions
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 class End(StrEnum):

@@ -13,7 +13,7 @@ from kwire.cluster.zookeeper.topics import TopicRegistration
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.offsets.consumer_offsets import child_names
 from kwire.operations.parameters import Option
-from kwire.operations.run import ToolRun
+from kwire.operations.tool_run import ToolRun
 
 
 @operation(

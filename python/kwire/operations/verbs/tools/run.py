@@ -11,8 +11,9 @@ from kwire.operations.declaration import Failed, Failure, Operation, Rows, Timed
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, NotFound, Option
 from kwire.operations.registry import BrokenTool, find_tool, similar, tool_names
 from kwire.operations.rows import column
-from kwire.operations.run import Environment, Run
-from kwire.operations.runner import TIMED_OUT, USAGE, run_tool_words
+from kwire.operations.run import Run
+from kwire.operations.tool_run import Environment
+from kwire.operations.tool_runner import TIMED_OUT, USAGE, run_tool_words
 from kwire.operations.verbs.node_ids import NODE, parse_node
 
 if TYPE_CHECKING:
