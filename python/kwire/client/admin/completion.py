@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
-from kwire.client.admin.config_values import is_same_value
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
 from kwire.client.admin.values import Progress
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -235,6 +234,7 @@ def has_preferred_leaders(partitions: Sequence[int]) -> Condition:
 
 def has_configs(expected: Mapping[str, str | None]) -> Condition:
     """Return the condition that a topic overrides configs with these values; None for no override."""
+    from kwire.client.admin.config_values import is_same_value  # commands that wait for no configs do without it
 
     def condition(topic: TopicDescription | AdminError) -> str | None:
         if isinstance(topic, AdminError):
