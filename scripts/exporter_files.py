@@ -116,9 +116,11 @@ def page() -> str:
 
 
 def _rows() -> Iterator[str]:
-    yield "| metric | labels | value |\n|---|---|---|\n"
+    yield "| metric | labels | answer | value |\n|---|---|---|---|\n"
     for metric in metric_table().names["kwire"].metrics:
-        yield f"| `{metric.name}` | {', '.join(f'`{label}`' for label in metric.labels)} | {metric.help} |\n"
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        answer = "" if metric.source is None else metric.source.value
+        yield f"| `{metric.name}` | {labels} | {answer} | {metric.help} |\n"
 
 
 def main() -> None:

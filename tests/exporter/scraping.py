@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from kwire.client.poll import Poll
 from kwire.client.polled_requests import as_sequence
 from kwire.exporter.application import MonitoredCluster, monitor, page
 from kwire.exporter.cluster_requests import cluster_requests
@@ -20,7 +22,7 @@ from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.testing.fake_offsets import SERVED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     from kwire.testing import FakeCluster
 
@@ -63,15 +65,17 @@ def view(names: str = "kwire", name: str = "test", **options: Any) -> ClusterVie
     return ClusterView(name, metric_table().names[names], Selection(**options), **clock)
 
 
-def feed(of: ClusterView, cluster: FakeCluster) -> None:
-    """Give a view the responses of all brokers to one round of all requests, and render it."""
+def feed(of: ClusterView, cluster: FakeCluster, without: Collection[int] = ()) -> None:
+    """Give a view the responses of all brokers, except for some, to one round of all requests, and render it."""
     state, offsets = cluster.state, cluster._offsets
     metadata = MetadataResponse(
         brokers=state.brokers, cluster_id="x", controller_id=1, topics=tuple(state.topics.values())
     )
-    of.set_metadata(metadata)
+    give_metadata(of, metadata)
     for broker in state.brokers:
-        for polled in cluster_requests(of, 15, 60):
+        if broker.node_id in without:
+            continue
+        for polled in cluster_requests(of.state, 15, 60).polled:
             assert callable(polled.request)
             sequence = as_sequence(polled.request(metadata, broker.node_id))
             request: Any = next(sequence, None)
@@ -82,6 +86,14 @@ def feed(of: ClusterView, cluster: FakeCluster) -> None:
                 except StopIteration:
                     break
     of.render()
+
+
+def give_metadata(of: ClusterView, metadata: MetadataResponse, broker: int = 1) -> None:
+    """Give a view the metadata of all topics."""
+    now = datetime.fromtimestamp(of.state.now(), UTC)
+    poll = Poll[Any](metadata.cluster_id, broker, "fake:9092", now, 1000, metadata)
+    of.state.take_poll(poll)
+    of.state.take_metadata(poll, metadata)
 
 
 @asynccontextmanager

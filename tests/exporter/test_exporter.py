@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 from kwire.exporter.application import page
 from kwire.exporter.cluster_requests import CoordinatedGroups
 from kwire.exporter.metric_table import metric_table
-from kwire.exporter.offset_history import UNKNOWN, OffsetHistory
 from kwire.http.incidents import PastIncidents
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -20,7 +19,7 @@ from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRes
 from kwire.testing import FakeCluster
 from scripts import exporter_files
 from tests.eventually import eventually
-from tests.exporter.scraping import feed, monitored, scrape, view
+from tests.exporter.scraping import feed, monitored, scrape, text, view
 from tests.http.test_conventions import write_gold
 
 if TYPE_CHECKING:
@@ -157,18 +156,22 @@ def test_recreated_topics_and_deleted_groups_leave_nothing(cluster: FakeCluster)
 
 
 def test_answers_of_a_silent_broker_are_dropped(cluster: FakeCluster) -> None:
+    """Its groups go away, and so do the ends of its logs; what the other brokers have answered since then stays."""
     now = [1000.0]
     ours = view(clock=lambda: now[0])
     feed(ours, cluster)
-    coordinator = ours.groups["shop"].coordinator
-    ours.answered = {(broker, 3): 1000.0 for broker in (1, 2, 3)}
+    coordinator = ours.state.groups.records["shop"].coordinator
     now[0] += 250
-    ours.answered |= {(broker, 3): now[0] for broker in (1, 2, 3) if broker != coordinator}
+    feed(ours, cluster, without={coordinator})
+    assert scrape(ours).one("kafka_group_members", "shop") == 2
     now[0] += 100
-    ours.render()
+    feed(ours, cluster, without={coordinator})
     assert not scrape(ours).of("kafka_group_info")
     assert 0 < len(scrape(ours).of("kafka_partition_newest_offset")) < 6
     assert scrape(ours).one("kafka_partitions") == 6
+    feed(ours, cluster)
+    assert scrape(ours).one("kafka_group_lag", "shop") == 6
+    assert len(scrape(ours).of("kafka_partition_newest_offset")) == 6
 
 
 def test_members_are_requested_if_the_list_of_groups_changed_and_otherwise_rarely() -> None:
@@ -186,7 +189,7 @@ def test_members_are_requested_if_the_list_of_groups_changed_and_otherwise_rarel
             DescribeGroupsRequest.api_key: DescribeGroupsResponse(groups=()),
         }
         keys = []
-        sequence = groups.requests(ours, None, 1)
+        sequence = groups.requests(ours.state, None, 1)
         request = next(sequence, None)
         while request is not None:
             keys.append(request.api_key)
@@ -200,7 +203,7 @@ def test_members_are_requested_if_the_list_of_groups_changed_and_otherwise_rarel
     with_members, without = [16, 9, 15], [16, 9]
     rounds = [apis(listed) for listed in (stable, stable, stable, stable, empty, empty)]
     assert rounds == [with_members, without, without, with_members, with_members, without]
-    assert ours.groups["shop"].state == "Empty"
+    assert ours.state.groups.records["shop"].state == "Empty"
 
 
 def test_selection_and_limit(cluster: FakeCluster) -> None:
@@ -217,21 +220,6 @@ def test_selection_and_limit(cluster: FakeCluster) -> None:
     assert sum(series.of("kwire_exporter_omitted_series").values()) > 0
 
 
-def test_lag_in_seconds_follows_from_the_history() -> None:
-    history = OffsetHistory()
-    assert history.written_at(0, 5) == UNKNOWN
-    for number in range(10):
-        history.add(1000.0 + 15 * number, [100 * number, 7])
-    for offset, written in ((900, 1135.0), (850, 1127.5), (0, 1000.0), (100, 1015.0), (50, 1007.5)):
-        assert history.written_at(0, offset) == written
-    assert history.written_at(1, 3) == 1000.0  # nothing was produced: at least as old as the history
-    for number in range(10, 200):
-        history.add(1000.0 + 15 * number, [100 * number, 7])
-    assert history.written_at(0, 19_850) == 1000.0 + 15 * 198.5
-    assert history.written_at(0, 50) == pytest.approx(1007.5)
-    assert history.written_at(0, -100) == pytest.approx(985.0)  # before the first sample: its rate, continued
-
-
 def test_compressed_pages_are_one_member(cluster: FakeCluster) -> None:
     ours = view()
     for number in range(3):
@@ -243,12 +231,12 @@ def test_compressed_pages_are_one_member(cluster: FakeCluster) -> None:
 
 def test_generated_files_are_current() -> None:
     """Run `python -m scripts.exporter_files` if this fails."""
-    for path, text in (
+    for path, content in (
         (exporter_files.DASHBOARD, exporter_files.dashboard()),
         (exporter_files.ALERTS, exporter_files.alerts()),
         (exporter_files.PAGE, exporter_files.page()),
     ):
-        assert path.read_text() == text
+        assert path.read_text() == content
 
 
 def test_names_of_metrics_follow_the_conventions() -> None:
@@ -260,3 +248,132 @@ def test_names_of_metrics_follow_the_conventions() -> None:
         *(alert.condition for alert in metric_table().alerts),
     ):
         assert set(re.findall(r"\b(?:kafka|kwire_exporter)_\w+", query)) <= set(known), query
+
+
+async def test_polling_that_ends_begins_again_without_old_values(
+    cluster: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Values that nobody renews are not shown, and the restart is counted."""
+    ours = view()
+    async with monitored(cluster.bootstrap, ours):
+        await eventually(lambda: _has(ours, ("kafka_group_lag", ("shop",), 6)), "the group is shown")
+        renders = ours._render_cluster
+        before: list[Any] = []
+
+        def fail() -> None:
+            del ours._render_cluster  # once
+            before.append(scrape(ours).one("kafka_group_lag", "shop"))
+            raise IndexError("a bug")
+
+        ours._render_cluster = fail  # type: ignore[method-assign]  # the bug is not one that the program has
+        await eventually(lambda: ours.state.restarts == 1, "polling begins again")
+        await eventually(lambda: _has(ours, ("kafka_group_lag", ("shop",), 6)), "the group is shown again")
+    assert before == [6]
+    assert renders == ours._render_cluster
+    assert scrape(ours).one("kwire_exporter_restarts_total") == 1
+    assert "polling of test ended because of a bug" in caplog.text
+
+
+def test_an_answer_that_cannot_be_used_is_counted_and_ends_only_its_sequence(
+    cluster: FakeCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = view()
+
+    def fail(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(ours.state, "take_log_dirs", fail)
+    for _ in range(2):
+        feed(ours, cluster)
+    series = scrape(ours)
+    assert series.one("kafka_group_lag", "shop") == 6
+    assert series.of("kafka_log_dir_size_bytes") == {}
+    failures = series.of("kwire_exporter_failed_requests_total")
+    assert failures == {(str(broker), "DescribeLogDirs", "KeyError"): 2 for broker in (1, 2, 3)}
+    assert len(caplog.records) == 1, "logged once"
+
+
+async def test_nothing_of_a_dead_cluster_looks_healthy() -> None:
+    """`cluster_up` is 0 at once. Stale values go away, and come back with the brokers. No counter falls."""
+    with FakeCluster(2, topics=["orders"], partitions=2) as cluster:
+        cluster.set_ends("orders", {0: 10, 1: 10})
+        cluster.set_group("shop", {"orders": {0: 4, 1: 4}}, members=1)
+        views = {names: view(names) for names in metric_table().names}
+        ours = views["kwire"]
+        async with monitored(cluster.bootstrap, *views.values(), timeout=0.5):
+            await eventually(lambda: all(each.is_ready for each in views.values()), "all values are complete")
+            healthy = scrape(ours)
+            assert healthy.one("kafka_group_lag", "shop") == 12
+            assert healthy.one("kafka_offline_partitions") == 0
+            assert healthy.one("kwire_exporter_cluster_ready") == 1
+            for broker in (1, 2):
+                cluster.stop_broker(broker, fence=False)
+            await eventually(lambda: scrape(ours).one("kafka_offline_partitions") is None, "the metadata is stale")
+            dead = scrape(ours)
+            assert dead.one("kwire_exporter_cluster_up") == 0
+            assert set(dead.of("kafka_broker_up").values()) == {0}
+            await eventually(lambda: scrape(ours).one("kafka_group_lag", "shop") is None, "the group is stale")
+            await eventually(lambda: _has(views["kafka_exporter"], ("kafka_brokers", (), 0)), "no broker is left")
+            [up] = scrape(views["kminion"]).of("kminion_exporter_up").values()
+            assert up == 0
+            for broker in (1, 2):
+                cluster.start_broker(broker)
+            await eventually(lambda: _has(ours, ("kafka_group_lag", ("shop",), 12)), "everything is back")
+            restored = scrape(ours)
+            counters = [key for key in healthy if key[0].endswith("_total")]
+            assert [key for key in counters if restored[key] < healthy[key]] == []
+
+
+def test_the_label_of_the_cluster_is_its_name_or_its_id(cluster: FakeCluster) -> None:
+    named, unnamed = view(), view(name="")
+    assert 'kwire_exporter_cluster_up{cluster=""} 0' in _page(unnamed)
+    for each in (named, unnamed):
+        feed(each, cluster)
+    assert 'kafka_group_lag{cluster="test",group="shop"} 6' in _page(named)
+    assert 'kafka_group_lag{cluster="x",group="shop"} 6' in _page(unnamed)
+    assert unnamed.name == "x"
+    assert 'cluster=""' not in _page(unnamed)
+
+
+def _page(of: ClusterView) -> str:
+    of.render()
+    return text(of)
+
+
+def test_members_without_commits_are_shown(cluster: FakeCluster) -> None:
+    """Their lag is not known, which is marked; kafka_exporter has -1 for them."""
+    cluster.set_group("shop", {"orders": {0: 4, 1: -1}, "audit": {0: -1}}, members=1)
+    ours, of_exporter, of_kminion = views = [view(names) for names in metric_table().names]
+    for each in views:
+        feed(each, cluster)
+    series = scrape(ours)
+    assert series.one("kafka_group_lag", "shop") == 6
+    assert series.one("kafka_group_unknown_lag_partitions", "shop") == 2
+    assert series.of("kafka_group_partition_uncommitted") == {("shop", "orders", "1"): 1, ("shop", "audit", "0"): 1}
+    assert series.one("kafka_group_partition_lag", "shop", "orders", 1) is None
+    lags = scrape(of_exporter).of("kafka_consumergroup_lag")
+    assert lags == {
+        ("shop", "orders", "0"): 6,
+        ("shop", "orders", "1"): -1,
+        ("shop", "orders", "2"): -1,
+        ("shop", "audit", "0"): -1,
+    }  # fmt: skip
+    assert scrape(of_exporter).one("kafka_consumergroup_current_offset", "shop", "orders", 1) == -1
+    assert scrape(of_exporter).one("kafka_consumergroup_lag_sum", "shop", "orders") == 6
+    cluster.set_group("shop", {"orders": {0: 4}})
+    for each in views:
+        feed(each, cluster)
+    assert scrape(ours).one("kafka_group_unknown_lag_partitions", "shop") is None
+    assert not scrape(of_kminion).of("kminion_kafka_consumer_group_topic_members"), "absent, as in KMinion"
+
+
+def test_a_cut_page_ends_at_a_line(cluster: FakeCluster) -> None:
+    cluster.set_group("a\rb\u2028c\x85d", {"orders": {0: 4, 1: 20, 2: 1}})
+    ours = view()
+    feed(ours, cluster)
+    limited = view(max_series=1)
+    feed(limited, cluster)
+    for limit in range(1, sum(family.series for family in ours.families)):
+        limited._selection.max_series = limit
+        limited.render()
+        assert len(scrape(limited)) == limit

@@ -117,7 +117,7 @@ def test_promtool_accepts_metrics_and_rules(exporter: ServerProcess, cluster: Fa
 def test_every_query_of_the_dashboard_has_data(exporter: ServerProcess, cluster: FakeCluster) -> None:
     """A broker dies, so that changes and failed requests have rates; what `--gold` has are the incidents."""
     dashboard = json.loads(exporter_files.DASHBOARD.read_text())
-    name = cluster.bootstrap
+    name = cluster.state.cluster_id
     queries = {panel["title"]: panel["targets"][0]["expr"] for panel in dashboard["panels"] if "targets" in panel}
     assert len(queries) == len(metric_table().panels)
     with prometheus(exporter.url) as server:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from kwire.client.polled_requests import RequestFactory, RequestSequence
     from kwire.declare import Message
 
-__all__ = ["EARLIEST", "LATEST", "group_offsets", "log_offsets"]
+__all__ = ["EARLIEST", "LATEST", "MAX_TIMESTAMP", "group_offsets", "log_offsets"]
 
-LATEST, EARLIEST = -1, -2
-"""The timestamps of ListOffsets that request the end and the first offset of a log."""
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+"""The timestamps of ListOffsets that request the end and the first offset of a log, and its newest record (KIP-734)."""
 
 PROTOCOL_TYPES = frozenset({"", "consumer"})
 """The groups with committed offsets: consumers, and clients that only commit."""

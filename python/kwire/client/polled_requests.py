@@ -37,8 +37,9 @@ RequestFactory: TypeAlias = "Callable[[Message, int], Request[Any] | RequestSequ
 nothing now.
 """
 
-HIGHEST_VERSIONS = {9: 9}
-"""By API key, the last version that is polled. Later versions of OffsetFetch have topic ids instead of names."""
+HIGHEST_VERSIONS = {1: 12, 9: 9}
+"""By API key, the last version that is polled. Later versions of Fetch and OffsetFetch have topic ids instead of
+names."""
 
 TOPIC, BROKER = 2, 4
 

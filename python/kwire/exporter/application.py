@@ -1,7 +1,8 @@
 """The routes of the exporter, and a poller for each cluster.
 
 A scrape shows what the last rendering knew. Metrics follow a burst of responses by RENDER_DELAY_S, so the answers of
-all brokers to one round of requests are rendered once.
+all brokers to one round of requests are rendered once. A poller that ends with an error is started again, with nothing
+known: a scrape never shows values that nobody renews.
 """
 
 from __future__ import annotations
@@ -69,38 +70,57 @@ class MonitoredCluster(NamedTuple):
 
 
 async def monitor(cluster: MonitoredCluster) -> None:
-    """Poll a cluster and render what changed, until it is cancelled."""
+    """Poll a cluster and render what changed, until it is cancelled. After an error, all values are dropped first."""
+    view = cluster.view
+    while True:
+        try:
+            view.render()
+            await _poll(cluster)
+        except Exception:
+            log.exception("polling of %s ended because of a bug: it begins again", view.name or cluster.bootstrap)
+            view.reset()
+            view.state.restarts += 1
+            await asyncio.sleep(cluster.interval)
+
+
+async def _poll(cluster: MonitoredCluster) -> None:
+    """Poll a cluster and render what changed. Raises the error of a response that cannot be used."""
     view, loop = cluster.view, asyncio.get_running_loop()
-    view.render()
+    state = view.state
+    state.answers.set_intervals(cluster.interval, cluster.long_interval, cluster.timeout)
+    requests = cluster_requests(state, cluster.interval, cluster.long_interval, view.needs)
     async with Poller(
         cluster.bootstrap,
         interval=cluster.interval,
         dialect="kafka",
         topics="one",
-        requests=cluster_requests(view, cluster.interval, cluster.long_interval),
+        requests=requests.polled,
         timeout=cluster.timeout,
         longest_pause=cluster.interval,
         client_id=cluster.client_id,
         config=cluster.config,
     ) as poller:
-        deadline: float | None = None
+        deadline, is_first = loop.time() + cluster.interval, True
         while True:
             # Responses of a round arrive within a moment of each other, so the first one sets the time of the next
-            # rendering, and the others wait for it.
+            # rendering, and the others wait for it. Without any response, values become stale, too.
             try:
                 async with asyncio.timeout_at(deadline):
                     poll = await anext(poller)
             except TimeoutError:
-                deadline = None
-                view.forget_brokers(poller.broker_ids)
-                view.certificate_ends = poller.certificate_expiries
-                if cluster.incidents is not None and view.metadata is not None:
-                    view.incidents = await ongoing_incidents(cluster.incidents, view.metadata.cluster_id)
-                view.render()
+                deadline, is_first = loop.time() + cluster.interval, True
+                state.forget_brokers(poller.broker_ids)
+                state.certificate_ends = poller.certificate_expiries
+                if cluster.incidents is not None and state.metadata is not None:
+                    state.incidents = await ongoing_incidents(cluster.incidents, state.metadata.cluster_id)
+                view.is_ready = view.is_ready or state.has_asked(poller.broker_ids, requests.sequences, requests.shared)
+                for _ in view.rendering():
+                    await asyncio.sleep(0)  # a scrape, and the responses of brokers, have their turn
                 continue
-            view.add_poll(poll)
-            view.set_metadata(poller.agreed)
-            deadline = deadline or loop.time() + RENDER_DELAY_S
+            state.take_poll(poll)
+            state.take_metadata(poll, poller.agreed)
+            if is_first:
+                deadline, is_first = loop.time() + RENDER_DELAY_S, False
 
 
 async def ongoing_incidents(incidents: PastIncidents, cluster_id: str | None) -> Counter[str]:
@@ -137,17 +157,15 @@ def application(
     views = [cluster.view for cluster in clusters]
     registry = prometheus_client.CollectorRegistry()
     prometheus_client.ProcessCollector(registry=registry)
-    tasks: dict[str, asyncio.Task[None]] = {}
+    tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        for cluster in clusters:
-            task = tasks[cluster.view.name] = asyncio.create_task(monitor(cluster))
-            task.add_done_callback(_log_failure)
+        tasks.extend(asyncio.create_task(monitor(cluster)) for cluster in clusters)
         yield
-        for task in tasks.values():
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def metrics(request: Request) -> Response:
         openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
@@ -162,15 +180,20 @@ def application(
 
     async def health(_: Request) -> Response:
         """Answer that every cluster is polled, reachable or not; `kwire_exporter_cluster_up` is about that."""
-        failed = any(task.done() for task in tasks.values())
-        return Response(
-            json.dumps({"status": "failed" if failed else "ok"}), 503 if failed else 200, media_type="application/json"
-        )
+        return _status(not any(task.done() for task in tasks), "ok", "failed")
 
-    routes = [Route("/metrics", guarded(Danger.READS, metrics)), Route("/healthz", health)]
-    return AccessControl(Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, public=["/healthz"])
+    async def ready(_: Request) -> Response:
+        """Answer that the values of every cluster are complete; a cluster that cannot be reached is not ready."""
+        return _status(all(view.is_ready for view in views), "ready", "not ready")
+
+    routes = [
+        Route("/metrics", guarded(Danger.READS, metrics)),
+        Route("/healthz", health),
+        Route("/readyz", ready),
+    ]
+    return AccessControl(Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, public=["/healthz", "/readyz"])
 
 
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("polling ended because of a bug", exc_info=task.exception())
+def _status(is_good: bool, good: str, bad: str) -> Response:
+    content = json.dumps({"status": good if is_good else bad})
+    return Response(content, 200 if is_good else 503, media_type="application/json")

@@ -1,103 +1,133 @@
 """The values of metrics of a cluster, its brokers, and its controller, by the key that `metrics.txt` has for them.
 
-A value is a number, None without one, or a list of pairs: values of labels, and a number.
+A value is a number, None without one, or a list of pairs: values of labels, and a number. A value that no fresh answer
+supports is None or has no pair.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import kwire
 from kwire.messages import UnknownMessage, api_name, find
 
-# Views are Any here: their module imports this one, and imports for types would close a circle.
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from kwire.exporter.cluster_state import ClusterState
+
+    Pairs: TypeAlias = list[tuple[tuple[object, ...], float]]
+    Values: TypeAlias = dict[str, float | Pairs | None]
 
 __all__ = ["cluster_values"]
 
-METADATA = 3
 
-
-def cluster_values(view: Any) -> dict[str, Any]:
+def cluster_values(state: ClusterState) -> Values:
     """Return the values of a cluster, as far as they are known."""
-    metadata, quorum, features = view.metadata, view.quorum, view.features
-    has_metadata = metadata is not None
-    up = int(any(key == METADATA and broker not in view.down for broker, key in view.answered))
-    counts = dict.fromkeys(view.counts._fields) if metadata is None else view.counts._asdict()
-    omitted = [((family.metric.name,), family.series - family.included) for family in view.families]
+    answers = state.answers
+    up = int(state.is_up)
+    failures = [((broker, _api(key), error), count) for (broker, key, error), count in answers.failures.items()]
+    latencies = answers.latencies.items()
     return {
         # The exporter
         "up": up,
         "version": [((kwire.__version__,), up)],
-        "answer_times": [((broker, _api(key)), round(at, 1)) for (broker, key), at in view.answered.items()],
-        "failures": [((broker, _api(key), error), count) for (broker, key, error), count in view.failed.items()],
-        "series": sum(family.series for family in view.families),
-        "omitted_series": [(name, count) for name, count in omitted if count],
-        "render_seconds": round(view.render_seconds, 6),
-        "api_requests": [((broker, _api(key)), count) for (broker, key), (count, _) in view.latency.items()],
-        "api_seconds": [((broker, _api(key)), round(total, 6)) for (broker, key), (_, total) in view.latency.items()],
-        # Topics and groups
-        "topics": len(view.records) if has_metadata else None,
-        "partitions": counts.pop("all"),
-        **counts,
-        "incidents": [((kind,), count) for kind, count in view.incidents.items()],
-        "events": [((name,), count) for name, count in view.events.items()],
-        "group_counts": list(Counter((group.kind or "", group.state) for group in view.groups.values()).items()),
-        "transactions": list(
-            Counter(
-                (transaction.transaction_state,) for listed in view.transactions.values() for transaction in listed
-            ).items()
-        ),
-        "hanging_transactions": [pair for hanging in view.hanging.values() for pair in hanging.items()],
-        # Security
-        "certificate_expiries": [((broker,), end) for broker, end in view.certificate_ends.items()],
+        "build": [((kwire.__version__,), 1)],
+        "restarts": state.restarts,
+        "answer_times": [((broker, _api(key)), round(at, 1)) for (broker, key), at in answers.answered.items()],
+        "oldest_answers": [((source.value,), round(at, 1)) for source, at in answers.oldest().items()],
+        "failures": list(failures),
+        "api_requests": [((broker, _api(key)), latency.requests) for (broker, key), latency in latencies],
+        "api_seconds": [((broker, _api(key)), round(latency.seconds, 6)) for (broker, key), latency in latencies],
+        "requests_sent": sum(latency.requests for _, latency in latencies) + answers.failures.total(),
+        "requests_received": sum(latency.requests for _, latency in latencies),
+        # Counters and reports of others
+        "incidents": [((kind,), count) for kind, count in state.incidents.items()],
+        "events": [((name,), count) for name, count in state.events.items()],
+        "certificate_expiries": [((broker,), end) for broker, end in state.certificate_ends.items()],
+        **_topic_values(state),
+        **_group_values(state),
+        **_broker_values(state),
+        **_log_dir_values(state),
+        **_quorum_values(state),
+        **_metadata_values(state),
+    }
+
+
+def _topic_values(state: ClusterState) -> Values:
+    """Return numbers of topics and partitions. Nothing is counted against a `min.insync.replicas` that is not known."""
+    if state.metadata is None:
+        return {}
+    counts = state.topics.counts._asdict()
+    records = state.topics.records.values()
+    if records and all(record.min_isr < 0 for record in records):
+        counts["under_min_isr"] = counts["at_min_isr"] = None
+    return {"topics": len(records), "partitions": counts.pop("all"), **counts}
+
+
+def _group_values(state: ClusterState) -> Values:
+    groups = state.groups.records.values()
+    transactions = [transaction for values in state.brokers.values() for transaction in values.transactions]
+    return {
+        "group_counts": list(Counter((group.kind or "", group.state) for group in groups).items()),
+        "group_count": len(groups) if state.metadata is not None else None,
+        "empty_groups": sum(group.state == "Empty" for group in groups) if state.metadata is not None else None,
+        "transactions": list(Counter((transaction.transaction_state,) for transaction in transactions).items()),
+        "hanging_transactions": [pair for values in state.brokers.values() for pair in values.hanging.items()],
         "token_expiries": [
             ((token.token_id, f"{token.principal_type}:{token.principal_name}"), token.expiry_timestamp / 1000)
-            for token in view.tokens
+            for token in state.tokens
         ],
         "feature_levels": [
             ((finalized_feature.name,), finalized_feature.max_version_level)
-            for finalized_feature in (features.finalized_features if features else ())
+            for finalized_feature in (state.features.finalized_features if state.features else ())
         ],
-        **_broker_values(view),
-        **_log_dir_values(view),
-        **({} if quorum is None else _quorum_values(quorum)),
-        **({} if metadata is None else _metadata_values(view)),
     }
 
 
-def _broker_values(view: Any) -> dict[str, Any]:
+def _broker_values(state: ClusterState) -> Values:
     """Return which brokers answer. A broker that the metadata does not list any more is down while it is polled."""
-    listed = () if view.metadata is None else view.metadata.brokers
-    ids = {broker.node_id for broker in listed} | {broker for broker, _ in view.answered} | view.down
+    listed = () if state.metadata is None else state.metadata.brokers
+    down, answered = state.answers.down, {broker for broker, _ in state.answers.answered}
+    ids = sorted({broker.node_id for broker in listed} | answered | down)
     return {
-        "broker_up": [((broker_id,), int(broker_id not in view.down)) for broker_id in sorted(ids) if broker_id >= 0]
+        # A broker that is only listed was not asked yet.
+        "broker_up": [((id,), int(id not in down)) for id in ids if id >= 0 and (id in answered or id in down)],
+        "live_brokers": len({broker.node_id for broker in listed}) if state.is_up else 0,
     }
 
 
-def _metadata_values(view: Any) -> dict[str, Any]:
-    brokers, cluster_id = view.metadata.brokers, view.metadata.cluster_id or ""
-    # Under KRaft, Metadata names any live broker as the controller; the quorum knows.
-    controller = view.controller if view.quorum is None else view.quorum.leader_id
+def _metadata_values(state: ClusterState) -> Values:
+    if state.metadata is None:
+        return {}
+    cluster_id, controller = state.metadata.cluster_id or "", state.controller_id
+    # A broker that is listed twice has the last of its addresses.
+    brokers = list({broker.node_id: broker for broker in state.metadata.brokers}.values())
     infos = [(broker.node_id, broker.host, broker.port, broker.rack or "") for broker in brokers]
-    sizes = {broker: sum(size for _, size in dirs) for broker, dirs in view.log_dirs.items()}
+    sizes = {broker: sum(size for _, size in values.log_dirs) for broker, values in state.brokers.items()}
+    reported = {broker for broker, values in state.brokers.items() if values.log_dirs}
+    leaders = state.topics.leaders
+    shown = -1 if controller is None else controller
     return {
         "cluster_info": [((cluster_id,), 1)],
         "brokers": len(brokers),
         "broker_info": [(labels, 1) for labels in infos],
         "broker_addresses": [((broker.node_id, f"{broker.host}:{broker.port}"), 1) for broker in brokers],
-        "broker_sizes": [(labels, sizes[labels[0]]) for labels in infos if labels[0] in sizes],
+        "broker_sizes": [(labels, sizes[labels[0]]) for labels in infos if labels[0] in reported],
         "peer_broker_info": [((*labels, str(labels[0] == controller).lower()), 1) for labels in infos],
-        "peer_cluster_info": [((view.release, len(brokers), controller, cluster_id), 1)],
-        "leader_partitions": [((broker.node_id,), view.leaders[broker.node_id]) for broker in brokers],
+        "peer_cluster_info": [((state.release, len(brokers), shown, cluster_id), 1)],
+        "leader_partitions": [((broker.node_id,), leaders[broker.node_id]) for broker in brokers],
         "controller_id": controller,
     }
 
 
-def _log_dir_values(view: Any) -> dict[str, Any]:
+def _log_dir_values(state: ClusterState) -> Values:
     dirs = [
-        ((broker, log_dir.log_dir), log_dir, size) for broker, dirs in view.log_dirs.items() for log_dir, size in dirs
+        ((broker, log_dir.log_dir), log_dir, size)
+        for broker, values in state.brokers.items()
+        for log_dir, size in values.log_dirs
     ]
     return {
         "log_dir_sizes": [(labels, size) for labels, _, size in dirs],
@@ -107,22 +137,23 @@ def _log_dir_values(view: Any) -> dict[str, Any]:
     }
 
 
-def _quorum_values(quorum: Any) -> dict[str, Any]:
-    replicas = [(replica, role) for role in ("voter", "observer") for replica in getattr(quorum, _REPLICAS[role])]
+def _quorum_values(state: ClusterState) -> Values:
+    quorum = state.quorum
+    if quorum is None:
+        return {}
+    replicas = [(replica, "voter") for replica in quorum.current_voters]
+    replicas += [(replica, "observer") for replica in quorum.observers]
     end = max((replica.log_end_offset for replica, _ in replicas), default=0)
-    lags = [
+    lags: Pairs = [
         ((replica.replica_id, role), end - replica.log_end_offset)
         for replica, role in replicas
         if replica.log_end_offset >= 0
     ]
     return {
-        "quorum_epoch": quorum.leader_epoch,
-        "quorum_high_watermark": quorum.high_watermark,
+        "quorum_epoch": quorum.leader_epoch if quorum.leader_epoch >= 0 else None,
+        "quorum_high_watermark": quorum.high_watermark if quorum.high_watermark >= 0 else None,
         "quorum_lags": lags,
     }
-
-
-_REPLICAS = {"voter": "current_voters", "observer": "observers"}
 
 
 @cache

@@ -32,7 +32,6 @@ class Family:
 
     Args:
         metric: its declaration.
-        constant: labels that all series have.
 
     Attributes:
         metric: its declaration.
@@ -52,17 +51,29 @@ class Family:
         "series",
     )  # fmt: skip
 
-    def __init__(self, metric: Metric, constant: Mapping[str, str]) -> None:
+    def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self.series = self.included = self._version = 0
-        # One template is the fastest way to format. Lines of partitions, the last label, share all text before it.
-        fixed = [f'{name}="{escape(value)}"'.replace("%", "%%") for name, value in constant.items()]
-        labels = ",".join([*fixed, *(f'{name}="%s"' for name in metric.labels)])
-        self._template = f"{metric.name}{{{labels}}} %s\n"
-        self._prefix = f"{metric.name}{{{labels}".removesuffix('%s"')
         self._blocks: dict[Hashable, bytes] = {}
         self._counts: dict[Hashable, int] = {}
         self._compressed: tuple[int, bytes] = (-1, b"")
+        self.set_constant({})
+
+    def set_constant(self, constant: Mapping[str, str]) -> None:
+        """Set the labels that all series have. Series with other ones are removed."""
+        self.clear()
+        # One template is the fastest way to format. Lines of partitions, the last label, share all text before it.
+        fixed = [f'{name}="{escape(value)}"'.replace("%", "%%") for name, value in constant.items()]
+        labels = ",".join([*fixed, *(f'{name}="%s"' for name in self.metric.labels)])
+        self._template = f"{self.metric.name}{{{labels}}} %s\n"
+        self._prefix = f"{self.metric.name}{{{labels}".removesuffix('%s"')
+
+    def clear(self) -> None:
+        """Remove all series."""
+        self._blocks.clear()
+        self._counts.clear()
+        self.series = self.included = 0
+        self._version += 1
 
     def set(self, key: Hashable, text: str) -> None:
         """Replace the lines of a topic, a group, or the cluster; an empty text removes them."""
@@ -83,21 +94,26 @@ class Family:
         further: Sequence[object] = ()
         if self.metric.has_further_labels:
             further, value = value
-        return "" if value == UNKNOWN else self._template % (*map(escape, key), *_escaped(further), value)
+        if value is None or (value == UNKNOWN and not self.metric.is_signed):
+            return ""
+        return self._template % (*map(escape, key), *_escaped(further), value)
 
     def lines(self, value: Any) -> str:
         """Return the lines of a value of the cluster: a number, None, or pairs of values of labels and a number."""
         if value is None:
             return ""
-        pairs = value if self.metric.has_further_labels else [((), value)]
-        return "".join([self._template % (*_escaped(labels), number) for labels, number in pairs])
+        # Two series of a page cannot have the same labels: the last value counts.
+        numbers = dict(value) if self.metric.has_further_labels else {(): value}
+        return "".join([self._template % (*_escaped(labels), number) for labels, number in numbers.items()])
 
     def partition_lines(self, key: Sequence[str], indexes: Sequence[int], values: Sequence[float]) -> str:
-        """Return the lines of partitions, without UNKNOWN values."""
+        """Return the lines of partitions, without UNKNOWN values unless the metric is signed."""
         prefix = self._prefix % tuple(map(escape, key))
         pairs = zip(indexes, values, strict=True)
         if self.metric.is_sparse:
             return "".join([f'{prefix}{index}"}} 1\n' for index, value in pairs if value])
+        if self.metric.is_signed:
+            return "".join([f'{prefix}{index}"}} {value}\n' for index, value in pairs])
         return "".join([f'{prefix}{index}"}} {value}\n' for index, value in pairs if value >= 0])
 
     def include(self, limit: int) -> int:

@@ -11,10 +11,12 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.exporter.answers import Source
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Alert", "Metric", "MetricTable", "NameSet", "Panel", "Scope", "Source", "metric_table"]
+__all__ = ["Alert", "Metric", "MetricTable", "NameSet", "Panel", "Scope", "metric_table"]
 
 
 class Scope(Enum):
@@ -33,15 +35,6 @@ class Scope(Enum):
         return ("topic" in self.value) + ("partition" in self.value)
 
 
-class Source(Enum):
-    """The responses that change a metric of topics or partitions."""
-
-    METADATA = "metadata"
-    NEWEST = "newest"
-    OLDEST = "oldest"
-    SIZES = "sizes"
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric.
@@ -49,22 +42,24 @@ class Metric:
     Attributes:
         name: its name.
         scope: the kind of things that it has series for.
-        source: the responses that change it, for topics and partitions.
+        source: the kind of answers that its values come from; None for none.
         labels: names of all its labels.
         has_further_labels: True if labels do not only name the thing: its value is then a pair of their values and a
             number, or for the cluster a sequence of such pairs.
         value: the attribute of a topic or group, or the key of a value of the cluster.
         is_sparse: True if a series exists only while the value is true, with the value 1.
+        is_signed: True if -1 is a value; otherwise it stands for an unknown value, and there is no series.
         help: the meaning of its value.
     """
 
     name: str
     scope: Scope
-    source: Source
+    source: Source | None
     labels: tuple[str, ...]
     has_further_labels: bool
     value: str
     is_sparse: bool
+    is_signed: bool
     help: str
 
     def header(self, *, openmetrics: bool) -> str:
@@ -136,11 +131,20 @@ def metric_table() -> MetricTable:
 def _metric(columns: list[str], renamed: Mapping[str, str], helps: dict[tuple[str, str], str]) -> Metric:
     name, scope, further, value, *text = columns
     thing, _, source = scope.partition(":")
+    source = source or "metadata"
     scoped = Scope[thing.replace("-", "_").upper()]
     labels = () if further == "-" else tuple(further.split())
-    key = value.removesuffix("?")
+    key = value.rstrip("?!")
     help = helps.setdefault((thing, key), *text) if text else helps.get((thing, key), f"See {name} of that exporter.")
     own = tuple(renamed.get(label, label) for label in scoped.value)
     return Metric(
-        name, scoped, Source(source or "metadata"), own + labels, bool(labels), key, value.endswith("?"), help
+        name,
+        scoped,
+        None if source == "-" else Source(source),
+        own + labels,
+        bool(labels),
+        key,
+        value.endswith("?"),
+        value.endswith("!"),
+        help,
     )

@@ -8,6 +8,7 @@ atomically. Brokers listen on free ports of 127.0.0.1 only.
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Literal
@@ -283,6 +284,7 @@ class FakeCluster:
     def set_ends(self, topic: str, ends: Mapping[int, int], starts: Mapping[int, int] | None = None) -> None:
         """Set the ends of a topic's logs by partition, and their first offsets unless they stay. Others are 0."""
         self._offsets.ends[topic] = dict(ends)
+        self._offsets.ended_at[topic] = time.time_ns() // 1_000_000
         if starts is not None:
             self._offsets.starts[topic] = dict(starts)
 

@@ -46,7 +46,7 @@ __all__ = ["SERVED", "FakeOffsets"]
 
 SERVED = {2: (1, 7), 9: (1, 8), 10: (0, 4), 15: (0, 5), 16: (0, 5), 35: (1, 4)}
 """The lowest and highest served version by API key."""
-EARLIEST = -2
+EARLIEST, MAX_TIMESTAMP = -2, -3
 DEBUGGING_REPLICA = -2
 NOT_LEADER = 6
 NOT_COORDINATOR = 16
@@ -69,12 +69,14 @@ class FakeOffsets:
 
     Attributes:
         ends: the end of each log by topic, then partition; 0 for others.
+        ended_at: the timestamp of the newest records of a topic, in milliseconds since 1970.
         starts: the first offset of each log; 0 for others.
         groups: the groups by id.
     """
 
     def __init__(self) -> None:
         self.ends: dict[str, Mapping[int, int]] = {}
+        self.ended_at: dict[str, int] = {}
         self.starts: dict[str, Mapping[int, int]] = {}
         self.groups: dict[str, FakeGroup] = {}
 
@@ -113,11 +115,15 @@ class FakeOffsets:
                 # Followers answer a debugging replica (-2), and are never behind here.
                 led = leaders.get(index) == broker or (message.replica_id == DEBUGGING_REPLICA and index in leaders)
                 offset = (starts if requested.timestamp == EARLIEST else ends).get(index, 0)
+                timestamp = -1
+                if requested.timestamp == MAX_TIMESTAMP:
+                    offset -= 1  # an empty log has no newest record
+                    timestamp = self.ended_at.get(topic.name, -1) if offset >= 0 else -1
                 partitions.append(
                     ListOffsetsPartitionResponse(
                         partition_index=index,
                         error_code=0 if led else NOT_LEADER if index in leaders else UNKNOWN_TOPIC,
-                        timestamp=-1,
+                        timestamp=timestamp if led else -1,
                         offset=offset if led else -1,
                         leader_epoch=0 if led and version >= 4 else -1,  # earlier versions lack the field
                     )

@@ -47,6 +47,9 @@ TOPIC_IDS_SINCE = 12
 """The first version of Metadata in which brokers accept topic ids; requests have the field since version 10."""
 TOPIC, BROKER = 2, 4
 TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG = 1, 2, 3
+DEFAULT_CONFIG = 5
+TOPIC_DEFAULTS = {"cleanup.policy": "delete", "min.insync.replicas": "1", "retention.ms": "604800000"}
+"""Defaults of Kafka that monitoring asks for. A list of all configs has only dynamic ones."""
 
 CACHED_STATES = 8
 """The number of cached topic lists; more than one, because brokers may report different states."""
@@ -149,7 +152,7 @@ def describe_cluster(
 
 
 def describe_configs(state: ClusterState, request: DescribeConfigsRequest, node_id: int) -> DescribeConfigsResponse:
-    """Return a DescribeConfigs response with the dynamic configs. Fake clusters have no defaults."""
+    """Return a DescribeConfigs response with the dynamic configs, and TOPIC_DEFAULTS that are asked for by name."""
     return DescribeConfigsResponse(
         throttle_time_ms=0, results=tuple(_resource(state, query, node_id) for query in request.resources)
     )
@@ -166,6 +169,9 @@ def _resource(state: ClusterState, query: DescribeConfigsResource, node_id: int)
         error, text = INVALID_REQUEST, f"Unsupported resource type: {kind}"
     source = TOPIC_CONFIG if kind == TOPIC else DYNAMIC_BROKER_CONFIG if name else DYNAMIC_DEFAULT_BROKER_CONFIG
     keys = query.configuration_keys
+    values = {} if error else {key: (value, source) for key, value in state.configs.get((kind, name), {}).items()}
+    if keys is not None and kind == TOPIC and not error:
+        values = {key: (value, DEFAULT_CONFIG) for key, value in TOPIC_DEFAULTS.items()} | values
     return DescribeConfigsResult(
         error_code=error,
         error_message=text,
@@ -173,9 +179,9 @@ def _resource(state: ClusterState, query: DescribeConfigsResource, node_id: int)
         resource_name=name,
         configs=tuple(
             DescribeConfigsResourceResult(
-                name=key, value=value, read_only=False, config_source=source, is_sensitive=False
+                name=key, value=value, read_only=False, config_source=of_value, is_sensitive=False
             )
-            for key, value in ({} if error else state.configs.get((kind, name), {})).items()
+            for key, (value, of_value) in values.items()
             if keys is None or key in keys
         ),
     )

@@ -197,7 +197,7 @@ FRAMES = (
 )
 
 
-@for_rows("part", [(part,) for part in HOSTILE_PARTS])
+@for_rows("part", HOSTILE_PARTS)
 def test_deep_and_long_parts_are_read_or_refused_in_every_place(part: str, tmp_path: Path) -> None:
     """Nothing else comes out of a document: neither another error, nor the end of the process."""
     file = tmp_path / "document"

@@ -112,9 +112,7 @@ def exporter(
         raise click.UsageError(f"{error.pattern!r} is not a regular expression: {error}") from None
     monitored = [
         MonitoredCluster(
-            ClusterView(
-                cluster.name or cluster.bootstrap, metric_table().names[names], selection, names_cluster=len(chosen) > 1
-            ),
+            ClusterView(cluster.name or "", metric_table().names[names], selection, names_cluster=len(chosen) > 1),
             cluster.bootstrap,
             cluster.config,
             cluster.client_id,
@@ -125,6 +123,6 @@ def exporter(
         )
         for cluster in chosen
     ]
-    subject = "metrics of " + ", ".join(cluster.view.name for cluster in monitored)
+    subject = "metrics of " + ", ".join(cluster.name or cluster.bootstrap for cluster in chosen)
     run_server(lambda _: application(monitored, checked.tokens), checked, subject)
     return 0

@@ -1,0 +1,166 @@
+"""Answers of brokers: their kinds, their ages, and the counters of requests.
+
+Values are shown while the answer that they come from is young. An answer counts if it is usable: a response with an
+error code confirms nothing, so it does not renew the age of the values before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+__all__ = ["AnswerLog", "Latency", "Source"]
+
+STALE_AFTER_S = 300.0
+"""Age in seconds from which an answer is not shown if no intervals are set, as Prometheus does with samples."""
+INTERVALS = 3
+"""Missed intervals after which an answer is stale. Chosen: one failure and its repetition change nothing."""
+
+
+class Source(Enum):
+    """The kinds of answers that values come from. The value is the label `answer`."""
+
+    METADATA = "metadata"
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    MAX_TIMESTAMPS = "max_timestamps"
+    SIZES = "sizes"
+    CONFIGS = "configs"
+    GROUPS = "groups"
+    OFFSETS = "offsets"
+    MEMBERS = "members"
+    TRANSACTIONS = "transactions"
+    PRODUCERS = "producers"
+    QUORUM = "quorum"
+    FEATURES = "features"
+    TOKENS = "tokens"
+    UNREAD = "unread"
+
+
+SHARED = frozenset({Source.METADATA, Source.CONFIGS, Source.QUORUM, Source.FEATURES, Source.TOKENS})
+"""The kinds of answers that one broker gives for all."""
+
+
+class Latency(NamedTuple):
+    """Answered requests, and the seconds until their answers."""
+
+    requests: int = 0
+    seconds: float = 0.0
+
+
+class AnswerLog:
+    """The times of answers, by broker.
+
+    Args:
+        clock: returns seconds since 1970.
+
+    Attributes:
+        latencies: answered requests by broker and API key.
+        failures: requests without a usable answer, by broker, API key, and error.
+        answered: time of the last response, by broker and API key.
+        down: brokers whose last request failed.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._max_ages: dict[Source, float] = {}
+        self._usable: dict[tuple[int, Source], float] = {}
+        self._dropped: set[tuple[int, Source]] = set()
+        self.latencies: dict[tuple[int, int], Latency] = {}
+        self.failures: Counter[tuple[int, int, str]] = Counter()
+        self.answered: dict[tuple[int, int], float] = {}
+        self.down: set[int] = set()
+
+    def set_intervals(self, short: float, long: float, timeout: float) -> None:
+        """Set the ages from which answers are stale.
+
+        Args:
+            short: seconds between two requests for metadata, groups, and ends of logs.
+            long: seconds between two requests for the rest.
+            timeout: seconds of a request.
+        """
+        often = (Source.METADATA, Source.NEWEST, Source.GROUPS, Source.OFFSETS)
+        self._max_ages = {source: INTERVALS * (short if source in often else long) + timeout for source in Source}
+
+    def succeed(self, broker: int, api_key: int, seconds: float) -> None:
+        """Note a response."""
+        before = self.latencies.get((broker, api_key), Latency())
+        self.latencies[broker, api_key] = Latency(before.requests + 1, before.seconds + seconds)
+        self.answered[broker, api_key] = self._clock()
+        self.down.discard(broker)
+
+    def fail(self, broker: int, api_key: int, error: str, *, is_silent: bool) -> None:
+        """Note a request without a usable answer.
+
+        Args:
+            error: the name of the error.
+            is_silent: True if the broker did not respond at all.
+        """
+        self.failures[broker, api_key, error] += 1
+        if is_silent:
+            self.down.add(broker)
+
+    def renew(self, broker: int, source: Source) -> None:
+        """Note a usable answer."""
+        self._usable[broker, source] = self._clock()
+        self._dropped.discard((broker, source))
+
+    def is_fresh(self, source: Source) -> bool:
+        """Return whether any broker has given an answer that is not stale."""
+        oldest = self._clock() - self.max_age(source)
+        return any(at >= oldest for (_, of), at in self._usable.items() if of is source)
+
+    def stale(self) -> Iterator[tuple[int, Source]]:
+        """Return the brokers and kinds of their stale answers."""
+        now = self._clock()
+        for (broker, source), at in self._usable.items():
+            if now - at > self.max_age(source) and (broker, source) not in self._dropped:
+                yield broker, source
+
+    def max_age(self, source: Source) -> float:
+        """Return the age in seconds from which answers are stale."""
+        return self._max_ages.get(source, STALE_AFTER_S)
+
+    def drop(self, broker: int, source: Source) -> bool:
+        """Note that the values of a stale answer are dropped, and return whether they were not before."""
+        is_new = (broker, source) not in self._dropped
+        self._dropped.add((broker, source))
+        return is_new
+
+    def oldest(self) -> dict[Source, float]:
+        """Return the time of the oldest answer of each kind that any broker gave last.
+
+        A kind that one broker suffices for has the newest answer. Brokers that are down do not count.
+        """
+        times: dict[Source, float] = {}
+        for (broker, source), at in self._usable.items():
+            if source in SHARED:
+                times[source] = max(at, times.get(source, at))
+            elif broker not in self.down:
+                times[source] = min(at, times.get(source, at))
+        return times
+
+    def brokers(self) -> set[int]:
+        """Return the ids of all brokers that a request was sent to, as far as they are not forgotten."""
+        return {broker for broker, _ in self.answered} | self.down
+
+    def forget(self, polled: Collection[int]) -> set[int]:
+        """Forget brokers that are not polled any more, and return their ids."""
+        gone = (self.brokers() | {broker for broker, _ in self._usable}) - set(polled)
+        self._usable = {key: at for key, at in self._usable.items() if key[0] not in gone}
+        self._dropped = {key for key in self._dropped if key[0] not in gone}
+        self.answered = {key: at for key, at in self.answered.items() if key[0] not in gone}
+        self.latencies = {key: latency for key, latency in self.latencies.items() if key[0] not in gone}
+        self.down -= gone
+        return gone
+
+    def forget_values(self) -> None:
+        """Forget answers with the values that came from them. Counters go on."""
+        self._usable.clear()
+        self._dropped.clear()
+        self.answered.clear()
+        self.down.clear()
