@@ -378,8 +378,11 @@ def test_timeout_must_be_a_number() -> None:
 @for_rows(
     ("properties", "warning"),
     [
-        ({"sasl.mechansim": "PLAIN"}, "client.properties: sasl.mechansim: unknown key: did you mean sasl.mechanism?"),
-        ({"topic": "x"}, "client.properties: topic: unknown key"),
+        (
+            {"acks": "1", "sasl.mechansim": "PLAIN"},
+            "client.properties: sasl.mechansim: unknown key: did you mean sasl.mechanism?",
+        ),
+        ({"acks": "1", "topic": "x"}, "client.properties: topic: unknown key"),
         (
             {"sasl.mechanism": "PLAIN"},
             "client.properties: sasl.mechanism: has no effect with security.protocol=PLAINTEXT",

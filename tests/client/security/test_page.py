@@ -45,8 +45,8 @@ def test_file_is_complete_and_has_no_mistakes(text: str, folder: Path, monkeypat
 def test_page_has_a_file_for_each_mechanism() -> None:
     mechanisms = {match for text in FILES for match in re.findall(r"^sasl\.mechanism=(.+)$", text, re.MULTILINE)}
 
-    assert mechanisms == {"SCRAM-SHA-512", "PLAIN", "OAUTHBEARER", "GSSAPI"}
-    assert len(FILES) == 5
+    assert mechanisms == {"SCRAM-SHA-512", "PLAIN", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"}
+    assert len(FILES) == 6
 
 
 def sources() -> str:

@@ -27,6 +27,7 @@ from kwire.client.security.credentials import (
     ScramCredentials,
 )
 from kwire.client.security.errors import SecurityConfigError
+from kwire.client.security.msk_iam import MskIamCredentials
 from kwire.client.security.oauth_tokens import ClientCredentials, OAuthToken, TokenFile, TokenSource, UnsecuredToken
 from kwire.client.security.tls import ClientCertificate, TlsConfig
 
@@ -36,6 +37,7 @@ __all__ = [
     "ClientProperties",
     "ConnectionConfig",
     "KerberosCredentials",
+    "MskIamCredentials",
     "OAuthBearerCredentials",
     "OAuthToken",
     "PlainCredentials",

@@ -2,7 +2,8 @@
 
 Values can refer to others (KIP-297): `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`. These are Kafka's
 EnvVarConfigProvider, FileConfigProvider, and DirectoryConfigProvider under their usual names. They need no
-`config.providers` here. The text that a provider returns is not searched for further references.
+`config.providers` here, which can give them other names. The text that a provider returns is not searched for further
+references.
 """
 
 from __future__ import annotations
@@ -21,13 +22,23 @@ from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_properties, read_text
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.security.errors import SecurityConfigError
-from kwire.client.security.known_keys import USED, is_known, is_secret_key
+from kwire.client.security.known_keys import (
+    KAFKA_PLUGINS,
+    LIBRDKAFKA,
+    MSK_PLUGINS,
+    PLUGINS,
+    USED,
+    WITHOUT_EFFECT,
+    intended_key,
+    is_known,
+    is_secret_key,
+)
 from kwire.client.security.sasl_properties import read_credentials
 from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from os import PathLike
 
     from kwire.client.security.values import PasswordSource
@@ -36,7 +47,31 @@ __all__ = ["ClientProperties", "InvalidReference", "resolve_references"]
 
 log = logging.getLogger("kwire.client")
 
-_REFERENCE = re.compile(r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}")
+_REFERENCE = re.compile(r"\$\{([^}:]+):(?:([^}]*):)?([^}:]*)\}")
+PROVIDERS = {
+    "EnvVarConfigProvider": "env",
+    "FileConfigProvider": "file",
+    "DirectoryConfigProvider": "dir",
+    **{name: name for name in ("env", "file", "dir")},
+}
+"""Names in references, by the class of Kafka and by themselves."""
+SENT_SECRETS = {"PLAIN": "password", "OAUTHBEARER": "token", "AWS_MSK_IAM": "signature"}
+"""The secret that a mechanism sends, for which anybody who reads it can authenticate."""
+MECHANISM_KEYS = {"sasl.kerberos.": "GSSAPI", "sasl.oauthbearer.": "OAUTHBEARER", "sasl.login.con": "OAUTHBEARER"}
+"""Beginnings of keys that have an effect on one mechanism."""
+NEEDED_KEYS = {
+    "ssl.key.password": ("ssl.keystore.location", "ssl.keystore.key"),
+    "ssl.keystore.password": ("ssl.keystore.location",),
+    "ssl.keystore.type": ("ssl.keystore.location", "ssl.keystore.key"),
+    "ssl.truststore.password": ("ssl.truststore.location",),
+    "ssl.truststore.type": ("ssl.truststore.location", "ssl.truststore.certificates"),
+}
+"""Keys without an effect unless one of others is set."""
+HANDLER_HINTS = {
+    "JaasClientOauthLoginCallbackHandler": "set sasl.oauthbearer.token.endpoint.url, and clientId and clientSecret in "
+    "sasl.jaas.config, in place of the options of Strimzi's class",
+}
+"""What to do in place of well-known classes."""
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -82,6 +117,8 @@ class ClientProperties:
             values = {key: Secret(value) for key, value in parse_properties(read_properties(Path(path))).items()}
         except EncodingError as error:
             raise SecurityConfigError(None, str(error), os.fspath(path)) from None
+        _check_keys(tuple(values), os.fspath(path))
+        _check_keys(tuple(overrides or ()), os.fspath(path))
         warnings = mode_warnings(path) if any(map(is_secret_key, values)) else ()
         values |= {key: Secret(value) for key, value in (overrides or {}).items()}
         loaded = cls._from_secrets(values, source=os.fspath(path), password=password, warnings=warnings)
@@ -102,6 +139,7 @@ class ClientProperties:
         Raises:
             SecurityConfigError: a value is invalid or missing, or a store or another file cannot be read.
         """
+        _check_keys(tuple(properties), source)
         secrets = {key: Secret(value) for key, value in properties.items()}
         return cls._from_secrets(secrets, source=source, password=password)
 
@@ -121,23 +159,26 @@ class ClientProperties:
         uses_tls, uses_sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
         tls = read_tls(values) if uses_tls else None
         sasl = read_credentials(values) if uses_sasl else None
-        if sasl is not None and sasl.sasl_mechanism == "PLAIN" and not uses_tls:
-            problem = "PLAIN sends the password in clear text without TLS: use SASL_SSL"
-            warnings += (values.message("security.protocol", problem),)
+        if sasl is not None and sasl.sasl_mechanism in SENT_SECRETS and not uses_tls:
+            problem = f"{sasl.sasl_mechanism} sends the {SENT_SECRETS[sasl.sasl_mechanism]} in clear text without TLS"
+            values.warn("security.protocol", f"{problem}: use SASL_SSL")
+        _check_plugins(values, None if sasl is None else sasl.sasl_mechanism, uses_tls=uses_tls)
+        _warn_of_keys(values, protocol, None if sasl is None else sasl.sasl_mechanism, uses_tls=uses_tls)
         return cls(
             connection=ConnectionConfig(tls=tls, sasl=sasl),
             bootstrap_servers=values.text("bootstrap.servers"),
             client_id=values.text("client.id"),
             request_timeout=values.seconds("request.timeout.ms"),
-            warnings=(*warnings, *_key_warnings(values, protocol, uses_tls=uses_tls, uses_sasl=uses_sasl)),
+            warnings=(*warnings, *values.warnings),
         )
 
 
 def _resolve(properties: Mapping[str, Secret], source: str | None) -> dict[str, Secret]:
     resolved: dict[str, Secret] = {}
+    providers = _providers(properties, source)
     for key, value in properties.items():
         try:
-            resolved[key] = Secret(resolve_references(value.reveal()))
+            resolved[key] = Secret(resolve_references(value.reveal(), providers))
         except InvalidReference as error:
             raise SecurityConfigError(key, str(error), source) from None
     return resolved
@@ -147,13 +188,39 @@ class InvalidReference(ValueError):
     """A reference cannot be resolved."""
 
 
-def resolve_references(text: str) -> str:
+def _providers(properties: Mapping[str, Secret], source: str | None) -> Mapping[str, str]:
+    """Return the usual name of each provider by the names of `config.providers`.
+
+    Raises:
+        SecurityConfigError: a provider is not one of Kafka's, so a reference to it would be taken for a value.
+    """
+    declared = properties.get("config.providers")
+    providers = {}
+    for name in filter(None, (part.strip() for part in declared.reveal().split(",")) if declared else ()):
+        key = f"config.providers.{name}.class"
+        class_name = properties[key].reveal().strip().rpartition(".")[2] if key in properties else name
+        if class_name not in PROVIDERS:
+            raise SecurityConfigError(key, f"{class_name} is not supported: expected {', '.join(PROVIDERS)}", source)
+        providers[name] = PROVIDERS[class_name]
+    return providers
+
+
+def resolve_references(text: str, providers: Mapping[str, str] | None = None) -> str:
     """Replace the references in a value. Text in braces without a known provider stays.
+
+    Args:
+        providers: usual names of providers by other names.
 
     Raises:
         InvalidReference: a variable, file, or key does not exist.
     """
-    return _REFERENCE.sub(lambda match: _referenced(match[1], match[2] or "", match[3]), text)
+    names = {"env": "env", "file": "file", "dir": "dir", **(providers or {})}
+
+    def referenced(match: re.Match[str]) -> str:
+        provider = names.get(match[1])
+        return match[0] if provider is None else _referenced(provider, match[2] or "", match[3])
+
+    return _REFERENCE.sub(referenced, text)
 
 
 def _referenced(provider: str, path: str, key: str) -> str:
@@ -185,13 +252,58 @@ def mode_warnings(path: str | PathLike[str]) -> tuple[str, ...]:
     return ()
 
 
-def _key_warnings(values: Values, protocol: str, *, uses_tls: bool, uses_sasl: bool) -> tuple[str, ...]:
-    warnings = []
+def _check_keys(keys: Collection[str], source: str | None) -> None:
+    """Check that no option of security is lost because its key has another spelling.
+
+    Raises:
+        SecurityConfigError: all keys are unknown, or a key of security is that of another client.
+    """
+    unknown = [key for key in keys if not is_known(key)]
+    of_librdkafka = [key for key in unknown if key in LIBRDKAFKA]
+    if of_librdkafka:
+        known = ", ".join(dict.fromkeys(LIBRDKAFKA[key] for key in of_librdkafka if LIBRDKAFKA[key]))
+        hint = f": Kafka's clients have {known}" if known else ""
+        raise SecurityConfigError(", ".join(of_librdkafka), f"spelled as in librdkafka{hint}", source)
+    for key in unknown:
+        intended = intended_key(key)
+        if intended is not None and intended.startswith(("security.", "sasl.", "ssl.")):
+            raise SecurityConfigError(key, f"unknown key: did you mean {intended}?", source)
+    if unknown and not any(map(is_known, keys)):
+        shown = ", ".join(repr(key[:40]) for key in unknown[:5])
+        problem = f"no key of Kafka's clients, such as security.protocol, found {shown}"
+        raise SecurityConfigError(None, problem, source)
+
+
+def _check_plugins(values: Values, mechanism: str | None, *, uses_tls: bool) -> None:
+    """Check that no class of Java is needed.
+
+    Raises:
+        SecurityConfigError: a class would do what kwire does not do.
+    """
+    for key in PLUGINS:
+        name = re.split(r"[.$]", values.text(key) or "")[-1]
+        if not name or not (uses_tls if key.startswith("ssl.") else mechanism):
+            continue
+        if name in KAFKA_PLUGINS or (name in MSK_PLUGINS and mechanism in ("AWS_MSK_IAM", "OAUTHBEARER")):
+            continue
+        hint = HANDLER_HINTS.get(name)
+        if hint is None and mechanism == "OAUTHBEARER":
+            hint = "give a function that returns tokens to OAuthBearerCredentials in Python, or a file of tokens"
+        raise values.error(key, f"{name} is a class of Java, which kwire cannot run" + (f": {hint}" if hint else ""))
+
+
+def _warn_of_keys(values: Values, protocol: str, mechanism: str | None, *, uses_tls: bool) -> None:
+    """Warn of keys that have no effect."""
     for key in values:
+        only = next((only for prefix, only in MECHANISM_KEYS.items() if key.startswith(prefix)), mechanism)
         if not is_known(key):
             similar = difflib.get_close_matches(key, USED, 1)
-            hint = f": did you mean {similar[0]}?" if similar else ""
-            warnings.append(values.message(key, f"unknown key{hint}"))
-        elif (key.startswith("sasl.") and not uses_sasl) or (key.startswith("ssl.") and not uses_tls):
-            warnings.append(values.message(key, f"has no effect with security.protocol={protocol}"))
-    return tuple(warnings)
+            values.warn(key, f"unknown key: did you mean {similar[0]}?" if similar else "unknown key")
+        elif (key.startswith("ssl.") and not uses_tls) or (key.startswith("sasl.") and mechanism is None):
+            values.warn(key, f"has no effect with security.protocol={protocol}")
+        elif mechanism is not None and only != mechanism:
+            values.warn(key, f"has no effect with sasl.mechanism={mechanism}")
+        elif key in NEEDED_KEYS and not any(map(values.secret, NEEDED_KEYS[key])):
+            values.warn(key, f"has no effect without {' or '.join(NEEDED_KEYS[key])}")
+        elif key in WITHOUT_EFFECT:
+            values.warn(key, "has no effect: only Java's clients or brokers use it")

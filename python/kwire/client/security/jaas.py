@@ -1,22 +1,25 @@
 """The grammar of `sasl.jaas.config`: `LoginModule required name="value" ... ;`
 
 Kafka reads it with Java's StreamTokenizer: words, strings in single or double quotes with Java's escapes, and comments.
-Errors name options but never show values.
+Java reads a JAAS file in the same way: `Context { LoginModule ...; };`. Errors name options but never show values.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from kwire._util.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["InvalidJaasConfig", "JaasEntry", "parse_jaas"]
+__all__ = ["InvalidJaasConfig", "JaasEntry", "jaas_file", "parse_jaas", "parse_jaas_file"]
 
+JAAS_OPTION = "-Djava.security.auth.login.config="
 CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 
 _TOKEN = re.compile(
@@ -25,7 +28,7 @@ _TOKEN = re.compile(
   | (?P<word>[A-Za-z0-9_.$\-\u00a0-\uffff]+)
   | "(?P<double>(?:\\.|[^"\\\n])*)"
   | '(?P<single>(?:\\.|[^'\\\n])*)'
-  | (?P<sign>[=;])
+  | (?P<sign>[=;{}])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -71,14 +74,74 @@ def parse_jaas(text: Secret) -> JaasEntry:
         InvalidJaasConfig: the text has another form.
     """
     try:
-        return _parse(text)
+        entry, rest = _parse(list(_tokens(text.reveal())))
+    except InvalidJaasConfig as error:
+        problem = str(error)
+    else:
+        if not rest:
+            return entry
+        problem = "expected exactly one login module"
+    raise InvalidJaasConfig(problem)  # without the frames that hold values
+
+
+def jaas_file(environment: Mapping[str, str]) -> str | None:
+    """Return the path of the JAAS file that options of Java's virtual machine name; None if they name none."""
+    path = None
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "KAFKA_OPTS"):  # the later one wins, as in Java
+        # Java's own splitting is simpler: backslashes, as in paths of Windows, are no escapes.
+        words = shlex.shlex(environment.get(name, ""), posix=True, punctuation_chars=False)
+        words.whitespace_split, words.escape, words.commenters = True, "", ""
+        try:
+            options = list(words)
+        except ValueError:  # a quote that is not closed
+            continue
+        for option in options:
+            if option.startswith(JAAS_OPTION):
+                path = option.removeprefix(JAAS_OPTION).removeprefix("=")  # `==` excludes the files of the JVM
+    if path is not None and path.startswith("file:"):
+        path = unquote(urlsplit(path).path)
+    return path or None
+
+
+def parse_jaas_file(text: Secret, context: str) -> tuple[JaasEntry, ...]:
+    """Return the login modules of a context of a JAAS file; none if the file lacks the context.
+
+    Raises:
+        InvalidJaasConfig: the text has another form.
+    """
+    try:
+        return _parse_file(text, context)
     except InvalidJaasConfig as error:
         problem = str(error)
     raise InvalidJaasConfig(problem)  # without the frames that hold values
 
 
-def _parse(text: Secret) -> JaasEntry:
+def _parse_file(text: Secret, context: str) -> tuple[JaasEntry, ...]:
     tokens = list(_tokens(text.reveal()))
+    found: tuple[JaasEntry, ...] = ()
+    while tokens:
+        signs = [token.sign for token in tokens[:2]]
+        if signs != ["", "{"]:
+            raise InvalidJaasConfig(f"expected `Context {{` at character {tokens[0].offset}")
+        name, tokens = tokens[0].text.reveal(), tokens[2:]
+        entries: list[JaasEntry] = []
+        while tokens and tokens[0].sign != "}":
+            entry, tokens = _parse(tokens)
+            entries.append(entry)
+        if [token.sign for token in tokens[:2]] != ["}", ";"]:
+            raise InvalidJaasConfig(f"the context {name} does not end with `}};`")
+        tokens = tokens[2:]
+        if name == context:
+            found = tuple(entries)
+    for entry in found:
+        for option, value in entry.options.items():
+            if "${" in value.reveal():
+                raise InvalidJaasConfig(f"the option {option} refers to a property of Java, which kwire cannot know")
+    return found
+
+
+def _parse(tokens: Sequence[_Token]) -> tuple[JaasEntry, list[_Token]]:
+    """Return the first login module, and the tokens after it."""
     if len(tokens) < 2 or tokens[0].sign or tokens[1].sign:
         raise InvalidJaasConfig('expected `LoginModule required name="value";`')
     if tokens[1].text.reveal().lower() not in CONTROL_FLAGS:
@@ -96,9 +159,7 @@ def _parse(text: Secret) -> JaasEntry:
         place += 3
     if place == len(tokens):
         raise InvalidJaasConfig("the login module does not end with a semicolon")
-    if place + 1 < len(tokens):
-        raise InvalidJaasConfig("expected exactly one login module")
-    return JaasEntry(tokens[0].text.reveal(), options)
+    return JaasEntry(tokens[0].text.reveal(), options), list(tokens[place + 1 :])
 
 
 def _tokens(text: str) -> Iterator[_Token]:

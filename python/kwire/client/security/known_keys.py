@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from kwire.declare.secrets import is_secret_config
 
-__all__ = ["IGNORED", "USED", "is_known", "is_secret_key"]
+__all__ = [
+    "IGNORED",
+    "KAFKA_PLUGINS",
+    "KNOWN_OPTIONS",
+    "LIBRDKAFKA",
+    "MSK_PLUGINS",
+    "OPTION_PREFIXES",
+    "PLUGINS",
+    "USED",
+    "WITHOUT_EFFECT",
+    "intended_key",
+    "is_known",
+    "is_secret_key",
+]
 
 USED = frozenset(
     {
@@ -13,7 +26,6 @@ USED = frozenset(
         "request.timeout.ms",
         "sasl.jaas.config",
         "sasl.kerberos.service.name",
-        "sasl.login.callback.handler.class",
         "sasl.login.connect.timeout.ms",
         "sasl.mechanism",
         "sasl.oauthbearer.client.credentials.client.id",
@@ -41,6 +53,113 @@ USED = frozenset(
 PUBLIC = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
 """Keys that Kafka hides although certificates are public."""
 
+WITHOUT_EFFECT = frozenset(
+    {
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.read.timeout.ms",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.login.retry.backoff.max.ms",
+        "sasl.login.retry.backoff.ms",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.scope.claim.name",
+        "sasl.oauthbearer.sub.claim.name",
+        "security.providers",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+    }
+)
+"""Keys of security that only Java's security, its login threads, or brokers use. A warning names them."""
+
+PLUGINS = frozenset(
+    {
+        "sasl.client.callback.handler.class",
+        "sasl.login.callback.handler.class",
+        "sasl.login.class",
+        "sasl.oauthbearer.jwt.retriever.class",
+        "ssl.engine.factory.class",
+    }
+)
+"""Keys with classes of Java that take part in the authentication or in TLS."""
+
+KAFKA_PLUGINS = frozenset(
+    {
+        "ClientCredentialsJwtRetriever",
+        "DefaultJwtRetriever",
+        "DefaultLogin",
+        "DefaultSslEngineFactory",
+        "FileJwtRetriever",
+        "KerberosClientCallbackHandler",
+        "KerberosLogin",
+        "OAuthBearerLoginCallbackHandler",
+        "OAuthBearerRefreshingLogin",
+        "OAuthBearerSaslClientCallbackHandler",
+        "OAuthBearerUnsecuredLoginCallbackHandler",
+        "SaslClientCallbackHandler",
+    }
+)
+"""Classes of Kafka, without their packages, that do what kwire does."""
+
+MSK_PLUGINS = frozenset({"IAMClientCallbackHandler", "IAMOAuthBearerLoginCallbackHandler"})
+"""Classes of aws-msk-iam-auth: `MskIamCredentials` does the same."""
+
+KNOWN_OPTIONS = {
+    "IAMLoginModule": ("awsProfileName", "awsStsRegion"),
+    "Krb5LoginModule": (
+        # The first three decide. The others are Java's, and their usual values are what kwire does.
+        *("keyTab", "principal", "useKeyTab"),
+        *("debug", "doNotPrompt", "isInitiator", "renewTGT", "serviceName", "storeKey", "useTicketCache"),
+    ),
+    "OAuthBearerLoginModule": ("awsProfileName", "awsStsRegion", "clientId", "clientSecret", "scope"),
+    "PlainLoginModule": ("password", "serviceName", "username"),
+    "ScramLoginModule": ("password", "serviceName", "tokenauth", "username"),
+}
+"""The options of login modules that kwire uses, or that change nothing."""
+OPTION_PREFIXES = ("extension_", "ssl.", "unsecuredLogin")
+"""Beginnings of the names of more options of OAuthBearerLoginModule."""
+
+LIBRDKAFKA = {
+    "enable.ssl.certificate.verification": "ssl.endpoint.identification.algorithm",
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.kerberos.keytab": "keyTab in sasl.jaas.config",
+    "sasl.kerberos.principal": "principal in sasl.jaas.config",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.client.id": "clientId in sasl.jaas.config",
+    "sasl.oauthbearer.client.secret": "clientSecret in sasl.jaas.config",
+    "sasl.oauthbearer.config": "sasl.jaas.config",
+    "sasl.oauthbearer.extensions": "extension_NAME in sasl.jaas.config",
+    "sasl.oauthbearer.method": "sasl.oauthbearer.token.endpoint.url",
+    "sasl.password": "password in sasl.jaas.config",
+    "sasl.username": "username in sasl.jaas.config",
+    "ssl.ca.certificate.stores": "ssl.truststore.location",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.curves.list": "",
+    "ssl.crl.location": "",
+    "ssl.engine.location": "",
+    "ssl.key.location": "ssl.keystore.location",
+    "ssl.key.pem": "ssl.keystore.key",
+    "ssl.sigalgs.list": "",
+}
+"""Keys of librdkafka that decide about security, and the key of Kafka's clients for each; empty if there is none."""
+
 IGNORED = frozenset(
     {
         # Clients of Kafka have them, and they have no meaning here.
@@ -64,41 +183,9 @@ IGNORED = frozenset(
         "retries",
         "retry.backoff.max.ms",
         "retry.backoff.ms",
-        "security.providers",
         "send.buffer.bytes",
         "socket.connection.setup.timeout.max.ms",
         "socket.connection.setup.timeout.ms",
-        # Details of Java's security, or of its login threads.
-        "sasl.client.callback.handler.class",
-        "sasl.kerberos.kinit.cmd",
-        "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.ticket.renew.jitter",
-        "sasl.kerberos.ticket.renew.window.factor",
-        "sasl.login.class",
-        "sasl.login.read.timeout.ms",
-        "sasl.login.refresh.buffer.seconds",
-        "sasl.login.refresh.min.period.seconds",
-        "sasl.login.refresh.window.factor",
-        "sasl.login.refresh.window.jitter",
-        "sasl.login.retry.backoff.max.ms",
-        "sasl.login.retry.backoff.ms",
-        "sasl.oauthbearer.clock.skew.seconds",
-        "sasl.oauthbearer.expected.audience",
-        "sasl.oauthbearer.expected.issuer",
-        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-        "sasl.oauthbearer.jwks.endpoint.url",
-        "sasl.oauthbearer.jwt.retriever.class",
-        "sasl.oauthbearer.jwt.validator.class",
-        "sasl.oauthbearer.scope.claim.name",
-        "sasl.oauthbearer.sub.claim.name",
-        "ssl.engine.factory.class",
-        "ssl.keymanager.algorithm",
-        "ssl.protocol",
-        "ssl.provider",
-        "ssl.secure.random.implementation",
-        "ssl.trustmanager.algorithm",
         # Producers and consumers.
         "acks",
         "allow.auto.create.topics",
@@ -145,7 +232,14 @@ IGNORED = frozenset(
 
 def is_known(key: str) -> bool:
     """Return whether Kafka's clients know a key."""
-    return key in USED or key in IGNORED or key.startswith("config.providers.")
+    known = key in USED or key in IGNORED or key in WITHOUT_EFFECT or key in PLUGINS
+    return known or key.startswith("config.providers.")
+
+
+def intended_key(key: str) -> str | None:
+    """Return the key that only case or separators distinguish from an unknown key, such as `security_protocol`."""
+    intended = key.strip().replace("_", ".").replace("-", ".").lower()
+    return intended if intended != key and is_known(intended) else None
 
 
 def is_secret_key(key: str) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
+from kwire._util.secret import Secret
+from kwire._util.text_files import EncodingError, read_text
 from kwire.client.security.credentials import (
     KerberosCredentials,
     OAuthBearerCredentials,
@@ -12,13 +16,13 @@ from kwire.client.security.credentials import (
     ScramCredentials,
 )
 from kwire.client.security.errors import SecurityConfigError
-from kwire.client.security.jaas import InvalidJaasConfig, JaasEntry, parse_jaas
+from kwire.client.security.jaas import InvalidJaasConfig, JaasEntry, jaas_file, parse_jaas, parse_jaas_file
+from kwire.client.security.known_keys import KNOWN_OPTIONS, OPTION_PREFIXES
 from kwire.client.security.oauth_tokens import ClientCredentials, TokenFile, UnsecuredToken
 from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
 
 if TYPE_CHECKING:
-    from kwire._util.secret import Secret
     from kwire.client.security.credentials import SaslCredentials
     from kwire.client.security.oauth_tokens import TokenSource
     from kwire.protocol.scram_passwords import ScramName
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["read_credentials"]
 
 JAAS = "sasl.jaas.config"
+CONTEXT = "KafkaClient"
+"""The context of clients in a JAAS file."""
+IAM_HANDLER = "IAMOAuthBearerLoginCallbackHandler"
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 LOGIN_MODULES = {
     "GSSAPI": "Krb5LoginModule",
@@ -33,6 +40,7 @@ LOGIN_MODULES = {
     "SCRAM-SHA-256": "ScramLoginModule",
     "SCRAM-SHA-512": "ScramLoginModule",
     "OAUTHBEARER": "OAuthBearerLoginModule",
+    "AWS_MSK_IAM": "IAMLoginModule",
 }
 
 
@@ -46,11 +54,16 @@ def read_credentials(values: Values) -> SaslCredentials:
     if mechanism not in LOGIN_MODULES:
         raise values.error("sasl.mechanism", f"{mechanism} is not supported: expected {', '.join(LOGIN_MODULES)}")
     entry = _entry(values, mechanism)
+    _check_options(values, entry)
     match mechanism:
         case "GSSAPI":
             return _kerberos(values, entry)
         case "OAUTHBEARER":
+            if (values.text("sasl.login.callback.handler.class") or "").endswith(f".{IAM_HANDLER}"):
+                return _msk_iam(entry, "OAUTHBEARER")
             return _oauth(values, entry)
+        case "AWS_MSK_IAM":
+            return _msk_iam(entry, "AWS_MSK_IAM")
         case "PLAIN":
             return PlainCredentials(*_user(values, entry))
     token = _option(entry, "tokenauth") == "true"
@@ -61,7 +74,7 @@ def read_credentials(values: Values) -> SaslCredentials:
 def _entry(values: Values, mechanism: str) -> JaasEntry | None:
     text = values.secret(JAAS)
     if text is None:
-        return None
+        return _entry_of_file(values, mechanism)
     try:
         entry = parse_jaas(text)
     except InvalidJaasConfig as error:
@@ -73,6 +86,51 @@ def _entry(values: Values, mechanism: str) -> JaasEntry | None:
     return entry
 
 
+def _entry_of_file(values: Values, mechanism: str) -> JaasEntry | None:
+    """Return the login module in the JAAS file that Java's options name, as Kafka's JaasContext does."""
+    path = jaas_file(os.environ)
+    if path is None:
+        return None
+    try:
+        entries = parse_jaas_file(Secret(read_text(Path(path))), CONTEXT)
+    except OSError as error:
+        problem = f"cannot read {path}, which KAFKA_OPTS names: {error.strerror}"
+    except (EncodingError, InvalidJaasConfig) as error:
+        problem = f"{path}, which KAFKA_OPTS names: {error}"
+    else:
+        for entry in entries:
+            if entry.module_name == LOGIN_MODULES[mechanism]:
+                return entry
+        others = ", ".join(entry.module_name for entry in entries) or "none"
+        problem = f"{path}, which KAFKA_OPTS names, has no {LOGIN_MODULES[mechanism]} in {CONTEXT}: it has {others}"
+    raise values.error(JAAS, problem)
+
+
+def _check_options(values: Values, entry: JaasEntry | None) -> None:
+    """Warn of options of the login module that have no effect.
+
+    Raises:
+        SecurityConfigError: an option asks for another identity than kwire would use.
+    """
+    if entry is None:
+        return
+    known = KNOWN_OPTIONS[entry.module_name]
+    prefixes = OPTION_PREFIXES if entry.module_name == LOGIN_MODULES["OAUTHBEARER"] else ()
+    for option in entry.options:
+        if option.startswith("awsRole"):
+            problem = f"the option {option} is not supported: name the role in a profile of ~/.aws/config (role_arn)"
+            raise values.error(JAAS, f"{problem}, and the profile in awsProfileName")
+        if option not in known and not option.startswith(prefixes):
+            values.warn(JAAS, f"the option {option} has no effect")
+
+
+def _msk_iam(entry: JaasEntry | None, mechanism: Literal["OAUTHBEARER", "AWS_MSK_IAM"]) -> SaslCredentials:
+    from kwire.client.security.msk_iam import MskIamCredentials
+
+    region, profile = _option(entry, "awsStsRegion"), _option(entry, "awsProfileName")
+    return MskIamCredentials(mechanism=mechanism, region=region, profile=profile)
+
+
 def _option(entry: JaasEntry | None, name: str) -> str | None:
     """Return an option that may be shown."""
     value = None if entry is None else entry.options.get(name)
@@ -81,7 +139,8 @@ def _option(entry: JaasEntry | None, name: str) -> str | None:
 
 def _user(values: Values, entry: JaasEntry | None) -> tuple[str, Secret]:
     if entry is None:
-        raise values.error(JAAS, 'is missing: expected `...LoginModule required username="..." password="...";`')
+        expected = 'expected `...LoginModule required username="..." password="...";`, or a JAAS file in KAFKA_OPTS'
+        raise values.error(JAAS, f"is missing: {expected}")
     username = entry.options.get("username")
     if not username:
         raise values.error(JAAS, "has no username")

@@ -14,7 +14,7 @@ from kwire._util.text_files import EncodingError, decode_properties
 from kwire.client.security.jks import MAGIC, InvalidJks, read_jks
 from kwire.client.security.tls import ClientCertificate
 
-__all__ = ["InvalidStore", "read_key_store", "read_trust_store"]
+__all__ = ["InvalidStore", "is_pem", "read_key_store", "read_trust_store"]
 
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?(?:ENCRYPTED )?PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
@@ -45,7 +45,7 @@ def read_trust_store(data: bytes, password: Secret | None) -> str:
     Raises:
         InvalidStore: the store cannot be read, or has no certificates.
     """
-    if _is_pem(data):
+    if is_pem(data):
         certificates = _CERTIFICATE.findall(decode_properties(data))
     else:
         content = _read_binary(data, password, None)
@@ -65,7 +65,7 @@ def read_key_store(data: bytes, password: Secret | None, key_password: Secret | 
     Raises:
         InvalidStore: the store cannot be read, or does not have exactly one private key.
     """
-    if _is_pem(data):
+    if is_pem(data):
         text = decode_properties(data)
         keys = [match[0] for match in _KEY.finditer(text)]
         chain = _CERTIFICATE.findall(text)
@@ -80,7 +80,8 @@ def read_key_store(data: bytes, password: Secret | None, key_password: Secret | 
     return ClientCertificate(pem, Secret(_pem("PRIVATE KEY", key) + "\n"))
 
 
-def _is_pem(data: bytes) -> bool:
+def is_pem(data: bytes) -> bool:
+    """Return whether a store is a text with certificates or keys."""
     try:
         return "-----BEGIN " in decode_properties(data)
     except EncodingError:

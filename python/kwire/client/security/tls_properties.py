@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.client.security.errors import SecurityConfigError
-from kwire.client.security.stores import InvalidStore, read_key_store, read_trust_store
+from kwire.client.security.stores import InvalidStore, is_pem, read_key_store, read_trust_store
 from kwire.client.security.tls import VERSIONS, TlsConfig
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def _trusted(values: Values) -> str | None:
         return None
     data = values.file("ssl.truststore.location") if inline is None else inline.encode()
     try:
+        if is_pem(data) and "ssl.truststore.password" in values:
+            values.warn("ssl.truststore.password", "has no effect on a store in PEM")
         return read_trust_store(data, values.secret("ssl.truststore.password"))
     except InvalidStore as error:
         about = "ssl.truststore.password" if error.about == "password" else "ssl.truststore.location"
@@ -75,7 +77,10 @@ def _read_certificate(values: Values) -> ClientCertificate | None:
         raise values.error("ssl.keystore.key", "cannot be combined with ssl.keystore.location")
     passwords = values.secret("ssl.keystore.password"), values.secret("ssl.key.password")
     if location is not None:
-        return read_key_store(values.file("ssl.keystore.location"), *passwords)
+        data = values.file("ssl.keystore.location")
+        if is_pem(data) and "ssl.keystore.password" in values:
+            values.warn("ssl.keystore.password", "has no effect on a store in PEM: ssl.key.password encrypts its key")
+        return read_key_store(data, *passwords)
     if chain is not None and key is not None:
         return read_key_store(f"{chain}\n{key.reveal()}".encode(), *passwords)
     if chain is None and key is None:
@@ -93,18 +98,32 @@ def _check_type(values: Values, key: str) -> None:
 
 def _versions(values: Values) -> tuple[str, ...]:
     wanted = values.list("ssl.enabled.protocols")
-    if not wanted:
-        return tuple(VERSIONS)
-    versions = tuple(version for version in wanted if version in VERSIONS)
+    versions = tuple(version for version in wanted if version in VERSIONS) if wanted else tuple(VERSIONS)
     if not versions:
         raise values.error("ssl.enabled.protocols", f"expected {' or '.join(VERSIONS)}, found {', '.join(wanted)}")
-    return versions
+    if others := [version for version in wanted if version not in VERSIONS]:
+        values.warn("ssl.enabled.protocols", f"{', '.join(others)} has no effect: older versions are insecure")
+    suites = values.list("ssl.cipher.suites")
+    if not suites:
+        return versions
+    # A version without a suite cannot be negotiated, as in Java. OpenSSL lists the suites of TLS 1.3 separately.
+    has_suite = {"TLSv1.2": any(map(_is_old_suite, suites)), "TLSv1.3": not all(map(_is_old_suite, suites))}
+    usable = tuple(version for version in versions if has_suite[version])
+    if not usable:
+        raise values.error("ssl.cipher.suites", f"has no suite of {' or '.join(versions)}")
+    if has_suite["TLSv1.3"] and "TLSv1.3" in usable:
+        values.warn("ssl.cipher.suites", "Python cannot restrict the suites of TLS 1.3: all of them are allowed")
+    return usable
+
+
+def _is_old_suite(suite: str) -> bool:
+    """Return whether a suite belongs to TLS 1.2: suites of TLS 1.3 name no key exchange."""
+    return "_WITH_" in suite
 
 
 def _ciphers(values: Values) -> str | None:
-    """Return the cipher suites in OpenSSL's names. The suites of TLS 1.3 are always allowed."""
-    suites = values.list("ssl.cipher.suites")
-    names = [_openssl_name(suite) for suite in suites if "_WITH_" in suite]
+    """Return the cipher suites of TLS 1.2 in OpenSSL's names."""
+    names = [_openssl_name(suite) for suite in values.list("ssl.cipher.suites") if _is_old_suite(suite)]
     return ":".join(names) if names else None
 
 

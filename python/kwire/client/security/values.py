@@ -24,9 +24,10 @@ class Values:
     Attributes:
         source: the origin of the values; None if it is not known.
         password: returns the password if the values have none; None if nothing does.
+        warnings: what was read and has no effect.
     """
 
-    __slots__ = ("_values", "password", "source")
+    __slots__ = ("_values", "password", "source", "warnings")
 
     def __init__(
         self, values: Mapping[str, Secret], source: str | None, password: PasswordSource | None = None
@@ -34,6 +35,7 @@ class Values:
         self._values = values
         self.source = source
         self.password = password
+        self.warnings: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -96,6 +98,6 @@ class Values:
         """Return the error for a key."""
         return SecurityConfigError(key, problem, self.source)
 
-    def message(self, key: str, text: str) -> str:
-        """Return a warning about a key."""
-        return str(self.error(key, text))
+    def warn(self, key: str, text: str) -> None:
+        """Add a warning about a key."""
+        self.warnings.append(str(self.error(key, text)))
