@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EncodingError", "decode_properties", "decode_text", "marked_encoding", "read_properties", "read_text"]
 
-# UTF-32 is first: its mark of little-endian begins with that of UTF-16.
+# UTF-32 is first: its little-endian mark begins with the mark of UTF-16.
 MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),

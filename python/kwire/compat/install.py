@@ -46,7 +46,7 @@ def install(folder: Path, release: str | None = None) -> list[Path]:
             raise FileExistsError(f"{file} exists already, and is not one of kwire's scripts: choose another folder")
     for file in files:
         name = file.name.removesuffix(".sh")
-        # A name that nobody can guess: a link of that name would be followed.
+        # A name that cannot be guessed: a link of that name would be followed.
         number, partial = mkstemp(prefix=f".{file.name}.", dir=folder)
         with os.fdopen(number, "w", encoding="utf-8") as stream:
             stream.write(TEMPLATE.format(start=_start_lines(sys.executable), mark=MARK, name=name, release=release))

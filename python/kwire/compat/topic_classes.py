@@ -86,7 +86,7 @@ PROPERTY_NAMES = (
     "WHITESPACE WHITE_SPACE WORD"
 )
 UNICODE_NAMES = frozenset(PROPERTY_NAMES.split())
-"""Binary properties after `Is`. The other names of `BINARY` are those of POSIX, which the flag `U` defines anew."""
+"""Binary properties after `Is`. The other names of `BINARY` are those of POSIX, which the flag `U` redefines."""
 PROPERTIES_OF_CASE = "Upper Lower UPPERCASE LOWERCASE TITLECASE javaUpperCase javaLowerCase javaTitleCase Lu Ll Lt"
 CASE_NAMES = frozenset(PROPERTIES_OF_CASE.split())
 """Properties that contain both cases with the flag `i`."""

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "CONFIG",
@@ -269,6 +269,24 @@ def parse_configs(texts: Sequence[str]) -> Mapping[str, str]:
             raise InvalidArgument(f"config {key} is given twice")
         configs[key] = value
     return configs
+
+
+def check_collisions(new: Iterable[str], existing: Iterable[str] = ()) -> None:
+    """Check that no new topic has the name of another topic but for dots and underscores.
+
+    Kafka's metrics write both as `_`. A broker refuses such a name beside an existing topic, but Kafka 4.4 accepts two
+    that one request creates.
+
+    Raises:
+        InvalidArgument: two names collide.
+    """
+    names = {name.replace(".", "_"): name for name in existing}
+    for name in new:
+        other = names.setdefault(name.replace(".", "_"), name)
+        if other != name:
+            raise InvalidArgument(
+                f"the topics {other} and {name} collide: metrics write a dot as an underscore; use only one of both"
+            )
 
 
 def parse_assignment(text: str | None) -> Mapping[int, Sequence[int]]:

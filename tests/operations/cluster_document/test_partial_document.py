@@ -44,3 +44,28 @@ def test_another_value_is_a_difference_beside_what_is_kept(bootstrap: str, tmp_p
     file.write_text(f"kwire: 1\ntopics:\n{ORDERS}".replace("7", "8"), encoding="utf-8")
     done = kwire("-b", bootstrap, "configs", "diff", file)
     assert (done.code, "Settings that differ" in done.err, "kept" in done.out) == (6, True, True)
+
+
+def test_names_that_collide_are_refused_as_a_whole(bootstrap: str, tmp_path: Path) -> None:
+    file = tmp_path / "document.yaml"
+    for names in (("m.1", "m_1", "fine"), ("or_ders.x", "or.ders_x")):
+        topics = "".join(f"  {name}: {{partitions: 1, replication_factor: 1}}\n" for name in names)
+        file.write_text(f"kwire: 1\ntopics:\n{topics}", encoding="utf-8")
+        for words in (("configs", "apply", file, "--yes"), ("configs", "diff", file), ("topics", "create", *names)):
+            done = kwire("-b", bootstrap, *words)
+            assert (done.code, "collide" in done.err) == (2, True), done.err
+    assert kwire("-b", bootstrap, "topics", "list").out.split()[0] == "NAME"
+    assert "fine" not in kwire("-b", bootstrap, "topics", "list").out
+
+
+def test_secret_of_a_broker_comes_from_a_file_or_stdin(bootstrap: str, tmp_path: Path) -> None:
+    file = tmp_path / "keystore.properties"
+    file.write_text("ssl.keystore.password=hunter2\n", encoding="utf-8")
+    refused = kwire("-b", bootstrap, "configs", "set", "broker/1", "ssl.keystore.password=hunter2")
+    assert (refused.code, "--from-file" in refused.err, "hunter2" in refused.err) == (2, True, False)
+    for source, stdin in ((file, ""), ("-", "ssl.keystore.password=hunter2\n")):
+        done = kwire("-b", bootstrap, "configs", "set", "topic/orders", "--from-file", source, "--dry-run", stdin=stdin)
+        assert "expected KEY=VALUE" not in done.err
+        assert "hunter2" not in done.out + done.err
+    empty = kwire("-b", bootstrap, "configs", "set", "topic/orders", "--from-file", "-")
+    assert (empty.code, "expected KEY=VALUE" in empty.err) == (2, True)

@@ -28,7 +28,7 @@ from kwire.operations.cluster_document.steps import steps
 from kwire.operations.cluster_document.validation import refusals
 from kwire.operations.config_journal import JournaledChange, journaled
 from kwire.operations.declaration import Failed, TimedOut
-from kwire.operations.parameters import InvalidArgument
+from kwire.operations.parameters import InvalidArgument, check_collisions
 from kwire.operations.rows import column
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ async def plan(
                 "--skip-refused leaves it out"
             )
         run.warn(f"{section} are left out: {reason}.")
+    check_collisions(sorted(document.topics.keys() - current.topics.keys()), current.topics)
     document = await with_canonical_configs(run.admin, document, current)
     differences = compare(current, document, prune=prune)
     if earlier is not None:

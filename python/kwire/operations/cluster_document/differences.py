@@ -184,12 +184,12 @@ def _configs(
         new = stated[name]
         if new is None:
             if name not in stored:
-                how = f"a secret: `kafka configs set {name_resource(resource)} {name}=...`"
+                how = f"a secret: `kafka configs set {name_resource(resource)} --from-file FILE` with {name}=..."
                 yield DocumentDifference(section, resource, name, None, HIDDEN, DocumentAction.MANUAL, how)
         elif name in stored and stored[name] is None:
             raise InvalidArgument(
                 f"{name_resource(resource)}: {name} is a secret of the cluster, which has no place in a file: write "
-                f"{HIDDEN!r}, and set it with `kafka configs set`"
+                f"{HIDDEN!r}, and set it with `kafka configs set --from-file`"
             )
         elif name not in stored:
             yield DocumentDifference(section, resource, name, None, new, DocumentAction.CREATE)

@@ -368,7 +368,7 @@ class _Reader:
             if is_secret_config(name) and text not in ("", HIDDEN):
                 raise InvalidArgument(
                     f"{where}: {name} is a secret, which has no place in a file: write {HIDDEN!r}, and set it with "
-                    "`kafka configs set`"
+                    "`kafka configs set --from-file`"
                 )
         return {
             name: None if text == HIDDEN else text[1:] if LIKE_HIDDEN.fullmatch(text) else text

@@ -78,7 +78,7 @@ async def _refused_broker_configs(
                 and change.name in reported
                 and reported[change.name].is_sensitive
             ):
-                reason = "a secret, which has no place in a file: set it with `kafka configs set`"
+                reason = "a secret, which has no place in a file: set it with `kafka configs set --from-file`"
             if reason is not None:
                 refused[change] = reason
     return refused

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire._util.properties import parse_properties
+from kwire._util.text_files import EncodingError, decode_text
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ShadowedConfig
 from kwire.client.admin.config_values import stored_source
 from kwire.declare.secrets import is_secret_config
 from kwire.operations.config_journal import HIDDEN, JournaledChange, journaled
 from kwire.operations.declaration import Failure
-from kwire.operations.parameters import NotFound
+from kwire.operations.parameters import InvalidArgument, NotFound
 from kwire.operations.registry import similar
 from kwire.operations.verbs.resources import name_resource
 from kwire.reassignment.throttle import RATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from kwire.client.admin import AdminClient, ConfigChange, ConfigValue, Outcomes
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
 
-__all__ = ["ConfigsChanged", "change_configs", "reported_configs", "unknown_config"]
+__all__ = ["ConfigsChanged", "change_configs", "read_configs", "reported_configs", "unknown_config"]
 
 LISTENER_PREFIX = "listener.name."
 """The prefix of a config of one listener, before its name and the name of the config (KIP-103)."""
@@ -45,6 +49,25 @@ class ConfigsChanged:
     status: str
     attempts: int
     shadowed_by: tuple[ShadowedConfig, ...]
+
+
+def read_configs(file: Path) -> dict[str, str]:
+    """Return the configs of a properties file; of stdin for the name `-`.
+
+    Raises:
+        InvalidArgument: the file cannot be read, or has no configs. The error never shows its content.
+    """
+    source = "stdin" if str(file) == "-" else str(file)
+    try:
+        data = sys.stdin.buffer.read() if source == "stdin" else file.read_bytes()
+        configs = parse_properties(decode_text(data))
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {source}: {error.strerror}") from None
+    except EncodingError as error:
+        raise InvalidArgument(f"{source}: {error}") from None
+    if not configs or "" in configs:
+        raise InvalidArgument(f"{source}: expected KEY=VALUE in each line")
+    return configs
 
 
 async def change_configs(

@@ -13,6 +13,7 @@ from kwire.operations.parameters import (
     Argument,
     Danger,
     Option,
+    check_collisions,
     parse_assignment,
     parse_configs,
 )
@@ -66,6 +67,7 @@ async def create(
     ] = None,
 ) -> Rows[ItemChange]:
     """Create topics, and wait until every broker reports them."""
+    check_collisions(names)
     assignment = parse_assignment(replica_assignment)
     topic = NewTopic(
         partitions=partitions,
