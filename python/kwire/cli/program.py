@@ -6,6 +6,7 @@ command. Only `kwire --help` imports all of them.
 
 from __future__ import annotations
 
+import builtins
 import errno
 import gc
 import inspect
@@ -22,6 +23,7 @@ import click
 from kwire import __version__
 from kwire._util.readable import printable
 from kwire.cli.cluster import admin_option, cluster_options
+from kwire.cli.kafka_habits import first_word_hint
 from kwire.errors import KwireError
 from kwire.operations import registry
 
@@ -42,7 +44,7 @@ FOLDER = Path(__file__).with_name("commands")
 @cache
 def command_names() -> tuple[str, ...]:
     """Return the names of the subcommands in alphabetical order."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__"))
+    return tuple(sorted(path.stem.rstrip("_") for path in FOLDER.glob("*.py") if path.stem != "__init__"))
 
 
 def short_help(name: str) -> str:
@@ -51,8 +53,9 @@ def short_help(name: str) -> str:
 
 
 def _command(name: str) -> click.Command:
-    """Import a subcommand."""
-    command: click.Command = getattr(import_module(f"kwire.cli.commands.{name}"), name)
+    """Import a subcommand. One with the name of a builtin of Python has an underscore at the end of its module."""
+    module = f"{name}_" if hasattr(builtins, name) else name
+    command: click.Command = getattr(import_module(f"kwire.cli.commands.{module}"), module)
     return command
 
 
@@ -103,15 +106,19 @@ class LazyGroup(click.Group):
                 click.echo(ctx.get_help())
                 ctx.exit()
             args = [*args[1:], "--help"]
-        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+        is_verb_first = args[0] == "describe" and len(args) > 1 and registry.find_noun(args[1]) is not None
+        if not args[0].startswith("-") and (is_verb_first or self.get_command(ctx, args[0]) is None):
             raise click.UsageError(f"no such command {args[0]!r}{self._hint(ctx, args)}", ctx)
         return super().resolve_command(ctx, args)
 
     def _hint(self, ctx: click.Context, args: list[str]) -> str:
         """Return what may have been meant, such as `topics describe` for `describe topics`."""
         noun = registry.find_noun(args[1]) if len(args) > 1 else None
+        names = () if noun is None else registry.verb_names(noun)
+        habit = first_word_hint(args[0])
+        if args[0] not in names and habit is not None:
+            return f": {habit}"
         if noun is not None:
-            names = registry.verb_names(noun)
             return f": write the noun first: {noun} {args[0] if args[0] in names else '|'.join(names)}"
         suggested = registry.similar(args[0], ("--help", *self.list_commands(ctx)))
         return f": did you mean {' or '.join(suggested)}?" if suggested else ""

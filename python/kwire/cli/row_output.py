@@ -31,6 +31,8 @@ __all__ = ["FORMATS", "print_error", "print_output", "print_rows"]
 
 FORMULA = ("=", "+", "-", "@")
 """Characters that begin a formula in a spreadsheet."""
+EMPTY: tuple[object, ...] = (None, False, {}, ())
+"""Values that say nothing, for the columns that a table shows only if they say something."""
 NUMBER = re.compile(r"[+-]?[0-9.]*")
 
 
@@ -70,7 +72,7 @@ def _table(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
     titles: list[TableColumn] = []
     texts_of_columns: list[list[str]] = []
     for column, values in zip(shown, zip(*lines, strict=True), strict=True):
-        if not column.if_known or any(value is not None for value in values):
+        if not column.if_known or any(value not in EMPTY for value in values):
             titles.append(TableColumn(column.title, column.number))
             texts_of_columns.append(_column_texts(values, column.unit if readable else None))
     print_table(titles, list(zip(*texts_of_columns, strict=True)), paint)

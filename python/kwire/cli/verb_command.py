@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.cluster import cluster_options
+from kwire.cli.kafka_habits import with_option_hint
 from kwire.cli.row_help import print_row_help
 from kwire.cli.verb_run import run_command
 from kwire.operations.command_line import click_parameters
@@ -35,6 +36,13 @@ class NounGroup(click.Group):
             commands=beside.commands if beside is not None else None,
         )
         self._noun = noun
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options, and say what is meant by one of Kafka's scripts."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise with_option_hint(error) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted((*verb_names(self._noun), *super().list_commands(ctx)))
@@ -66,6 +74,17 @@ class NounGroup(click.Group):
             rows.append((name, command.get_short_help_str(100)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+class VerbCommand(click.Command):
+    """A verb. Its errors of options know the options of Kafka's scripts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options, and say what is meant by one of Kafka's scripts."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise with_option_hint(error) from None
 
 
 def verb_command(verb: Operation) -> click.Command:
@@ -101,7 +120,7 @@ def verb_command(verb: Operation) -> click.Command:
     if verb.ends_options:
         text += "\n\nOptions of this command precede the first argument. Everything after it is passed on unchanged."
     examples = "".join(f"\n  kafka -b localhost:9092 {example}" for example in verb.examples)
-    return click.Command(
+    return VerbCommand(
         verb.name,
         callback=callback,
         params=[*parameters, *common],

@@ -61,4 +61,9 @@ def problem_of(error: Exception) -> Problem:
     """Return the kind of an error."""
     if isinstance(error, AdminError):
         return Problem.NOT_AUTHORIZED if error.code in AUTHORIZATION else Problem.REFUSED
-    return next((problem for kind, problem in PROBLEMS.items() if isinstance(error, kind)), Problem.REFUSED)
+    for kind, problem in PROBLEMS.items():
+        if isinstance(error, kind):
+            return problem
+    from kwire.cluster.zookeeper.errors import Unreachable  # few runs end so, and all import this module
+
+    return Problem.UNREACHABLE if isinstance(error, Unreachable) else Problem.REFUSED

@@ -41,7 +41,7 @@ class RowColumn(NamedTuple):
         number: true if it is aligned to the right.
         unit: the unit of a number that a terminal shows readable: `bytes`; `ms` or `s` for a duration in milliseconds
             or seconds; `time` for milliseconds since 1970. `text` for the only value that a table shows, as it is.
-        if_known: true if a table leaves out the column unless a row has a value.
+        if_known: true if a table leaves out the column unless a row has a value other than False and nothing.
     """
 
     name: str

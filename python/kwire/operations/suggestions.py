@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.client.admin.errors import AdminError
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire.operations.declaration import Failure
 from kwire.operations.registry import similar
 
@@ -26,6 +27,8 @@ KINDS: dict[int, str] = {
 """The kind of the name that an error rejects, by its code. The drafts of KIP-4 have the same code for topics."""
 
 
+UNKNOWN_TOPIC_TEXTS = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message, Kip4ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message)
+"""The descriptions of the code, which an error has if the broker gives no text."""
 SUGGESTIONS = 20
 """Maximum number of errors of a run with suggestions: comparing a name with thousands of others takes milliseconds."""
 
@@ -42,10 +45,9 @@ async def with_suggestions(admin: AdminClient, rows: Awaitable[Sequence[Any]]) -
     except AdminError as error:
         raise await names.suggest(error, error.item) from None
     failed = [at for at, row in enumerate(similar_rows) if isinstance(row, Failure)]
-    for at in failed[:SUGGESTIONS]:
-        similar_rows[at] = Failure(
-            similar_rows[at].name, await names.suggest(similar_rows[at].error, similar_rows[at].name)
-        )
+    for number, at in enumerate(failed):
+        name, refusal = similar_rows[at].name, similar_rows[at].error
+        similar_rows[at] = Failure(name, await names.suggest(refusal, name, compare=number < SUGGESTIONS))
     return similar_rows
 
 
@@ -56,13 +58,15 @@ class ExistingNames:
         self._admin = admin
         self._names: dict[str, tuple[str, ...]] = {}
 
-    async def suggest(self, error: AdminError, item: str) -> AdminError:
+    async def suggest(self, error: AdminError, item: str, *, compare: bool = True) -> AdminError:
         """Return an error; one because of an unknown name with the names that are most similar to it.
 
         If the names cannot be listed, the error is returned as it is: it must not be lost, nor the results beside it.
 
         Args:
+            error: the error.
             item: the item that the error concerns, such as `topic orders`.
+            compare: False to leave out the similar names.
         """
         from kwire.operations.names import CONFIGS
 
@@ -70,10 +74,16 @@ class ExistingNames:
         if error.code in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST) and "nknown" in error.text:
             kind, name = CONFIGS.get(item.partition(" ")[0], "topic-configs"), error.text.split()[-1].rstrip(".")
         names = () if kind is None else await self._list(kind)
-        suggested = similar(name, names)
-        if not suggested or name.rpartition("-")[0] in names:  # a topic that does not have the partition
+        if name.rpartition("-")[0] in names:  # a topic that does not have the partition
             return error
-        text = f"{error.text.rstrip('.')}; did you mean {' or '.join(suggested)}?"
+        suggested = similar(name, names) if compare else ()
+        text = error.text.rstrip(".")
+        if error.text in UNKNOWN_TOPIC_TEXTS and names and name not in names:
+            text = f"there is no topic {name}"  # the words of the broker are about partitions that it does not host
+        elif not suggested:
+            return error
+        if suggested:
+            text += f"; did you mean {' or '.join(suggested)}?"
         return AdminError(error.code, error.name, error.item, text, error.attempts)
 
     async def _list(self, kind: str) -> tuple[str, ...]:

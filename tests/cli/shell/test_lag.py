@@ -66,6 +66,8 @@ def test_a_trend_is_about_the_last_samples() -> None:
 def test_bars_show_the_last_lags() -> None:
     assert trend_bars([0, 7, 14], BARS) == "▁▄█"
     assert trend_bars([0, 0], PLAIN_BARS) == "__"
+    assert trend_bars([1000, 1050, 1100], BARS) == "▁▄█", "a lag that grows by a tenth is not flat"
+    assert trend_bars([1000, 1000], BARS) == "██"
     assert trend_bars([], BARS) == ""
     assert trend_bars(range(100), PLAIN_BARS)[-1] == PLAIN_BARS[-1]
     assert len(trend_bars(range(100), BARS)) == 16

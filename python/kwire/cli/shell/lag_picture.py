@@ -67,12 +67,12 @@ def lag_lines(trends: Sequence[LagTrend], bars: str) -> list[str]:
 
 
 def trend_bars(lags: Sequence[int], bars: str) -> str:
-    """Return the last lags as bars from 0 to the largest of them."""
+    """Return the last lags as bars from the smallest to the largest of them, so that any change is visible."""
     shown = lags[-WIDTH:]
-    largest = max(shown, default=0)
-    if largest == 0:
-        return bars[0] * len(shown)
-    return "".join(bars[lag * (len(bars) - 1) // largest] for lag in shown)
+    smallest, largest = min(shown, default=0), max(shown, default=0)
+    if smallest == largest:
+        return (bars[-1] if largest else bars[0]) * len(shown)
+    return "".join(bars[(lag - smallest) * (len(bars) - 1) // (largest - smallest)] for lag in shown)
 
 
 def readable_time(seconds: float) -> str:

@@ -21,13 +21,13 @@ from kwire.errors import KwireError
 from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from kwire.cli.shell.parser import Statement
     from kwire.cli.shell.session import ShellSession
 
-__all__ = ["run_script", "run_statement"]
+__all__ = ["run_script", "run_statement", "run_words_once"]
 
 
 def run_statement(
@@ -45,15 +45,23 @@ def run_statement(
     """
     session.errors = StatementErrors(source, statement, first_line)
     if not session.interactive:
-        return _run(session, statement, defaults)
+        return _run(session, statement.texts, defaults)
     output = PagedOutput(session.terminal)
     code = REFUSED
     with _UnexpectedErrors(), redirect_stdout(output.text()):
         try:
-            code = _run(session, statement, defaults)
+            code = _run(session, statement.texts, defaults)
         finally:
             output.finish()
     return code
+
+
+def run_words_once(session: ShellSession, words: Sequence[str], defaults: Mapping[str, Any]) -> int:
+    """Run one statement that is given as words, such as the arguments of a command, and return its exit code."""
+    try:
+        return _run(session, words, defaults)
+    except Leave:
+        return 0
 
 
 class _UnexpectedErrors:
@@ -71,9 +79,9 @@ class _UnexpectedErrors:
         return True
 
 
-def _run(session: ShellSession, statement: Statement, defaults: Mapping[str, Any]) -> int:
+def _run(session: ShellSession, words: Sequence[str], defaults: Mapping[str, Any]) -> int:
     try:
-        with STATEMENTS.make_context(None, statement.texts, obj=dict(defaults)) as context:
+        with STATEMENTS.make_context(None, list(words), obj=dict(defaults)) as context:
             context.meta[KEY] = session
             return int(STATEMENTS.invoke(context) or 0)
     except click.exceptions.Exit as end:

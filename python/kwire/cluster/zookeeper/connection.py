@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,8 @@ async def connect(
     """
     from kwire.cluster.zookeeper.kazoo_store import KazooStore
 
+    # Each attempt is a warning of kazoo, which Python prints on stderr if the program has no logs. The error says it.
+    logging.getLogger("kazoo").addHandler(logging.NullHandler())
     options: dict[str, Any] = {
         "hosts": _repeat_hosts(hosts, session_timeout),
         "timeout": session_timeout,

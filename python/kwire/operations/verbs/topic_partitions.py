@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient
+    from kwire.operations.run import Run
 
 
 PARTITION = Syntax(rf"([\s\S]+):({INDEX})", "a partition: write TOPIC:N, such as orders:0")
@@ -52,3 +53,10 @@ async def partitions_of(admin: AdminClient, texts: Sequence[str]) -> list[TopicP
             raise topic
         partitions += [TopicPartition(text, partition.partition) for partition in topic.partitions]
     return list(dict.fromkeys(partitions))
+
+
+async def topics_marked_for_deletion(run: Run) -> frozenset[str] | None:
+    """Return the topics that the controller has yet to delete; None on Kafka, which does not tell."""
+    if run.admin.dialect != "kip4":
+        return None
+    return frozenset(await run.admin.list_topics_marked_for_deletion())

@@ -19,6 +19,7 @@ from kwire.operations.parameters import Argument, Option
 from kwire.operations.partition_states import PartitionTrouble, min_isr
 from kwire.operations.rows import column
 from kwire.operations.run import Run
+from kwire.operations.verbs.topic_partitions import topics_marked_for_deletion
 from kwire.operations.verbs.visibility import explain_if_hidden
 
 
@@ -37,13 +38,17 @@ class PartitionDetails:
 
 @dataclass(frozen=True, slots=True)
 class TopicDetails:
-    """A topic with its partitions. See `kwire.client.admin.TopicDescription`."""
+    """A topic with its partitions. See `kwire.client.admin.TopicDescription`.
+
+    `marked_for_deletion` is true if the controller has yet to delete the topic; None on Kafka, which does not tell.
+    """
 
     name: str
     topic_id: UUID | None = field(metadata=column(table=False))
     internal: bool = field(metadata=column(table=False))
     replication_factor: int | None = field(metadata=column(table=False))
-    configs: Mapping[str, str] = field(metadata=column(table=False))
+    configs: Mapping[str, str] = field(metadata=column(if_known=True))
+    marked_for_deletion: bool | None = field(metadata=column(if_known=True))
     partitions: tuple[PartitionDetails, ...] = field(metadata=column(rows=True))
 
 
@@ -66,6 +71,7 @@ async def describe(
     """Describe topics with their partitions and configs."""
     rows: Rows[TopicDetails] = []
     topics = await run.admin.describe_topics(names, configs=True, lag=lag)
+    marked = await topics_marked_for_deletion(run)
     if only and not names and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
         run.warn(f"{reason}.")
     least: dict[str, int | AdminError] = {}
@@ -84,7 +90,7 @@ async def describe(
                 if not only or any(state.matches(partition, required) for state in only)
             ]
             if partitions or not only:
-                rows.append(_details(topic, partitions))
+                rows.append(_details(topic, partitions, None if marked is None else name in marked))
     return rows
 
 
@@ -98,13 +104,14 @@ async def _min_isrs(run: Run, topics: list[str]) -> dict[str, int | AdminError]:
     }
 
 
-def _details(topic: TopicDescription, partitions: list[PartitionDescription]) -> TopicDetails:
+def _details(topic: TopicDescription, partitions: list[PartitionDescription], marked: bool | None) -> TopicDetails:
     return TopicDetails(
         topic.name,
         topic.topic_id,
         topic.is_internal,
         len(topic.partitions[0].replicas) if topic.partitions else None,
         topic.configs or {},
+        marked,
         tuple(
             PartitionDetails(
                 partition.partition,

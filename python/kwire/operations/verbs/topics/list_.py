@@ -13,6 +13,7 @@ from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
+from kwire.operations.verbs.topic_partitions import topics_marked_for_deletion
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class TopicSummary:
         internal: true if Kafka itself uses the topic.
         topic_id: the id of the topic; None without --details, or if the cluster has no ids.
         configs: the configs that the topic overrides; None without --details.
+        marked_for_deletion: true if the controller has yet to delete the topic; None on Kafka, which does not tell.
     """
 
     name: str
@@ -34,6 +36,7 @@ class TopicSummary:
     internal: bool
     topic_id: UUID | None = field(metadata=column(if_known=True))
     configs: Mapping[str, str] | None = field(metadata=column(if_known=True))
+    marked_for_deletion: bool | None = field(default=None, metadata=column(if_known=True))
 
 
 @operation(
@@ -49,6 +52,7 @@ async def list_(
 ) -> Rows[TopicSummary]:
     """List topics."""
     rows: Rows[TopicSummary] = []
+    marked = await topics_marked_for_deletion(run)
     for name, topic in sorted((await run.admin.describe_topics(configs=details)).items()):
         if pattern is not None and not fnmatchcase(name, pattern):
             continue
@@ -57,5 +61,15 @@ async def list_(
         elif internal or not topic.is_internal:
             topic_id = topic.topic_id if details else None
             factor = len(topic.partitions[0].replicas) if topic.partitions else None
-            rows.append(TopicSummary(name, len(topic.partitions), factor, topic.is_internal, topic_id, topic.configs))
+            rows.append(
+                TopicSummary(
+                    name,
+                    len(topic.partitions),
+                    factor,
+                    topic.is_internal,
+                    topic_id,
+                    topic.configs,
+                    None if marked is None else name in marked,
+                )
+            )
     return rows

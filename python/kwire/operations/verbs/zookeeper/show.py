@@ -68,7 +68,11 @@ async def zookeeper_of(admin: AdminClient) -> str | None:
     return None if config is None else config.value
 
 
-@operation(examples=("zookeeper show", "zookeeper show --zookeeper zk-1:2181,zk-2:2181/kafka"))
+@operation(
+    # It is needed exactly when no broker answers, and then the ZooKeeper is named.
+    connects=lambda arguments: arguments["zookeeper"] is None,
+    examples=("zookeeper show", "zookeeper show --zookeeper zk-1:2181,zk-2:2181/kafka"),
+)
 async def show(
     run: Run,
     zookeeper: Annotated[
