@@ -28,6 +28,7 @@ from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
 from kwire.operations import registry
+from scripts.docs_znodes import znodes_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/commands.md", "\n".join(_command_page())
     yield "reference/settings.md", "\n".join(_settings_page())
     yield "reference/permissions.md", "\n".join(_permissions_page())
+    yield "reference/znodes.md", "\n".join(znodes_page())
     yield "reference/admin.md", "\n".join(_admin_index())
     for noun, (noun_module, operations) in admin_nouns().items():
         yield f"reference/admin/{noun}.md", "\n".join(_admin_page(noun_module, operations))

@@ -151,6 +151,7 @@ STEPS = (
         succeeds_in="tests/kafka/test_hanging_transactions.py",
     ),
     Step("zookeeper show", "is the controller", NO_ZOOKEEPER),
+    Step("zookeeper decode /brokers/topics/verbs", '"topic_id"', NO_ZOOKEEPER),
     Step("tools list", '"get-offset-shell"'),
     Step("tools run get-offset-shell --topic verbs", "verbs", only=KAFKA),
     Step("tools run --broker any status", "controller", only=("nodes",)),

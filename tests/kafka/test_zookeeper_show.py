@@ -10,6 +10,7 @@ import pytest
 from kwire.cluster.zookeeper import connect
 from kwire.testing.kafka import Kafka39
 from tests.cli.administration import Operator
+from tests.cli.running import kwire
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:
@@ -52,6 +53,27 @@ async def test_what_waits_for_a_broker_is_named(cluster: Kafka39) -> None:
         assert (move["path"], move["blocked_by"]) == ("/admin/reassign_partitions", "broker 2 is down")
     finally:
         await store.close()
+
+
+def decoded(path: str, cluster: Kafka39) -> dict[str, str | None]:
+    """Return the fields of a znode, from a command that names no broker."""
+    done = kwire("-o", "json", "zookeeper", "decode", path, "--zookeeper", cluster.zookeeper)
+    assert done.code == 0, done.err
+    return {row["field"]: row["value"] for row in json.loads(done.out)}
+
+
+def test_znodes_are_decoded_without_a_broker(cluster: Kafka39) -> None:
+    Operator(cluster.bootstrap).json("topics", "create", "decoded", "--replica-assignment", "1")
+    topic = decoded("/brokers/topics/decoded", cluster)
+    assert topic["partitions"] == '{"0": [1]}'
+    assert topic["written by"] is not None
+    assert topic["children"] == "partitions"
+    assert decoded("/controller", cluster)["session"] is not None
+    assert decoded("/", cluster)["children"] is not None
+    missing = kwire("zookeeper", "decode", "/brokers/ids/77", "--zookeeper", cluster.zookeeper)
+    assert (missing.code, "there is no znode /brokers/ids/77: /brokers/ids has" in missing.err) == (2, True), (
+        missing.err
+    )
 
 
 def test_kraft_cluster_has_none(kafka44: Kafka44) -> None:

@@ -68,6 +68,28 @@ async def zookeeper_of(admin: AdminClient) -> str | None:
     return None if config is None else config.value
 
 
+async def open_store(run: Run, zookeeper: str | None) -> Store:
+    """Open a session with the ZooKeeper of a cluster.
+
+    Args:
+        run: the run of the verb.
+        zookeeper: its address; None to ask a broker.
+
+    Raises:
+        NotFound: no broker reports a ZooKeeper.
+        Unreachable: no server accepts the connection.
+    """
+    from kwire.cluster.zookeeper import connect
+
+    hosts = await zookeeper_of(run.admin) if zookeeper is None else ZOOKEEPER.match(zookeeper).string
+    if not hosts:
+        raise NotFound(
+            "no broker reports a ZooKeeper: a KRaft cluster has none (see `quorum describe`); otherwise name it with "
+            "--zookeeper HOST:PORT"
+        )
+    return await connect(hosts, connect_timeout=CONNECT_TIMEOUT_S)
+
+
 @operation(
     # It is needed exactly when no broker answers, and then the ZooKeeper is named.
     connects=lambda arguments: arguments["zookeeper"] is None,
@@ -84,15 +106,7 @@ async def show(
 
     Deletions and reassignments of a cluster with ZooKeeper wait for brokers that are down, and do not say so.
     """
-    from kwire.cluster.zookeeper import connect
-
-    hosts = await zookeeper_of(run.admin) if zookeeper is None else ZOOKEEPER.match(zookeeper).string
-    if not hosts:
-        raise NotFound(
-            "no broker reports a ZooKeeper: a KRaft cluster has none (see `quorum describe`); otherwise name it with "
-            "--zookeeper HOST:PORT"
-        )
-    store = await connect(hosts, connect_timeout=CONNECT_TIMEOUT_S)
+    store = await open_store(run, zookeeper)
     try:
         return [row async for row in _rows(store)]
     finally:
