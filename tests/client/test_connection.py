@@ -19,6 +19,7 @@ import pytest
 
 from kwire import EncodeError, frame
 from kwire.client import Connection, Poller
+from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.messages.kafka.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.kafka.delete_records import DeleteRecordsRequest
 from kwire.messages.kafka.describe_cluster import DescribeClusterRequest
@@ -213,7 +214,7 @@ async def test_tls_server_is_named() -> None:
 async def test_oversized_frame_is_rejected_at_once(cluster: FakeCluster) -> None:
     fault = await fault_of(cluster, Misbehavior.OVERSIZED_FRAME)
     assert isinstance(fault, OversizedFrame)
-    assert (fault.size, fault.max_size) == (0x7FFF_FFFF, 100 * 1024 * 1024)
+    assert (fault.size, fault.max_size) == (0x7FFF_FFFF, MAX_RESPONSE_SIZE)
 
 
 async def test_truncated_frame_reports_the_received_bytes(cluster: FakeCluster) -> None:

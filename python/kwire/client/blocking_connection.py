@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.client.connection import TIMEOUT, Connection
+from kwire.client.connection import MAX_RESPONSE_SIZE, TIMEOUT, Connection
 from kwire.client.loop_thread import BlockingClient, blocking
-from kwire.frame import MAX_SIZE
 
 if TYPE_CHECKING:
     from kwire.client.connection_config import ConnectionConfig
@@ -28,7 +27,7 @@ class BlockingConnection(BlockingClient[Connection]):
         *,
         client_id: str | None = "kwire",
         timeout: float = TIMEOUT,
-        max_size: int = MAX_SIZE,
+        max_size: int = MAX_RESPONSE_SIZE,
         config: ConnectionConfig | None = None,
     ) -> None:
         opening = Connection.open(endpoint, client_id=client_id, timeout=timeout, max_size=max_size, config=config)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from time import monotonic, perf_counter_ns
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kwire.client.connection_pool import PooledConnection
@@ -26,7 +28,7 @@ from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.metadata.plausibility import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker
-from kwire.protocol import ConnectionFault, InvalidResponse, NoCommonVersion
+from kwire.protocol import ConnectionFault, InvalidResponse, NoCommonVersion, WrongBroker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -55,6 +57,7 @@ class PollerContext:
     Attributes:
         deliver: takes every poll.
         sends_for_all: returns whether the broker with this id gets the requests that one broker suffices for.
+        is_foreign: returns whether another broker than the one with this id knows the cluster by another id.
         cluster_id: the cluster id of the last response that has one.
         clock: the time of polls.
         has_topics: event, set after the first response with topics.
@@ -63,6 +66,7 @@ class PollerContext:
     options: PollerOptions
     deliver: Callable[[Poll[Any]], Awaitable[None]]
     sends_for_all: Callable[[int], bool]
+    is_foreign: Callable[[int, str], bool]
     cluster_id: str | None
     statistics: Statistics = field(default_factory=Statistics)
     random: Random = field(default_factory=Random)
@@ -95,6 +99,7 @@ class BrokerPoller:
         tracker: its Metadata responses.
         responds: True if its last Metadata poll succeeded.
         has_responded: True after its first response.
+        cluster_id: the cluster id of its last response that has one.
     """
 
     def __init__(self, context: PollerContext, broker_id: int, endpoint: Endpoint, tracker: ResponseTracker) -> None:
@@ -103,6 +108,7 @@ class BrokerPoller:
         self._trackers = [tracker]
         self.responds = True
         self.has_responded = False
+        self.cluster_id: str | None = None
         self._context = context
         self._connection = self._new_connection(endpoint)
         self._connections = [self._connection]
@@ -110,13 +116,19 @@ class BrokerPoller:
         self._tasks: list[asyncio.Task[None]] = []
         self._has_metadata = context.has_topics if context.options.topics == "one" else asyncio.Event()
         self._identified: Connection | None = None
-        self._last_response = monotonic()
+        self._last_response = _now()
         self._further_response = -math.inf
+        self._checked: object = None
+        """The brokers of the last response in which the polled broker was not contradicted."""
 
     def _new_connection(self, endpoint: Endpoint) -> PooledConnection:
         options = self._context.options
         return PooledConnection(
-            endpoint, client_id=options.client_id, timeout=options.timeout, config=options.connection
+            endpoint,
+            client_id=options.client_id,
+            timeout=options.timeout,
+            max_size=options.max_size,
+            config=options.connection,
         )
 
     @property
@@ -131,7 +143,7 @@ class BrokerPoller:
 
     def seconds_since_response(self) -> float:
         """Return the seconds since the last response, or since this object was created."""
-        return monotonic() - self._last_response
+        return _now() - self._last_response
 
     @property
     def certificate_expiry(self) -> float | None:
@@ -157,18 +169,18 @@ class BrokerPoller:
     async def polls(self) -> AsyncGenerator[Poll[Any], None]:
         """Yield Metadata polls forever. The next request is sent after the last poll was taken."""
         context = self._context
-        due = monotonic()
+        due = _now()
         jitter = context.random.uniform(0.5, 1.0)  # once, so that brokers do not respond all at the same time
         failures = 0
         listing_tracker = ResponseTracker()
         while True:
             if self._asks_for_topics():
                 poll = await self._poll(self._connection, self.tracker)
-            elif monotonic() - self._further_response < HEARTBEAT_INTERVALS * context.options.interval:
+            elif _now() - self._further_response < HEARTBEAT_INTERVALS * context.options.interval:
                 # Metadata without topics would only show that the broker responds.
                 self._raise_errors()
                 due = self._next(due, context.options.interval)
-                await asyncio.sleep(due - monotonic())
+                await asyncio.sleep(due - _now())
                 continue
             else:  # its changes would repeat the events of the broker with the topics
                 poll = await self._poll(self._connection, listing_tracker, brokers_only=True)
@@ -176,7 +188,7 @@ class BrokerPoller:
             self.responds = poll.error is None
             failures = 0 if self.responds else failures + 1
             if self.responds:
-                self._last_response = monotonic()
+                self._last_response = _now()
                 self._start_further_requests()
             if self.tracker.agreed is not None:
                 self._has_metadata.set()
@@ -184,10 +196,10 @@ class BrokerPoller:
             yield poll
             if failures:
                 await self._pause(context.pause(failures))
-                due = monotonic()
+                due = _now()
             else:
                 due, jitter = self._next(due, context.options.interval * jitter), 1.0
-                await asyncio.sleep(due - monotonic())
+                await asyncio.sleep(due - _now())
 
     def _start_further_requests(self) -> None:
         """Start them after the first response, so that a listed broker that does not exist needs one task only."""
@@ -203,7 +215,7 @@ class BrokerPoller:
 
     def _next(self, due: float, interval: float) -> float:
         """Return when to send the next request: after the interval, or now if that time has passed."""
-        now = monotonic()
+        now = _now()
         if due + interval >= now:
             return due + interval
         self._context.statistics.late += 1
@@ -227,9 +239,9 @@ class BrokerPoller:
         if polled.separate_connection:
             connection = self._new_connection(self.endpoint)
             self._connections.append(connection)
-        trackers: dict[int, ResponseTracker] = {}
+        trackers: dict[tuple[int, int], ResponseTracker] = {}
         await self._has_metadata.wait()
-        due = monotonic()
+        due = _now()
         while True:
             metadata = self.tracker.agreed
             if metadata is not None and self._should_send(polled, connection):
@@ -237,18 +249,24 @@ class BrokerPoller:
                 current = request(metadata, self.broker_id) if callable(request) else request
                 await self._send_all(connection, trackers, as_sequence(current))
             due = self._next(due, polled.interval)
-            await asyncio.sleep(due - monotonic())
+            await asyncio.sleep(due - _now())
 
     async def _send_all(
-        self, connection: PooledConnection, trackers: dict[int, ResponseTracker], requests: RequestSequence
+        self, connection: PooledConnection, trackers: dict[tuple[int, int], ResponseTracker], requests: RequestSequence
     ) -> None:
-        """Send the requests of a sequence until one of them fails."""
+        """Send the requests of a sequence until one of them fails.
+
+        A response is compared with the last one to the request at the same place, counted by API key.
+        """
+        places: Counter[int] = Counter()
         with closing(requests):
             request = next(requests, None)
             while request is not None:
-                tracker = trackers.get(request.api_key)
+                place = request.api_key, places[request.api_key]
+                places[request.api_key] += 1
+                tracker = trackers.get(place)
                 if tracker is None:
-                    tracker = trackers[request.api_key] = ResponseTracker()
+                    tracker = trackers[place] = ResponseTracker()
                     self._trackers.append(tracker)
                 poll = await self._poll(connection, tracker, request)
                 await self._context.deliver(poll)
@@ -264,7 +282,7 @@ class BrokerPoller:
     def _note_response(self, poll: Poll[Any]) -> None:
         """Note whether the broker responds to further requests; after a failure, a Metadata request finds out."""
         if poll.error is None:
-            self._further_response = self._last_response = monotonic()
+            self._further_response = self._last_response = _now()
         elif not isinstance(poll.error, NoCommonVersion):
             self._further_response = -math.inf
 
@@ -283,15 +301,20 @@ class BrokerPoller:
     ) -> Poll[Any]:
         """Send a request, by default for metadata, and return its result."""
         attempt = _Attempt(pooled.endpoint, perf_counter_ns(), request=request)
-        try:
-            connection = await pooled.get()
-            attempt = attempt._replace(connection=connection)
+
+        async def send(connection: Connection) -> tuple[Connection, TimedResponse[Any]]:
+            nonlocal attempt
+            attempt = attempt._replace(endpoint=connection.endpoint, connection=connection)
             await self._look_up_cluster_id(connection)
             sent = request or _metadata_request(connection, brokers_only=brokers_only)
             attempt = attempt._replace(request=sent)
             newest = connection.negotiated.version_of(type(sent))
             attempt = attempt._replace(version=min(newest, HIGHEST_VERSIONS.get(sent.api_key, newest)))
-            response = await connection.submit(sent, version=attempt.version)
+            return connection, await connection.submit(sent, version=attempt.version)
+
+        kind = METADATA if request is None else request.api_key
+        try:
+            connection, response = await pooled.exchange(send, (kind, brokers_only))
         except (ConnectionFault, EncodeError) as error:  # the version of this broker may lack a field that is set
             return self._failed_poll(error, tracker, attempt)
         return self._successful_poll(response, connection, tracker)
@@ -309,6 +332,24 @@ class BrokerPoller:
         if CLUSTER_METADATA in negotiated.versions and negotiated.version_of(ClusterMetadataRequest) >= 1:
             response = await connection.send(ClusterMetadataRequest())
             self._context.cluster_id = response.cluster_id or self._context.cluster_id
+
+    def _check_identity(self, endpoint: Endpoint, message: Any) -> None:
+        """Check that the polled broker has sent a response. Only what a response says is evidence, not what it lacks.
+
+        Raises:
+            WrongBroker: the response lists another broker at the address, or other brokers know the cluster by another
+                id.
+        """
+        cluster_id = getattr(message, "cluster_id", None)
+        brokers = getattr(message, "brokers", ())
+        is_known = self.broker_id != UNKNOWN_BROKER
+        if is_known and brokers is not self._checked:  # the decoder returns the same tuple while nothing has changed
+            listed = tuple(broker.node_id for broker in brokers if (broker.host, broker.port) == endpoint)
+            if listed and self.broker_id not in listed:
+                raise WrongBroker(endpoint, self.broker_id, listed)
+            self._checked = brokers
+        if is_known and cluster_id is not None and self._context.is_foreign(self.broker_id, cluster_id):
+            raise WrongBroker(endpoint, self.broker_id, (), cluster_id)
 
     def _failed_poll(
         self, error: ConnectionFault | EncodeError, tracker: ResponseTracker, attempt: _Attempt
@@ -368,16 +409,20 @@ class BrokerPoller:
                 at=polled_at,
                 kraft=negotiated.kraft,
                 all_topics=requests_all_topics(sent.request, sent.version),
+                check=partial(self._check_identity, connection.endpoint),
             )
         except DecodeError as error:
             fault = response.fault(error)
+            connection.fail(fault)
+            return poll._replace(error=fault)
+        except WrongBroker as fault:
             connection.fail(fault)
             return poll._replace(error=fault)
         if self.broker_id == UNKNOWN_BROKER:
             self.broker_id = _broker_at(connection.endpoint, tracked.message)
         cluster_id = getattr(tracked.message, "cluster_id", None)
         if cluster_id is not None:
-            self._context.cluster_id = cluster_id
+            self.cluster_id = self._context.cluster_id = cluster_id
         return poll._replace(
             cluster_id=self._context.cluster_id,
             broker_id=self.broker_id,
@@ -388,6 +433,11 @@ class BrokerPoller:
             suspect=tracked.suspect,
             controller_id=_controller_id(tracked.message, sent.version),
         )
+
+
+def _now() -> float:
+    """Return the time of the event loop, by which all pauses are measured."""
+    return asyncio.get_running_loop().time()
 
 
 def _controller_id(message: Message, version: int) -> int | None:

@@ -14,14 +14,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections import deque
-from datetime import UTC, datetime
-from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from kwire.client.connection_config import ConnectionConfig
-from kwire.client.stream import StreamProtocol, open_stream, tls_failed
+from kwire.client.pending_requests import PendingRequests, TimedResponse, set_exception
+from kwire.client.race import first_success
+from kwire.client.stream import Address, StreamProtocol, open_stream, resolve, tls_failed
 from kwire.frame import MAX_SIZE
+from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.protocol import (
     AuthenticationFailed,
     ClientConnection,
@@ -32,26 +32,35 @@ from kwire.protocol import (
     InvalidResponse,
     NegotiatedVersions,
     OversizedFrame,
-    ReceivedResponse,
-    SentRequest,
     Timeout,
 )
+from kwire.protocol.client_connection import api_versions_request
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from kwire.client.security.credentials import SaslCredentials
     from kwire.declare import Message, Request
     from kwire.decoder import Decoder
+    from kwire.protocol import SentRequest
     from kwire.protocol.sasl import SaslMechanism
 
-__all__ = ["Connection", "TimedResponse"]
+__all__ = ["MAX_RESPONSE_SIZE", "Connection", "TimedResponse"]
 
 R = TypeVar("R", bound="Message")
 log = logging.getLogger("kwire.client")
 
 TIMEOUT = 30.0
 """Seconds to wait for a response: the default of `request.timeout.ms` in Kafka's clients."""
+MAX_RESPONSE_SIZE = 1 << 30
+"""Default of the largest response to accept, in bytes. Kafka's clients have no limit; memory grows with the bytes that
+have arrived, not with the size that a frame claims. A gigabyte is below the first four bytes of HTTP as a size."""
+MOST_ADDRESSES = 4
+"""Maximum number of addresses of one name to which connections are opened at the same time. Chosen, not measured."""
+SILENT_ADDRESS_SHARE = 0.1
+"""Part of the timeout after which another address is asked as well, if the first has accepted the connection and does
+not answer. Chosen: a fraction of what callers wait, and a multiple of what an answer takes."""
 SASL_HANDSHAKE = 17
 REAUTHENTICATE_AT = (0.85, 0.95)
 """The part of the session lifetime after which to authenticate again, random in this range as in Kafka's clients."""
@@ -59,36 +68,6 @@ MIN_SESSION = 1.1
 """Seconds between two authentications: brokers reject another one within a second."""
 EXPECTS_TLS = "the listener probably expects TLS: set security.protocol to SSL or SASL_SSL"
 EXPECTS_SASL = "the listener probably requires SASL: set security.protocol to SASL_SSL or SASL_PLAINTEXT"
-
-
-class TimedResponse(NamedTuple, Generic[R]):
-    """A response that is not decoded yet.
-
-    Attributes:
-        response: the response.
-        at: the time at which it was complete, in UTC.
-        duration_us: microseconds since the request was sent.
-    """
-
-    response: ReceivedResponse[R]
-    at: datetime
-    duration_us: int
-
-
-class _RequestInFlight(NamedTuple):
-    """A request that is not complete yet.
-
-    Attributes:
-        sent: the request.
-        result: the response; None for a request without one, which is complete once the transport has room again.
-        sent_at: nanoseconds of `perf_counter_ns`.
-        timer: ends the connection if the request is not complete in time.
-    """
-
-    sent: SentRequest[Any]
-    result: asyncio.Future[TimedResponse[Any] | None]
-    sent_at: int
-    timer: asyncio.TimerHandle
 
 
 class Connection:
@@ -102,17 +81,16 @@ class Connection:
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._protocol = ClientConnection(endpoint, client_id=client_id, dialect=config.dialect)
-        self._receiver = FrameReceiver(max_size=max_size)
-        self._in_flight: deque[_RequestInFlight] = deque()
-        self._is_paused = False
-        self._waiting_for_room: list[_RequestInFlight] = []
+        self._max_size = max_size
+        self._receiver = FrameReceiver(max_size=min(max_size, MAX_SIZE))  # until a broker is known to speak Kafka
+        self._pending = PendingRequests(timeout, self._write, self._time_out)
         self._transport: asyncio.Transport | None = None
         self._negotiated: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._fault: ConnectionFault | None = None
+        self._received_at = self._loop.time()
         self._authentications = 0
         self._serves_requests = False
-        self._held: list[_RequestInFlight] | None = None
         self._session_timer: asyncio.TimerHandle | None = None
         self._reauthentication: asyncio.Task[None] | None = None
 
@@ -123,7 +101,7 @@ class Connection:
         *,
         client_id: str | None = "kwire",
         timeout: float = TIMEOUT,
-        max_size: int = MAX_SIZE,
+        max_size: int = MAX_RESPONSE_SIZE,
         config: ConnectionConfig | None = None,
     ) -> Self:
         """Connect, negotiate dialect and versions, and authenticate.
@@ -131,7 +109,7 @@ class Connection:
         Args:
             endpoint: the broker, as `host:port` or Endpoint.
             client_id: the client id of all requests.
-            timeout: seconds to connect, to negotiate, and to wait for each response.
+            timeout: seconds to open the connection in all its steps, and seconds to wait for each response.
             max_size: the largest response to accept, in bytes.
             config: TLS and SASL, such as `ClientProperties.load("client.properties").connection`; None for plaintext.
 
@@ -145,46 +123,82 @@ class Connection:
         if isinstance(endpoint, str):
             endpoint = Endpoint.parse(endpoint)
         config = ConnectionConfig.check(config)
-        self = cls(endpoint, client_id=client_id, timeout=timeout, max_size=max_size, config=config)
-        await self._connect()
-        await self._negotiate()
-        if config.sasl is not None:
-            try:
-                await self._authenticate(await self._start_mechanism(config.sasl))
-            except BaseException:
-                await self.close()
-                raise
-        return self
+        deadline = asyncio.get_running_loop().time() + timeout
+        addresses = [] if config.open_socket is not None else await resolve(endpoint, timeout)
+        connected: set[Address] = set()
 
-    async def _connect(self) -> None:
+        async def attempt() -> Self:
+            """Open a connection to an address to which no other attempt is connected."""
+            connection = cls(endpoint, client_id=client_id, timeout=timeout, max_size=max_size, config=config)
+            await connection._open([address for address in addresses if address not in connected], deadline, connected)
+            return connection
+
+        # An address may accept connections and be silent then, such as one node of a load balancer.
+        return await first_success(
+            [attempt] * max(1, min(len(addresses), MOST_ADDRESSES)),
+            timeout * SILENT_ADDRESS_SHARE,
+            is_final=lambda error: isinstance(error, AuthenticationFailed),
+            discard=cls.abort,
+        )
+
+    async def _open(self, addresses: Sequence[Address], deadline: float, connected: set[Address]) -> None:
+        """Connect to one of the addresses, and add it to those that are `connected`. The other errors are of `open`."""
+        await self._connect(addresses, deadline)
+        try:
+            assert self._transport is not None
+            peer = self._transport.get_extra_info("peername")
+            connected.update(address for address in addresses if address.address == peer)
+            await self._negotiate(deadline)
+            if self._config.sasl is not None:
+                await self._log_in(self._config.sasl, deadline)
+        except BaseException:
+            self.abort()
+            raise
+
+    async def _connect(self, addresses: Sequence[Address], deadline: float) -> None:
         def make_protocol() -> StreamProtocol:
             return StreamProtocol(
                 self._connection_made,
                 self._receiver.get_buffer,
                 self._buffer_updated,
-                self._pause_writing,
-                self._resume_writing,
+                self._pending.pause,
+                self._pending.resume,
                 self._connection_lost,
             )
 
-        await open_stream(self.endpoint, self._config, self.timeout, make_protocol)
+        await open_stream(self.endpoint, addresses, self._config, self._left(deadline), make_protocol)
 
-    async def _negotiate(self) -> None:
+    def _left(self, deadline: float) -> float:
+        """Return the seconds until a time of the loop's clock."""
+        return max(0.0, deadline - self._loop.time())
+
+    async def _negotiate(self, deadline: float) -> None:
         """Wait until the versions are negotiated."""
         try:
-            async with asyncio.timeout(self.timeout):
+            async with asyncio.timeout_at(deadline):
                 # Not awaited itself: cancellation would cancel it, and later frames would be taken for responses.
                 await asyncio.wait([self._negotiated])
             self._negotiated.result()
+        except ConnectionFault:
+            raise
         except TimeoutError:
             self.fail(Timeout(self.endpoint, "ApiVersionsRequest", self.timeout, self._receiver.partial_bytes))
             raise self._fault or ConnectionClosed(self.endpoint, 0) from None
-        except BaseException:
-            self.abort()
-            raise
 
-    async def _start_mechanism(self, credentials: SaslCredentials) -> SaslMechanism:
-        """Return a mechanism with everything it needs, such as a token.
+    async def _log_in(self, credentials: SaslCredentials, deadline: float) -> None:
+        """Authenticate for the first time."""
+        mechanism = await self._start_mechanism(credentials, self._left(deadline))
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._authenticate(mechanism)
+        except ConnectionFault:
+            raise
+        except TimeoutError:
+            self.fail(Timeout(self.endpoint, "the SASL authentication", self.timeout, self._receiver.partial_bytes))
+            raise self._fault or ConnectionClosed(self.endpoint, 0) from None
+
+    async def _start_mechanism(self, credentials: SaslCredentials, seconds: float) -> SaslMechanism:
+        """Return a mechanism with everything it needs, such as a token, within some seconds.
 
         Raises:
             AuthenticationFailed: a token or ticket is missing, or the broker is too old.
@@ -198,7 +212,7 @@ class Connection:
             reason = "the broker does not support SaslAuthenticate, which Kafka has since 1.0"
             raise AuthenticationFailed(self.endpoint, mechanism_name, None, reason)
         try:
-            async with asyncio.timeout(self.timeout):
+            async with asyncio.timeout(seconds):
                 return await credentials.start(self.endpoint)
         except SaslError as error:
             raise AuthenticationFailed(self.endpoint, mechanism_name, None, error.reason) from None
@@ -218,7 +232,7 @@ class Connection:
         request: Request[Any] | None = exchange.start()
         version: int | None = HANDSHAKE_VERSION
         while request is not None:
-            timed = await self._submit(request, version)
+            timed = await self._submit(request, version, authenticates=True)
             assert timed is not None, "the requests of an authentication have responses"
             request, version = exchange.receive(timed.response.decode()), None
         self._authentications += 1
@@ -236,8 +250,8 @@ class Connection:
         credentials = self._config.sasl
         assert credentials is not None, "only a session with SASL is limited"
         try:
-            mechanism = await self._start_mechanism(credentials)
-            self._held = []
+            mechanism = await self._start_mechanism(credentials, self.timeout)
+            self._pending.begin_authentication()
             await self._authenticate(mechanism)
         except ConnectionFault as fault:
             self.fail(fault)
@@ -246,10 +260,8 @@ class Connection:
             reason = f"the credential could not be renewed ({type(error).__name__})"
             self.fail(AuthenticationFailed(self.endpoint, credentials.sasl_mechanism, None, reason))
             return
-        held, self._held = self._held or [], None
         if self._fault is None:
-            for request in held:
-                self._write(request)
+            self._pending.end_authentication()
 
     async def __aenter__(self) -> Self:
         return self
@@ -270,6 +282,32 @@ class Connection:
     def fault(self) -> ConnectionFault | None:
         """The error that ended the connection; None while it is open."""
         return self._fault
+
+    @property
+    def received_at(self) -> float:
+        """The time at which the last bytes were received, in seconds of the event loop's clock."""
+        return self._received_at
+
+    @property
+    def is_awaited(self) -> bool:
+        """True while a caller waits for a response."""
+        return self._pending.is_awaited
+
+    @property
+    def throttled_until(self) -> float:
+        """The time until which the broker throttles this client (KIP-219), in seconds of the event loop's clock.
+
+        Requests that are submitted before are sent then, and their timeouts begin then.
+        """
+        return self._pending.throttled_until
+
+    def throttle_until(self, until: float) -> None:
+        """Send no further requests until a time of the event loop's clock."""
+        self._pending.throttle_until(until)
+
+    async def ask_versions(self) -> None:
+        """Request the API versions again, to find out whether the broker responds. Raises ConnectionFault."""
+        await self._submit(api_versions_request(), self.negotiated.version_of(ApiVersionsRequest))
 
     @property
     def authentications(self) -> int:
@@ -298,34 +336,19 @@ class Connection:
         if not request.has_response:
             raise ValueError(f"{type(request).__name__} has no response: use send() instead of submit()")
         # Only requests without a response have the result None.
-        return cast("asyncio.Future[TimedResponse[R]]", self._submit(request, version, hold=self._held))
+        return cast("asyncio.Future[TimedResponse[R]]", self._submit(request, version))
 
     def _submit(
-        self, request: Request[R], version: int | None, *, hold: list[_RequestInFlight] | None = None
+        self, request: Request[R], version: int | None, *, authenticates: bool = False
     ) -> asyncio.Future[TimedResponse[R] | None]:
-        """Send a request, or append it to `hold`."""
         if self._fault is not None:
             raise self._fault
-        sent = self._protocol.encode(request, version=version)
-        result: asyncio.Future[TimedResponse[Any] | None] = self._loop.create_future()
-        timer = self._loop.call_later(self.timeout, self._time_out, type(request).__name__)
-        pending = _RequestInFlight(sent, result, perf_counter_ns(), timer)
-        if hold is None:
-            self._write(pending)
-        else:
-            hold.append(pending)
-        return result
+        return self._pending.submit(self._protocol.encode(request, version=version), authenticates=authenticates)
 
-    def _write(self, request: _RequestInFlight) -> None:
+    def _write(self, sent: SentRequest[Any]) -> None:
         assert self._transport is not None
-        self._protocol.expect(request.sent)
-        if request.sent.has_response:
-            self._in_flight.append(request)
-        self._transport.write(request.sent.frame)
-        if not request.sent.has_response:
-            self._waiting_for_room.append(request)
-            if not self._is_paused:
-                self._complete_written()
+        self._protocol.expect(sent)
+        self._transport.write(sent.frame)
 
     async def send(self, request: Request[R], *, version: int | None = None, decoder: Decoder[R] | None = None) -> R:
         """Send a request and return its decoded response.
@@ -343,7 +366,7 @@ class Connection:
             NoCommonVersion: see `submit`.
             EncodeError: see `submit`.
         """
-        timed = await self._submit(request, version, hold=self._held)
+        timed = await self._submit(request, version)
         if timed is None:
             return cast("R", None)  # a type cannot depend on the value of `acks`
         try:
@@ -368,14 +391,6 @@ class Connection:
         self.abort()
         await asyncio.shield(self._lost)
 
-    def _complete_written(self) -> None:
-        """Complete the requests without a response."""
-        for request in self._waiting_for_room:
-            request.timer.cancel()
-            if not request.result.done():  # it may be cancelled
-                request.result.set_result(None)
-        self._waiting_for_room.clear()
-
     # Callbacks of the stream protocol
 
     def _connection_made(self, transport: asyncio.Transport) -> None:
@@ -385,6 +400,7 @@ class Connection:
     def _buffer_updated(self, count: int) -> None:
         if self._fault is not None:
             return
+        self._received_at = self._loop.time()
         try:
             for payload in self._receiver.buffer_updated(count):
                 self._receive(payload)
@@ -399,24 +415,15 @@ class Connection:
         if not self._negotiated.done():
             next_request = self._protocol.receive_api_versions(payload)
             if next_request is None:
+                self._pending.throttle(self._protocol.handshake_throttle_ms)
+                self._receiver.max_size = self._max_size
                 self._negotiated.set_result(None)
             elif self._transport is not None:
                 self._transport.write(next_request.frame)
             return
-        now = perf_counter_ns()
         response = self._protocol.receive(payload)
         self._serves_requests = True
-        request = self._in_flight.popleft()
-        request.timer.cancel()
-        if not request.result.done():  # it may be cancelled
-            request.result.set_result(TimedResponse(response, datetime.now(UTC), (now - request.sent_at) // 1000))
-
-    def _pause_writing(self) -> None:
-        self._is_paused = True
-
-    def _resume_writing(self) -> None:
-        self._is_paused = False
-        self._complete_written()
+        self._pending.receive(response)
 
     def _time_out(self, name: str) -> None:
         self.fail(Timeout(self.endpoint, name, self.timeout, self._receiver.partial_bytes))
@@ -455,21 +462,8 @@ class Connection:
         if self._reauthentication is not None and self._reauthentication is not asyncio.current_task(self._loop):
             self._reauthentication.cancel()
         if not self._negotiated.done():
-            _set_exception(self._negotiated, fault)
+            set_exception(self._negotiated, fault)
         later = (
             fault if isinstance(fault, ConnectionClosed) else self._closed("by us, after an earlier response failed")
         )
-        for request in (*self._in_flight, *self._waiting_for_room, *(self._held or ())):
-            request.timer.cancel()
-            if not request.result.done():
-                _set_exception(request.result, fault)
-            fault = later
-        self._in_flight.clear()
-        self._waiting_for_room.clear()
-        self._held = None
-
-
-def _set_exception(future: asyncio.Future[Any], error: Exception) -> None:
-    """Set an exception and mark it as retrieved: the caller may be gone."""
-    future.set_exception(error)
-    future.exception()
+        self._pending.end(fault, later)

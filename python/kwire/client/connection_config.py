@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectionConfig", "SecurityProtocol"]
 
+MAX_IDLE_S = 540.0
+"""Seconds: the default of `connections.max.idle.ms` in Kafka's clients, below the 600 of its brokers."""
+
 SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionConfig:
-    """The security and the protocol of connections to the brokers of one cluster.
+    """The security and the protocol of connections to the brokers of one cluster, and how long they are kept.
 
     `Connection.open`, `ConnectionPool`, `Poller`, `BlockingPoller`, and `AdminClient.open` take it as `config=`. The
     default is plaintext without authentication. A configuration is immutable, can be shared by any number of
@@ -33,16 +36,25 @@ class ConnectionConfig:
         tls: encrypts the connection and verifies the broker; None for plaintext.
         sasl: authenticates the client; None for no authentication beyond a client certificate.
         dialect: `kafka` or `kip4`, whatever the brokers list; None for the dialect that they show.
+        max_idle: seconds without a request after which a pooled connection is closed (`connections.max.idle.ms`), to be
+            opened again with the next request; None keeps it. Set it below the time after which a load balancer
+            forgets connections.
+
+    Raises:
+        ValueError: the dialect is unknown, or `max_idle` is not a positive number.
     """
 
     open_socket: Callable[[Endpoint], Awaitable[socket]] | None = None
     tls: TlsConfig | None = None
     sasl: SaslCredentials | None = None
     dialect: Dialect | None = None
+    max_idle: float | None = MAX_IDLE_S
 
     def __post_init__(self) -> None:
         if self.dialect not in (None, "kafka", "kip4"):
             raise ValueError(f"dialect is {self.dialect!r}: it must be one of None, 'kafka', 'kip4'")
+        if self.max_idle is not None and not self.max_idle > 0:
+            raise ValueError(f"max_idle is {self.max_idle!r}: it must be a number of seconds above 0, or None")
 
     @staticmethod
     def check(config: object) -> ConnectionConfig:

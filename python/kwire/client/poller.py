@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
 from kwire.client.capture_thread import CaptureThread
+from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.polled_requests import PolledRequest
 from kwire.client.poller_options import PollerOptions
 from kwire.metadata.events import BrokerJoined
@@ -75,7 +76,7 @@ class Poller(Generic[M]):
             further requests show that they respond.
         requests: further requests, as PolledRequest or (request, interval in seconds).
         capture: stores every poll. A poll is handed to the capture before it can be read.
-        timeout: seconds to connect, and to wait for each response.
+        timeout: seconds to open a connection, and seconds to wait for each response. A poll fails after at most both.
         longest_pause: the longest pause in seconds between two attempts to reach a broker.
         forget_after: seconds without a response after which a broker that no other broker lists is not polled anymore.
         queue_size: maximum number of polls that wait to be read.
@@ -83,6 +84,7 @@ class Poller(Generic[M]):
             poll. Dropped polls are still captured.
         client_id: the client id of all requests.
         cluster_id: the cluster id of polls, for clusters that do not report it.
+        max_size: the largest response to accept, in bytes.
         config: TLS and SASL of all connections; None for plaintext.
 
     Raises:
@@ -142,6 +144,7 @@ class Poller(Generic[M]):
         overflow: Literal["wait", "drop"] = "wait",
         client_id: str | None = "kwire-poller",
         cluster_id: str | None = None,
+        max_size: int = MAX_RESPONSE_SIZE,
         config: ConnectionConfig | None = None,
     ) -> None:
         self.options = PollerOptions(
@@ -157,9 +160,10 @@ class Poller(Generic[M]):
             queue_size=queue_size,
             overflow=overflow,
             client_id=client_id,
+            max_size=max_size,
             config=config,
         )
-        self._context = PollerContext(self.options, self._deliver, self._sends_for_all, cluster_id)
+        self._context = PollerContext(self.options, self._deliver, self._sends_for_all, self._is_foreign, cluster_id)
         self._shared_tracker = ResponseTracker()
         self._capture = capture
         self._capture_thread: CaptureThread | None = None
@@ -421,6 +425,15 @@ class Poller(Generic[M]):
     def _sends_for_all(self, broker_id: int) -> bool:
         """Return whether a broker has the lowest id of all that respond: it gets the requests for one broker."""
         return broker_id == min((id for id, poller in self._brokers.items() if poller.responds), default=None)
+
+    def _is_foreign(self, broker_id: int, cluster_id: str) -> bool:
+        """Return whether other brokers respond, and all of them as a cluster with another id."""
+        ids = {
+            poller.cluster_id
+            for id, poller in self._brokers.items()
+            if id != broker_id and poller.responds and poller.cluster_id is not None
+        }
+        return bool(ids) and cluster_id not in ids
 
     async def _deliver(self, poll: Poll[Any]) -> None:
         """Hand a poll to the capture, then to the reader."""

@@ -33,6 +33,7 @@ class PollerKeywords(TypedDict, total=False):
     overflow: Literal["wait", "drop"]
     client_id: str | None
     cluster_id: str | None
+    max_size: int
     config: ConnectionConfig | None
 
 
@@ -57,6 +58,7 @@ class PollerOptions:
     queue_size: int
     overflow: Literal["wait", "drop"]
     client_id: str | None
+    max_size: int
     config: ConnectionConfig | None
 
     def __post_init__(self) -> None:
@@ -66,6 +68,7 @@ class PollerOptions:
         _check_seconds("forget_after", self.forget_after, allow_infinity=True)
         ConnectionConfig.check(self.config)
         _check_count("queue_size", self.queue_size)
+        _check_count("max_size", self.max_size)
         _check_choice("overflow", self.overflow, ("wait", "drop"))
         _check_choice("dialect", self.dialect, (None, "kafka", "kip4"))
         _check_choice("brokers", self.brokers, ("all", "one"))

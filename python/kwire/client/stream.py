@@ -1,30 +1,83 @@
-"""The byte stream of a connection: TCP, with TLS or without. Errors of the operating system become ConnectFailed."""
+"""The byte stream of a connection: TCP, with TLS or without. Errors of the operating system become ConnectFailed.
+
+A name may have several addresses, of which some do not answer. They are tried in the order of the resolver: the next
+one when an address has refused, or has accepted no connection for a quarter of a second (RFC 8305). So a silent address
+costs a moment, and not the timeout.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import ssl
-from socket import gaierror
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.client.race import first_success
 from kwire.protocol import ConnectFailed, TlsHandshakeFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from socket import socket
+    from collections.abc import Awaitable, Callable, Sequence
+    from typing import Any
 
     from kwire.client.connection_config import ConnectionConfig
     from kwire.client.security.tls import TlsConfig
     from kwire.protocol import Endpoint
 
+NEXT_ADDRESS_AFTER_S = 0.25
+"""Seconds after which the next address of a name is tried: the "Connection Attempt Delay" of RFC 8305."""
+KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPALIVE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""TCP's keep-alive: seconds without traffic until a probe, between two, and the number of probes without an answer.
+Load balancers forget idle connections after 4 minutes and more (Azure 240 s, AWS 350 s, Google 600 s); the default of
+Linux is two hours. TCP_KEEPALIVE is the name of TCP_KEEPIDLE on macOS."""
+
+
+class Address(NamedTuple):
+    """One address of an endpoint, as the resolver returns it."""
+
+    family: int
+    type: int
+    protocol: int
+    address: tuple[Any, ...]
+
+
+async def resolve(endpoint: Endpoint, timeout: float) -> list[Address]:
+    """Return the addresses of an endpoint in the order of the resolver.
+
+    Raises:
+        ConnectFailed: the name is unknown or invalid, or the resolver does not answer.
+    """
+    options = {"type": socket.SOCK_STREAM, "proto": socket.IPPROTO_TCP}
+    try:
+        if not 0 <= endpoint.port <= 0xFFFF:  # a broker may advertise anything, and resolvers take the lower 16 bits
+            raise OverflowError("the port must be between 0 and 65535")
+        try:  # an address needs neither the resolver nor its thread
+            found = socket.getaddrinfo(endpoint.host, endpoint.port, **options, flags=socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            async with asyncio.timeout(timeout):
+                found = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, **options)
+    except TimeoutError:
+        raise ConnectFailed(endpoint, f"no address of the name within {timeout:g} s") from None
+    except OSError as error:
+        raise ConnectFailed(endpoint, _describe(error)) from error
+    except (ValueError, OverflowError) as error:
+        raise ConnectFailed(endpoint, str(error)) from error
+    return list(dict.fromkeys(Address(*info[:3], info[4]) for info in found))
+
 
 async def open_stream(
-    endpoint: Endpoint, config: ConnectionConfig, timeout: float, make_protocol: Callable[[], StreamProtocol]
+    endpoint: Endpoint,
+    addresses: Sequence[Address],
+    config: ConnectionConfig,
+    timeout: float,
+    make_protocol: Callable[[], StreamProtocol],
 ) -> None:
     """Connect to an endpoint, and establish TLS if it is configured.
 
     Args:
+        addresses: the addresses of the endpoint, the preferred one first; not used if the configuration opens sockets.
         timeout: seconds for both together.
         make_protocol: returns the receiver of the stream.
 
@@ -33,38 +86,45 @@ async def open_stream(
         TlsHandshakeFailed: broker and client do not trust each other, or one of them does not speak TLS.
         SecurityConfigError: a certificate, a key, or its password is invalid.
     """
-    loop = asyncio.get_running_loop()
     tls = config.tls
     context = None if tls is None else tls.context
-    open_socket = config.open_socket
+    has_connected = False
     try:
         async with asyncio.timeout(timeout):
-            server_name = None if context is None else endpoint.server_name
-            if open_socket is None:
-                await loop.create_connection(
-                    make_protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name
-                )
-                return
-            sock = await _open_socket(open_socket, endpoint)
+            if config.open_socket is None:
+                # All addresses get their turn within half of the time, however many there are.
+                delay = min(NEXT_ADDRESS_AFTER_S, timeout / 2 / max(len(addresses), 1))
+                attempts = [partial(_connect, address) for address in addresses]
+                sock = await first_success(attempts, delay, discard=socket.socket.close)
+            else:
+                sock = await _open_socket(config.open_socket, endpoint)
+            has_connected = True
             try:
-                await loop.create_connection(make_protocol, sock=sock, ssl=context, server_hostname=server_name)
+                _keep_alive(sock)
+                await asyncio.get_running_loop().create_connection(
+                    make_protocol,
+                    sock=sock,
+                    ssl=context,
+                    server_hostname=None if context is None else endpoint.server_name,
+                )
             except BaseException:
                 sock.close()  # no transport may own it yet
                 raise
-    except TimeoutError:
+    except TimeoutError as error:
+        if error.errno is not None:  # the timeout of the operating system
+            raise ConnectFailed(endpoint, _describe(error), error.errno) from error
         raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
     except ssl.SSLError as error:
         raise tls_failed(endpoint, tls, error) from error
     except OSError as error:
-        if tls is not None and isinstance(error, ConnectionResetError):  # the handshake has begun
+        if tls is not None and has_connected and isinstance(error, ConnectionResetError):  # the handshake has begun
             raise tls_failed(endpoint, tls, error) from error
-        number = None if isinstance(error, gaierror) else error.errno
-        raise ConnectFailed(endpoint, _describe(error), number) from error
-    except (ValueError, OverflowError) as error:  # a broker may advertise an invalid host name or port
+        raise ConnectFailed(endpoint, _describe(error), error.errno) from error
+    except (ValueError, OverflowError) as error:
         raise ConnectFailed(endpoint, str(error)) from error
 
 
-async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket]], endpoint: Endpoint) -> socket:
+async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket.socket]], endpoint: Endpoint) -> socket.socket:
     """Return the caller's socket, which may come from a library of its own.
 
     Raises:
@@ -78,6 +138,28 @@ async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket]], end
     except Exception as error:
         raise ConnectFailed(endpoint, f"open_socket failed: {type(error).__name__}: {error}") from error
     return sock
+
+
+async def _connect(address: Address) -> socket.socket:
+    sock = socket.socket(address.family, address.type, address.protocol)
+    try:
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, address.address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _keep_alive(sock: socket.socket) -> None:
+    """Let the system find out that a connection is dead while nobody uses it, and keep it known on the way."""
+    if sock.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    with suppress(OSError):  # a nicety: the connection works without it
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEEP_ALIVE.items():
+            if hasattr(socket, name):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def tls_failed(endpoint: Endpoint, tls: TlsConfig | None, error: OSError) -> TlsHandshakeFailed:
@@ -132,5 +214,5 @@ class StreamProtocol(asyncio.BufferedProtocol):
 
 def _describe(error: OSError) -> str:
     """Return the text of the operating system, which asyncio replaces with its own."""
-    has_text = error.errno is not None and error.errno > 0 and not isinstance(error, gaierror)
+    has_text = error.errno is not None and error.errno > 0 and not isinstance(error, socket.gaierror)
     return f"[Errno {error.errno}] {os.strerror(error.errno)}" if has_text and error.errno else str(error)

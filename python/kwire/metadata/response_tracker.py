@@ -11,7 +11,7 @@ from kwire.metadata.event_rules import metadata_events
 from kwire.metadata.plausibility import EmptyResponseFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from kwire.declare import Message
@@ -69,6 +69,7 @@ class ResponseTracker:
         at: datetime,
         kraft: bool,
         all_topics: bool = True,
+        check: Callable[[M], None] = lambda _: None,
     ) -> TrackedResponse[M]:
         """Decode a response and compare it with the ones before.
 
@@ -79,6 +80,7 @@ class ResponseTracker:
             at: the time of the poll.
             kraft: True if the cluster runs KRaft, so that the controller id has no meaning.
             all_topics: True if the request was for all topics (`requests_all_topics`).
+            check: raises an error if the response does not count, since another broker has sent it.
 
         Raises:
             DecodeError: the response is invalid. It changes nothing, but the next one is not the same as the last.
@@ -86,6 +88,12 @@ class ResponseTracker:
         try:
             message, changes = self._decode(response, body, version)
         except DecodeError:
+            self.invalid_response()
+            raise
+        try:
+            check(message)
+        except Exception:
+            self._decoder = None  # it would compare the next response with this one
             self.invalid_response()
             raise
         same = is_same(changes) and not self._last_was_invalid

@@ -23,6 +23,7 @@ from kwire.protocol.errors import (
     OversizedFrame,
     Timeout,
     TlsHandshakeFailed,
+    WrongBroker,
     WrongCorrelation,
 )
 from kwire.protocol.frame_receiver import FrameReceiver
@@ -51,5 +52,6 @@ __all__ = [
     "ServerConnection",
     "Timeout",
     "TlsHandshakeFailed",
+    "WrongBroker",
     "WrongCorrelation",
 ]

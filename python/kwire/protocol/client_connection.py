@@ -25,12 +25,13 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from functools import cache
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from kwire import frame
 from kwire.codec import decode, validate
-from kwire.declare.introspect import describe
+from kwire.declare.introspect import describe, fields
 from kwire.declare.sensitive_fields import has_sensitive_fields
 from kwire.errors import DecodeError
 from kwire.messages import find
@@ -111,6 +112,21 @@ class ReceivedResponse(NamedTuple, Generic[R]):
         """The payload without the response header."""
         return memoryview(self.payload)[self.start :]
 
+    @property
+    def throttle_time_ms(self) -> int:
+        """Milliseconds for which a client must not send anything to the broker (KIP-219); 0 without a quota."""
+        match _throttle_offset(self.sent.response, self.sent.version):
+            case None:
+                return 0
+            case -1:  # behind fields of any size, in a few small responses
+                try:
+                    return int(getattr(self.decode(), "throttle_time_ms", 0))
+                except InvalidResponse:
+                    return 0
+            case offset if len(self.payload) >= self.start + offset + 4:
+                return int(unpack_from(">i", self.payload, self.start + offset)[0])
+        return 0
+
     def decode(self, decoder: Decoder[R] | None = None) -> R:
         """Return the decoded message.
 
@@ -143,6 +159,7 @@ class ClientConnection:
 
     Attributes:
         negotiated: the API versions of the broker; None until the handshake is complete.
+        handshake_throttle_ms: the throttle time of the handshake, as in `ReceivedResponse.throttle_time_ms`.
     """
 
     def __init__(self, endpoint: Endpoint, *, client_id: str | None = "kwire", dialect: Dialect | None = None) -> None:
@@ -150,6 +167,7 @@ class ClientConnection:
         self.client_id = client_id
         self._dialect = dialect
         self.negotiated: NegotiatedVersions | None = None
+        self.handshake_throttle_ms = 0
         self._in_flight: deque[SentRequest[Any]] = deque()
         self._next_id = 0
 
@@ -164,9 +182,7 @@ class ClientConnection:
         Args:
             version: the version to send; kwire's highest by default.
         """
-        from kwire import __version__
-
-        request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+        request = api_versions_request()
         return self.request(request, version=request.versions.highest if version is None else version)
 
     def receive_api_versions(self, payload: bytes) -> SentRequest[ApiVersionsResponse] | None:
@@ -195,6 +211,7 @@ class ClientConnection:
             return self.request_api_versions(min(supported[1], version - 1))
         if message.error_code:
             raise NegotiationFailed(self.endpoint, message.error_code)
+        self.handshake_throttle_ms = message.throttle_time_ms
         self.negotiated = NegotiatedVersions(self.endpoint, message, self._dialect)
         return None
 
@@ -284,6 +301,13 @@ class ClientConnection:
         return ReceivedResponse(self.endpoint, sent, payload, start)
 
 
+def api_versions_request() -> ApiVersionsRequest:
+    """Return the request for the versions of a broker, which names the client (KIP-511)."""
+    from kwire import __version__
+
+    return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+
+
 def _invalid_response(
     endpoint: Endpoint, sent: SentRequest[Any] | None, error: DecodeError, payload: bytes
 ) -> InvalidResponse:
@@ -291,6 +315,15 @@ def _invalid_response(
         return InvalidResponse(endpoint, "ResponseHeader", 0, error, payload)
     request = None if sent.may_have_secrets else sent.payload
     return InvalidResponse(endpoint, sent.response.__name__, sent.version, error, payload, request)
+
+
+@cache
+def _throttle_offset(response: type[Message], version: int) -> int | None:
+    """Return the offset of the throttle time in the body; -1 if it is not the first field, None if there is none."""
+    present = [field.name for field in fields(response) if field.in_version(version)]
+    if "throttle_time_ms" not in present:
+        return None
+    return 0 if present[0] == "throttle_time_ms" else -1
 
 
 def response_class(request: type[Message]) -> type[Message]:

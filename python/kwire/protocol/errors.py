@@ -11,6 +11,7 @@ bytes cannot be attributed to a request.
     ├── ConnectionClosed     the connection ended while responses were expected; also a ConnectionError
     ├── Timeout              no response in time; also a TimeoutError
     ├── WrongCorrelation     a response to another request
+    ├── WrongBroker          a response of another broker, or of a broker of another cluster
     ├── OversizedFrame       an invalid frame size
     ├── InvalidResponse      a malformed response; contains the DecodeError
     ├── NegotiationFailed    the broker did not return its API versions
@@ -41,6 +42,7 @@ __all__ = [
     "OversizedFrame",
     "Timeout",
     "TlsHandshakeFailed",
+    "WrongBroker",
     "WrongCorrelation",
 ]
 
@@ -188,6 +190,29 @@ class WrongCorrelation(ConnectionFault):
         if self.expected is None:
             return f"unexpected response with correlation id {self.actual}"
         return f"response with correlation id {self.actual} instead of {self.expected}"
+
+
+class WrongBroker(ConnectionFault):
+    """Another broker than the expected one responds at an address, such as after the broker has moved.
+
+    Attributes:
+        expected: the id of the expected broker.
+        actual: the ids of the brokers at the address, as the response lists them; empty if it lists another cluster.
+        cluster_id: the id of the other cluster; None if the broker belongs to the same one.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, expected: int, actual: tuple[int, ...], cluster_id: str | None = None
+    ) -> None:
+        super().__init__(endpoint, expected, actual, cluster_id)
+        self.expected = expected
+        self.actual = actual
+        self.cluster_id = cluster_id
+
+    def reason(self) -> str:
+        if self.cluster_id is not None:
+            return f"a broker of cluster {self.cluster_id} responds instead of broker {self.expected}"
+        return f"broker {' or '.join(map(str, self.actual))} responds instead of broker {self.expected}"
 
 
 class OversizedFrame(ConnectionFault):

@@ -14,6 +14,7 @@ from kwire.client.admin.config_values import ConfigResource, ConfigResourceType,
 from kwire.client.admin.errors import NotSupported
 from kwire.client.admin.topic_metadata import read_metadata
 from kwire.client.admin.values import Outcomes
+from kwire.client.polled_requests import RESOURCES_PER_REQUEST
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.errors import NoCommonVersion
 
@@ -34,10 +35,6 @@ __all__ = ["KafkaConfigs"]
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 """Operations of IncrementalAlterConfigs."""
-
-RESOURCES_PER_REQUEST = 100
-"""Resources in one DescribeConfigs request. A broker of 3.9 reads each topic from ZooKeeper: on an overloaded machine,
-it needed 20 to 60 ms for one, and 1,000 topics in two requests exceeded the timeout of a request (30 s)."""
 
 
 class KafkaConfigs:

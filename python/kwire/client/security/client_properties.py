@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from kwire._util.properties import parse_properties
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, read_properties, read_text
-from kwire.client.connection_config import ConnectionConfig
+from kwire.client.connection_config import MAX_IDLE_S, ConnectionConfig
 from kwire.client.security.errors import SecurityConfigError
 from kwire.client.security.known_keys import (
     KAFKA_PLUGINS,
@@ -80,7 +80,7 @@ class ClientProperties:
     """The content of a file of client properties.
 
     Attributes:
-        connection: TLS and SASL.
+        connection: TLS and SASL, and `connections.max.idle.ms`.
         bootstrap_servers: `bootstrap.servers`; None if not set.
         client_id: `client.id`; None if not set.
         request_timeout: `request.timeout.ms`, in seconds; None if not set.
@@ -165,12 +165,19 @@ class ClientProperties:
         _check_plugins(values, None if sasl is None else sasl.sasl_mechanism, uses_tls=uses_tls)
         _warn_of_keys(values, protocol, None if sasl is None else sasl.sasl_mechanism, uses_tls=uses_tls)
         return cls(
-            connection=ConnectionConfig(tls=tls, sasl=sasl),
+            connection=ConnectionConfig(tls=tls, sasl=sasl, max_idle=_max_idle(values)),
             bootstrap_servers=values.text("bootstrap.servers"),
             client_id=values.text("client.id"),
             request_timeout=values.seconds("request.timeout.ms"),
             warnings=(*warnings, *values.warnings),
         )
+
+
+def _max_idle(values: Values) -> float | None:
+    """Return the seconds after which idle connections are closed; None for -1, which keeps them."""
+    if values.text("connections.max.idle.ms") == "-1":
+        return None
+    return values.seconds("connections.max.idle.ms") or MAX_IDLE_S
 
 
 def _resolve(properties: Mapping[str, Secret], source: str | None) -> dict[str, Secret]:

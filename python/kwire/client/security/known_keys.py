@@ -23,6 +23,7 @@ USED = frozenset(
     {
         "bootstrap.servers",
         "client.id",
+        "connections.max.idle.ms",
         "request.timeout.ms",
         "sasl.jaas.config",
         "sasl.kerberos.service.name",
@@ -167,7 +168,6 @@ IGNORED = frozenset(
         "bootstrap.controllers",
         "client.dns.lookup",
         "config.providers",
-        "connections.max.idle.ms",
         "default.api.timeout.ms",
         "enable.metrics.push",
         "metadata.max.age.ms",

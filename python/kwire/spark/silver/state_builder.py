@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 METADATA, API_VERSIONS, DESCRIBE_CONFIGS, DESCRIBE_LOG_DIRS, DESCRIBE_CLUSTER = 3, 18, 32, 35, 60
 CARRIED_CONFIGS = "carried-over configs"
 """The `error` of the row of a state that has a broker's current configs. States on disk have it."""
-CONFIG_REQUESTS = 16
+CONFIG_REQUESTS = 256
 """Maximum number of different DescribeConfigs requests cached for a broker. Chosen, not measured."""
 INPUT_REQUESTS = 16
 """Maximum number of different requests with the API key of an input cached for a broker. Chosen, not measured."""
