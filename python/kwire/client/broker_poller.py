@@ -344,7 +344,7 @@ class BrokerPoller:
         brokers = getattr(message, "brokers", ())
         is_known = self.broker_id != UNKNOWN_BROKER
         if is_known and brokers is not self._checked:  # the decoder returns the same tuple while nothing has changed
-            listed = tuple(broker.node_id for broker in brokers if (broker.host, broker.port) == endpoint)
+            listed = _brokers_at(endpoint, message)
             if listed and self.broker_id not in listed:
                 raise WrongBroker(endpoint, self.broker_id, listed)
             self._checked = brokers
@@ -419,7 +419,7 @@ class BrokerPoller:
             connection.fail(fault)
             return poll._replace(error=fault)
         if self.broker_id == UNKNOWN_BROKER:
-            self.broker_id = _broker_at(connection.endpoint, tracked.message)
+            self.broker_id = next(iter(_brokers_at(connection.endpoint, tracked.message)), UNKNOWN_BROKER)
         cluster_id = getattr(tracked.message, "cluster_id", None)
         if cluster_id is not None:
             self.cluster_id = self._context.cluster_id = cluster_id
@@ -446,13 +446,13 @@ def _controller_id(message: Message, version: int) -> int | None:
     return cast("Any", message).controller_id if has_it else None
 
 
-def _broker_at(endpoint: Endpoint, message: Any) -> int:
-    """Return the id of the broker that a response lists at an endpoint."""
-    for broker in getattr(message, "brokers", ()):
-        if (broker.host, broker.port) == endpoint:
-            broker_id: int = broker.node_id
-            return broker_id
-    return UNKNOWN_BROKER
+def _brokers_at(endpoint: Endpoint, message: Any) -> tuple[int, ...]:
+    """Return the ids of the brokers that a response with metadata lists at an endpoint."""
+    return tuple(
+        broker.node_id
+        for broker in getattr(message, "brokers", ())
+        if hasattr(broker, "node_id") and (broker.host, broker.port) == endpoint
+    )
 
 
 def _metadata_request(connection: Connection, *, brokers_only: bool) -> Request[Any]:
