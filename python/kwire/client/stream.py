@@ -64,7 +64,7 @@ async def resolve(endpoint: Endpoint, timeout: float) -> list[Address]:
         raise ConnectFailed(endpoint, _describe(error)) from error
     except (ValueError, OverflowError) as error:
         raise ConnectFailed(endpoint, str(error)) from error
-    return list(dict.fromkeys(Address(*info[:3], info[4]) for info in found))
+    return list(dict.fromkeys(Address(family, type, protocol, address) for family, type, protocol, _, address in found))
 
 
 async def open_stream(
@@ -107,8 +107,8 @@ async def open_stream(
                     ssl=context,
                     server_hostname=None if context is None else endpoint.server_name,
                 )
-            except BaseException:
-                sock.close()  # no transport may own it yet
+            except (TypeError, ValueError):  # raised before a transport owns the socket
+                sock.close()
                 raise
     except TimeoutError as error:
         if error.errno is not None:  # the timeout of the operating system
@@ -124,7 +124,9 @@ async def open_stream(
         raise ConnectFailed(endpoint, str(error)) from error
 
 
-async def _open_socket(open_socket: Callable[[Endpoint], Awaitable[socket.socket]], endpoint: Endpoint) -> socket.socket:
+async def _open_socket(
+    open_socket: Callable[[Endpoint], Awaitable[socket.socket]], endpoint: Endpoint
+) -> socket.socket:
     """Return the caller's socket, which may come from a library of its own.
 
     Raises:
