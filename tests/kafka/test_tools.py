@@ -152,7 +152,9 @@ async def test_mirror_maker_continues_where_it_stopped(kafka39: Kafka39, kafka44
 async def test_mirror_maker_goes_on_after_refused_records(kafka39: Kafka39, kafka44: Kafka44) -> None:
     topic = await topic_with_records(kafka39)
     async with await AdminClient.open(kafka44.bootstrap) as admin:
-        small = NewTopic(partitions=1, configs={"retention.ms": "-1", "max.message.bytes": "100"})
+        small = NewTopic(
+            partitions=1, configs={"retention.ms": "-1", "max.message.bytes": "60"}
+        )  # a batch of one record has more
         (await admin.create_topics({topic: small})).raise_first()
     clusters = ("--source", kafka39.bootstrap, "--target", kafka44.bootstrap)
     mirror = ("mirror-maker", *clusters, "--whitelist", topic, "--group", topic, "--until-caught-up")

@@ -62,7 +62,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path, *, timeout: float = 0.0) -> None:
-        opened = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        opened = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
         self._file: IO[str] = os.fdopen(opened, "r+", encoding="ascii", errors="replace")
         self._process_id = os.getpid()
         deadline = time.monotonic() + timeout

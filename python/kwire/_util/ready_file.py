@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire._util.atomic_file import replace_file
 from kwire._util.child_process import is_running
 
 if TYPE_CHECKING:
@@ -31,16 +32,13 @@ def prepare(file: Path) -> None:
     if owner is not None and owner != os.getpid():
         raise FileExistsError(f"{file} belongs to the running process {owner}: stop it first, or use another file")
     file.unlink(missing_ok=True)
-    partial = _partial(file)
-    partial.touch()
-    partial.unlink()
+    replace_file(file, "")
+    file.unlink()
 
 
 def write_atomically(file: Path, content: object) -> None:
     """Write the file atomically."""
-    partial = _partial(file)
-    partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    partial.replace(file)
+    replace_file(file, json.dumps(content) + "\n")
 
 
 def remove(file: Path) -> None:
@@ -62,7 +60,3 @@ def _owner(file: Path) -> int | None:
         if os.fsencode(file.name) not in Path(f"/proc/{pid}/cmdline").read_bytes():
             return None
     return pid
-
-
-def _partial(file: Path) -> Path:
-    return file.with_name(f"{file.name}.partial")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kwire._util.atomic_file import open_new
 from kwire.capture.folder import PARTIAL_SUFFIX, closed_path, sync_directory
 from kwire.capture.rows import SCHEMA, RowKind
 from kwire.capture.tail import RecoveredTail, TailReader
@@ -72,7 +73,7 @@ def _row_groups(batches: TailReader) -> Iterator[pa.Table]:
 def _write_parquet(partial: Path, batches: TailReader) -> tuple[int, tuple[datetime, datetime] | None]:
     """Write the file and return the number of polls and the times of the earliest and the latest."""
     rows, times = 0, None
-    with partial.open("wb") as file:
+    with open_new(partial) as file:
         with pq.ParquetWriter(
             file,
             SCHEMA,

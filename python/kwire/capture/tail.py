@@ -72,7 +72,8 @@ class TailWriter:
             OSError: the file cannot be written.
         """
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._descriptor = os.open(self.path, flags, 0o644)
+        # A symbolic link of this name, in a folder where others may write, is not followed.
+        self._descriptor = os.open(self.path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
         self._write(_SCHEMA.serialize())
         self.carried_size = self.size
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from kwire._util.atomic_file import open_new
 from kwire.capture.errors import NotACapture, UploadConflict
 from kwire.capture.folder import PARTIAL_SUFFIX, segments
 from kwire.storage.location import Location
@@ -76,7 +77,7 @@ def continue_uploaded(folder: str, location: str) -> None:
         uploaded = Location.parse(location).child(f"{path.parent.name}/{path.name}")
         partial = path.with_name(f"_{path.name}{PARTIAL_SUFFIX}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with uploaded.open() as source, partial.open("wb") as copy:
+        with uploaded.open() as source, open_new(partial) as copy:
             shutil.copyfileobj(source, copy)
         partial.rename(path)
 

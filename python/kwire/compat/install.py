@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from shlex import quote
-from tempfile import mkstemp
+from typing import TYPE_CHECKING
 
+from kwire._util.atomic_file import replace_file
 from kwire.compat.registry import scripts_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["install"]
 
@@ -46,12 +49,8 @@ def install(folder: Path, release: str | None = None) -> list[Path]:
             raise FileExistsError(f"{file} exists already, and is not one of kwire's scripts: choose another folder")
     for file in files:
         name = file.name.removesuffix(".sh")
-        # A name that cannot be guessed: a link of that name would be followed.
-        number, partial = mkstemp(prefix=f".{file.name}.", dir=folder)
-        with os.fdopen(number, "w", encoding="utf-8") as stream:
-            stream.write(TEMPLATE.format(start=_start_lines(sys.executable), mark=MARK, name=name, release=release))
-        Path(partial).chmod(0o755)
-        Path(partial).replace(file)
+        text = TEMPLATE.format(start=_start_lines(sys.executable), mark=MARK, name=name, release=release)
+        replace_file(file, text, mode=0o755)
     return files
 
 

@@ -14,7 +14,6 @@ import errno
 import getpass
 import json
 import os
-import re
 import socket
 import uuid
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.file_names import file_name_of
 from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class JournalOutcome:
 
 def journal_path(cluster_id: str | None) -> Path:
     """Return the file of a cluster, which need not exist."""
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", cluster_id or NO_ID)
-    return Path(state_folder()) / "configs" / f"{name}.jsonl"
+    return Path(state_folder()) / "configs" / f"{file_name_of(cluster_id or NO_ID)}.jsonl"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from kwire._util.atomic_file import replace_file
 from kwire.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
@@ -46,10 +47,8 @@ class LocalFiles:
     """Files of the user of this process."""
 
     def write(self, path: Path, text: str) -> None:
-        temporary = path.with_name(f".{path.name}.new")
         try:
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            replace_file(path, text)
         except OSError as error:
             raise InvalidArgument(f"{path} cannot be written: {os.strerror(error.errno or 0)}") from None
 

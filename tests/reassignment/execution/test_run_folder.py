@@ -44,6 +44,16 @@ def test_every_event_is_in_the_journal_the_audit_and_a_note(tmp_path: Path) -> N
     assert (run.path / PLAN).read_text(encoding="utf-8") == "{}"
 
 
+def test_text_of_a_broker_forges_no_line_of_the_audit(tmp_path: Path) -> None:
+    reason = "no\n2026-11-27T00:00:00Z root run completed\x1b[2J\u2028"
+    notes: list[str] = []
+    with create(tmp_path, notes) as run:
+        run.record(EventKind.MOVE_FAILED, partition=["orders", 0], reason=reason)
+        assert reason in (run.path / JOURNAL).read_text(encoding="utf-8").encode().decode("unicode_escape")
+    assert (tmp_path / AUDIT).read_text(encoding="utf-8").count("\n") == len(notes) == 2
+    assert all(text.isprintable() for text in notes)
+
+
 def test_run_belongs_to_one_process(tmp_path: Path) -> None:
     with create(tmp_path) as run:
         assert running_process(tmp_path) is not None
@@ -97,7 +107,7 @@ def test_empty_journal_is_explained(tmp_path: Path) -> None:
 
 def test_clusters_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert cluster_folder(None, "a/b") == tmp_path / "kwire" / "reassign" / "a_b"
+    assert cluster_folder(None, "a/b") == tmp_path / "kwire" / "reassign" / "a%2Fb"
     assert cluster_folder(tmp_path, None) == tmp_path / "without-id"
     assert newest_run(tmp_path / "nosuch") is None
 

@@ -200,23 +200,24 @@ def test_two_jobs_do_not_send_the_notices_of_one_sink(tmp_path: Path) -> None:
 def test_ledger_is_on_disk_before_it_replaces_the_previous_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a power failure, a file that was renamed before it was synced can be empty."""
     synced: list[str] = []
-    fsync, replace = os.fsync, Path.replace
+    fsync, replace = os.fsync, os.replace
 
     def record_fsync(descriptor: int) -> None:
         fsync(descriptor)
         synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
 
-    def record_replace(path: Path, target: Path) -> Path:
-        synced.append(f"{path.name} to {target.name}")
-        return replace(path, target)
+    def record_replace(path: str, target: Path) -> None:
+        assert synced[-1] == Path(path).name
+        synced[-1:] = ["temporary", f"temporary to {target.name}"]
+        replace(path, target)
 
     gold = Gold(tmp_path)
     gold.publish()
     monkeypatch.setattr(os, "fsync", record_fsync)
-    monkeypatch.setattr(Path, "replace", record_replace)
+    monkeypatch.setattr(os, "replace", record_replace)
     gold.publish(incident(10))
 
-    assert synced == ["ledger.new", "ledger.new to ledger.json", "sink"] * 2
+    assert synced == ["temporary", "temporary to ledger.json", "sink"] * 2
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"alerts": {"a": 1}}'])

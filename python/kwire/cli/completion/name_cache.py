@@ -11,6 +11,7 @@ import time
 from zlib import crc32
 
 from kwire import __version__
+from kwire._util.atomic_file import replace_file
 from kwire.cli.environment import cache_folder, config_file
 
 TYPE_CHECKING = False
@@ -49,10 +50,7 @@ def write_atomically(path: str, data: bytes) -> None:
         OSError: the file cannot be written.
     """
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    temporary = f"{path}.{os.getpid()}"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+    replace_file(path, data, mode=0o600)
 
 
 def cluster_choice(

@@ -75,7 +75,7 @@ def batches_of(path: Path, max_size: int) -> Iterator[SegmentBatch]:
 
     Args:
         path: the file.
-        max_size: maximum number of bytes of a batch, all of which are in memory.
+        max_size: maximum number of bytes of a batch, since a batch is in memory as a whole.
 
     Raises:
         DamagedLogSegment: at a position that has no batch.

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import getpass
 import os
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from kwire._util.file_names import file_name_of
 from kwire._util.folder_lock import FolderInUse, FolderLock
+from kwire._util.readable import printable
 from kwire.reassignment.errors import InvalidJournal, ReassignError
 from kwire.reassignment.execution.journal import EventKind, JournalEvent, RunState, audit_text
 from kwire.storage.staging import state_folder
@@ -46,7 +47,7 @@ def cluster_folder(state: Path | None, cluster_id: str | None) -> Path:
     """
     if state is None:
         state = Path(state_folder()) / "reassign"
-    return state / re.sub(r"[^A-Za-z0-9_.-]", "_", cluster_id or NO_ID)
+    return state / file_name_of(cluster_id or NO_ID)
 
 
 def newest_run(folder: Path) -> Path | None:
@@ -150,7 +151,7 @@ class RunFolder:
         """Write an event to the journal and to the audit, and apply it."""
         event = JournalEvent(datetime.now(UTC).isoformat(timespec="milliseconds"), _user(), kind, details)
         _append(self.path / JOURNAL, event.to_line())
-        text = audit_text(event)
+        text = printable(audit_text(event))  # brokers choose reasons, which must not forge a line
         _append(self.path.parent / AUDIT, f"{event.time} {event.user} {self.path.name} {text}\n")
         self.state.apply(event)
         self._note(text)

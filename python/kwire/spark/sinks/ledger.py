@@ -33,13 +33,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.atomic_file import replace_file
 from kwire.capture.folder import sync_directory
 from kwire.spark.sinks.notice import MISSED, OUTAGE_KINDS, IncidentNotice, NoticeStatus, summary_of
 from kwire.spark.sinks.sent_alerts import AlertState, DeadLetter, Sending, SentAlert, decode_alert
@@ -445,12 +445,7 @@ def _path(folder: str, generation: int) -> str:
 def _replace(path: Path, content: bytes) -> None:
     """Replace a file so that a crash or a power failure leaves the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())  # before the rename, or a file system may write the new name before the content
-    new.replace(path)
+    replace_file(path, content, is_synced=True)
     sync_directory(path.parent)
 
 

@@ -1,0 +1,64 @@
+"""Files that are written as a whole, beside other programs that may write to the same folder.
+
+A temporary name that can be guessed can be made a symbolic link before, and writing to it overwrites the target of the
+link. So every temporary file has a random name or is created here in any case, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+__all__ = ["open_new", "replace_file"]
+
+FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):  # Windows lacks the first two, and others the last
+    FLAGS |= getattr(os, _name, 0)
+
+
+def open_new(path: str | os.PathLike[str], mode: int = 0o666) -> BinaryIO:
+    """Create a file that replaces one of the same name, which a crash may have left, and open it for writing.
+
+    Args:
+        path: the file.
+        mode: its permissions, without those that the umask takes away.
+
+    Raises:
+        FileExistsError: another program has created it at this moment.
+        OSError: the file cannot be created.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    return os.fdopen(os.open(path, FLAGS, mode), "wb")
+
+
+def replace_file(
+    path: str | os.PathLike[str], content: str | bytes, *, mode: int = 0o666, is_synced: bool = False
+) -> None:
+    """Write a file as a whole or not at all. Readers see the old content or the new one.
+
+    Args:
+        path: the file; if it is a symbolic link, the link is replaced.
+        content: bytes, or a text that is stored in UTF-8.
+        mode: permissions of the file, without those that the umask takes away.
+        is_synced: true to wait until the content is on disk before the name is.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    temporary = os.path.join(os.path.dirname(path), f".{os.urandom(8).hex()}.partial")
+    try:
+        with open_new(temporary, mode) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
