@@ -29,10 +29,10 @@ from starlette.datastructures import Headers
 
 from kwire._util.guess_limit import GuessLimit
 from kwire._util.text_files import read_text
+from kwire.authorization.acl_authorizer import AclAuthorizer, Permission, ResourcePattern
+from kwire.authorization.acl_entries import CLUSTER_NAME, AclEntry
+from kwire.authorization.subjects import ANONYMOUS, Subject
 from kwire.client.admin import AclOperation
-from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission, ResourcePattern
-from kwire.cluster.security.subjects import ANONYMOUS, Subject
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
 from kwire.errors import KwireError
 from kwire.http.connections import CERTIFICATE, CONNECTION
 from kwire.http.observation import request_id

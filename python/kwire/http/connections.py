@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kwire.cluster.security.certificate_names import distinguished_name
+from kwire.authorization.certificate_names import distinguished_name
 from kwire.http.responses import refuse
 
 if TYPE_CHECKING:

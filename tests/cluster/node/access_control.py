@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.zookeeper.acls import PATTERN_TYPES, RESOURCE_TYPES, AclChangeNotification, AclEntry, ResourceAcls
+from kwire.authorization.acl_entries import PATTERN_TYPES, RESOURCE_TYPES, AclEntry
+from kwire.cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
 from kwire.cluster.zookeeper.errors import NodeExists
 from kwire.cluster.zookeeper.store import make_path
 from tests.cluster.node.nodes import session
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
+    from kwire.authorization.acl_entries import PatternType, ResourceType
     from kwire.cluster.node.node import Node
-    from kwire.cluster.zookeeper.acls import PatternType, ResourceType
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 LOCAL = AclEntry("User:ANONYMOUS", "Allow", "All", "127.0.0.1")

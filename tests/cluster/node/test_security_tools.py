@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire._util.secret import Secret
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
-from kwire.cluster.security.subjects import ANONYMOUS, Subject
+from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.authorization.subjects import ANONYMOUS, Subject
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.protocol.sasl_server import ScramCredential

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from kwire.authorization.acl_entries import CLUSTER_NAME, ResourceType
 from kwire.cluster.zookeeper import AclChangeNotification, ResourceAcls, ZnodeError
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME, ResourceType
 from tests.for_rows import for_rows
 
 RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)

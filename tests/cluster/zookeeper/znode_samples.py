@@ -8,9 +8,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.authorization.acl_entries import AclEntry
 from kwire.cluster.zookeeper import (
     AclChangeNotification,
-    AclEntry,
     ActiveController,
     BrokerRegistration,
     ClusterId,

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.authorization.acl_entries import AclEntry
 from kwire.cluster.node.node import Node
 from kwire.cluster.zookeeper import ConsumerOffset, make_path
-from kwire.cluster.zookeeper.acls import AclEntry
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.structures import ConfigEntry

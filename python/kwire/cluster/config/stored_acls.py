@@ -13,7 +13,7 @@ from kwire.cluster.zookeeper.store import make_path
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from kwire.cluster.zookeeper.acls import AclEntry, PatternType, ResourceType
+    from kwire.authorization.acl_entries import AclEntry, PatternType, ResourceType
     from kwire.cluster.zookeeper.operations import Operation
     from kwire.cluster.zookeeper.store import Store
 

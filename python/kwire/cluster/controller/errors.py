@@ -6,11 +6,26 @@ RequestTimedOut concern the whole request, or what was not done of it.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode, not_controller_text
 from kwire.messages.kip4.strings import shortened
+from kwire.replica_assignment import ImpossibleAssignment
 
-__all__ = ["CommandError", "NotController", "QueueFull", "RequestTimedOut", "reassignment_in_progress", "write_failed"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "CommandError",
+    "NotController",
+    "QueueFull",
+    "RequestTimedOut",
+    "reassignment_in_progress",
+    "refusing_impossible_assignments",
+    "write_failed",
+]
 
 
 class CommandError(KwireError):
@@ -80,3 +95,16 @@ def reassignment_in_progress() -> CommandError:
 def write_failed(error: Exception) -> CommandError:
     """Return the error for a failed write to ZooKeeper."""
     return CommandError(ErrorCode.ADMIN_REQUEST_FAILED, f"cannot write to ZooKeeper: {error}")
+
+
+@contextmanager
+def refusing_impossible_assignments() -> Iterator[None]:
+    """Reject the request about a topic if its replicas cannot be assigned.
+
+    Raises:
+        CommandError: with the code and the reason of the assignment.
+    """
+    try:
+        yield
+    except ImpossibleAssignment as error:
+        raise CommandError(error.code, error.reason) from None

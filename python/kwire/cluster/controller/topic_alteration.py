@@ -15,8 +15,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.assignment import assign_added_replicas, assign_replicas
-from kwire.cluster.controller.errors import CommandError, reassignment_in_progress
+from kwire.cluster.controller.errors import CommandError, reassignment_in_progress, refusing_impossible_assignments
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire.cluster.controller.partition_limits import check_partition_count
 from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
@@ -25,6 +24,7 @@ from kwire.cluster.controller.topic_transitions import ElectionContext, begin_re
 from kwire.cluster.zookeeper.json_object import intern_ids
 from kwire.cluster.zookeeper.topics import PartitionState
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.replica_assignment import assign_added_replicas, assign_replicas
 
 if TYPE_CHECKING:
     import random
@@ -150,7 +150,8 @@ def _assignment(
             check_partition_count(partitions)
             budget.check(partitions - current, cluster)
     if factor != -1:
-        assigned = assign_replicas(cluster.racks, max(partitions, current), factor, rng)
+        with refusing_impossible_assignments():
+            assigned = assign_replicas(cluster.racks, max(partitions, current), factor, rng)
         return {index: intern_ids(replicas) for index, replicas in enumerate(assigned)}
     if partitions == -1:
         return None
@@ -158,5 +159,6 @@ def _assignment(
         return {}
     first = topic.partition(0)
     replicas = topic.target_replicas(first) if first else ()
-    added = assign_added_replicas(cluster.racks, replicas, current, partitions - current, len(replicas), rng)
+    with refusing_impossible_assignments():
+        added = assign_added_replicas(cluster.racks, replicas, current, partitions - current, len(replicas), rng)
     return {index: intern_ids(replicas) for index, replicas in enumerate(added, current)}

@@ -10,8 +10,7 @@ import uuid
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.assignment import assign_replicas
-from kwire.cluster.controller.errors import CommandError
+from kwire.cluster.controller.errors import CommandError, refusing_impossible_assignments
 from kwire.cluster.controller.manual_assignment import by_partition, check_created
 from kwire.cluster.controller.partition_limits import PartitionBudget, check_partition_count
 from kwire.cluster.controller.topic_configs import check_configs
@@ -20,6 +19,7 @@ from kwire.cluster.controller.topic_state import Partition, Topic
 from kwire.cluster.controller.topic_transitions import ElectionContext, elect_leaders
 from kwire.cluster.zookeeper.json_object import intern_ids
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.replica_assignment import assign_replicas
 
 if TYPE_CHECKING:
     import random
@@ -93,5 +93,6 @@ def _assignment(
     if factor == -1:
         reason = "the number of partitions is given without a replication factor"
         raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
-    replicas = assign_replicas(cluster.racks, partitions, factor, rng)
+    with refusing_impossible_assignments():
+        replicas = assign_replicas(cluster.racks, partitions, factor, rng)
     return {index: intern_ids(ids) for index, ids in enumerate(replicas)}

@@ -14,8 +14,8 @@ from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.protocol.client_connection import response_class
 
 if TYPE_CHECKING:
+    from kwire.authorization.subjects import Subject
     from kwire.client.connection_pool import ConnectionPool
-    from kwire.cluster.security.subjects import Subject
     from kwire.declare import Message, Request
     from kwire.protocol.endpoint import Endpoint
 

@@ -15,6 +15,7 @@ from random import uniform
 from typing import TYPE_CHECKING
 
 from kwire._util.guess_limit import GuessLimit
+from kwire.authorization.acl_authorizer import AclAuthorizer
 from kwire.client.connection_pool import ConnectionPool
 from kwire.cluster.config.live_config import LiveConfig
 from kwire.cluster.config.node_settings import CLIENT_LISTENER
@@ -35,7 +36,6 @@ from kwire.cluster.node.settings.finalized_features import FeatureCache
 from kwire.cluster.node.tool_connections import ToolConnections
 from kwire.cluster.node.tools import Caller, NodeTool, ProcessRights, ToolRunner
 from kwire.cluster.request_quotas import RequestQuotas
-from kwire.cluster.security.acl_authorizer import AclAuthorizer
 from kwire.cluster.security.node_security import NodeSecurity, check_reachability, has_sasl
 from kwire.cluster.security.scram_users import ScramUsers
 from kwire.cluster.zookeeper import Credentials, RegisteredEndpoint, Store, StoreError, connect

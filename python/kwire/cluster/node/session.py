@@ -21,11 +21,11 @@ from kwire.cluster.zookeeper.errors import ConnectionLost, SessionExpired, Store
 from kwire.cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
+    from kwire.authorization.acl_authorizer import AclAuthorizer
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.controller.metadata_broadcast import Send
     from kwire.cluster.node.metadata.metadata_cache import MetadataCache
     from kwire.cluster.node.settings.finalized_features import FeatureCache
-    from kwire.cluster.security.acl_authorizer import AclAuthorizer
     from kwire.cluster.security.scram_users import ScramUsers
     from kwire.cluster.zookeeper import RegisteredEndpoint, Store
 

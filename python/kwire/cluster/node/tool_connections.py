@@ -22,11 +22,11 @@ from kwire.cluster.node.listener.node_connection import NodeConnection
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
+    from kwire.authorization.subjects import Subject
     from kwire.client.connection_config import ConnectionConfig
     from kwire.cluster.node.listener.connection_limits import ConnectedClient
     from kwire.cluster.node.listener.listener import Listener
     from kwire.cluster.node.metadata.metadata_cache import MetadataCache
-    from kwire.cluster.security.subjects import Subject
     from kwire.protocol.endpoint import Endpoint
 
 __all__ = ["ToolConnections"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.authorization.acl_entries import CLUSTER_NAME
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.tool_process import FAILED, MAX_OUTPUT, ToolOutcome, run_process
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import shortened
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
+    from kwire.authorization.subjects import Subject
     from kwire.cluster.node.listener.connection_limits import ConnectedClient
     from kwire.cluster.node.tool_connections import ToolConnections
-    from kwire.cluster.security.subjects import Subject
 
 MAX_PROCESSES = 4
 """Maximum number of processes of tools at a time; further runs wait. Chosen, not measured."""

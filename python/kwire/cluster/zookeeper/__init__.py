@@ -14,7 +14,7 @@ from __future__ import annotations
 from kwire._util.late_names import late_names
 
 _MODULES = {
-    "kwire.cluster.zookeeper.acls": ("AclChangeNotification", "AclEntry", "ResourceAcls"),
+    "kwire.cluster.zookeeper.acls": ("AclChangeNotification", "ResourceAcls"),
     "kwire.cluster.zookeeper.admin_requests": (
         "PartitionReassignment",
         "PreferredReplicaElection",

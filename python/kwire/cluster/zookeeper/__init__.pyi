@@ -1,7 +1,6 @@
 # Written by `python -m kwire.messages.stubs`.
 
 from kwire.cluster.zookeeper.acls import AclChangeNotification as AclChangeNotification
-from kwire.cluster.zookeeper.acls import AclEntry as AclEntry
 from kwire.cluster.zookeeper.acls import ResourceAcls as ResourceAcls
 from kwire.cluster.zookeeper.admin_requests import ListedPartition as ListedPartition
 from kwire.cluster.zookeeper.admin_requests import PartitionReassignment as PartitionReassignment

@@ -8,30 +8,13 @@ notification. Sources: "Kafka data structures in Zookeeper" for topics, the clus
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
 
+from kwire.authorization.acl_entries import RESOURCE_TYPES, AclEntry, PatternType, ResourceType
 from kwire.cluster.zookeeper.errors import ZnodeError
 from kwire.cluster.zookeeper.json_object import NO_UNKNOWN_KEYS, JsonObject, UnknownKeys, encode_json, encode_object
 
-__all__ = [
-    "CLUSTER_NAME",
-    "PATTERN_TYPES",
-    "RESOURCE_TYPES",
-    "AclChangeNotification",
-    "AclEntry",
-    "PatternType",
-    "ResourceAcls",
-    "ResourceType",
-]
+__all__ = ["AclChangeNotification", "ResourceAcls"]
 
-ResourceType: TypeAlias = Literal["Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User"]
-PatternType: TypeAlias = Literal["literal", "prefixed"]
-
-CLUSTER_NAME = "kafka-cluster"
-"""The name of the resource of type Cluster."""
-
-PATTERN_TYPES: tuple[PatternType, ...] = get_args(PatternType)
-RESOURCE_TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
 # Kafka writes notifications with underscores, and reads both forms in any case.
 _BY_NAME = {name.replace("_", "").upper(): name for name in RESOURCE_TYPES}
 _ENUM_NAMES = {
@@ -42,23 +25,6 @@ _ENUM_NAMES = {
     "DelegationToken": "DELEGATION_TOKEN",
     "User": "USER",
 }
-
-
-class AclEntry(NamedTuple):
-    """An entry such as `AclEntry("User:alice", "Allow", "Read", "*")`, with Kafka's names in any case."""
-
-    principal: str
-    permission_type: str
-    operation: str
-    host: str
-    unknown: UnknownKeys = NO_UNKNOWN_KEYS
-
-    def is_same_as(self, other: AclEntry) -> bool:
-        """Return whether both entries allow or deny the same, whatever the case of their names and unknown keys."""
-        return self._key() == other._key()
-
-    def _key(self) -> tuple[str, str, str, str]:
-        return self.principal, self.permission_type.upper(), self.operation.replace("_", "").upper(), self.host
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,8 +156,7 @@ async def _topics(admin: AdminClient, names: list[str]) -> dict[str, TopicDescri
 
 
 async def _generate(run: ScriptRun, admin: AdminClient) -> None:
-    from kwire.cluster.controller.assignment import assign_replicas
-    from kwire.cluster.controller.errors import CommandError as InvalidAssignment
+    from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
 
     values = run.values
     try:
@@ -174,7 +173,7 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
         factor = len(topic.partitions[0].replicas)
         try:
             assigned = assign_replicas(chosen, len(topic.partitions), factor, Random())
-        except InvalidAssignment as error:
+        except ImpossibleAssignment as error:
             raise ScriptFailed(f"{FAILURE}{error.reason}", on_stdout=True) from None
         for partition, replicas in zip(topic.partitions, assigned, strict=True):
             current.append((name, partition.partition, partition.replicas))

@@ -12,8 +12,8 @@ from kwire.compat.with_zookeeper import tool_run
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kwire.authorization.acl_entries import AclEntry, ResourceType
     from kwire.cluster.zookeeper import Store
-    from kwire.cluster.zookeeper.acls import AclEntry, ResourceType
     from kwire.compat.script import ScriptRun
 
     Resource = tuple[ResourceType, str]
@@ -79,7 +79,7 @@ def _check(run: ScriptRun) -> None:
 
 
 def _resources(run: ScriptRun) -> list[Resource]:
-    from kwire.cluster.zookeeper.acls import CLUSTER_NAME
+    from kwire.authorization.acl_entries import CLUSTER_NAME
 
     values = run.values
     resources: list[Resource] = [("Topic", name.strip()) for name in values.all("topic")]
@@ -106,7 +106,7 @@ def _operations(run: ScriptRun, type: ResourceType) -> list[str]:
 
 def _entries(run: ScriptRun) -> dict[Resource, list[AclEntry]]:
     """Return the entries that the options describe, by resource. Producers may also create topics."""
-    from kwire.cluster.zookeeper.acls import CLUSTER_NAME, AclEntry
+    from kwire.authorization.acl_entries import CLUSTER_NAME, AclEntry
 
     cluster: list[Resource] = [("Cluster", CLUSTER_NAME)] if "producer" in run.values else []
     return {

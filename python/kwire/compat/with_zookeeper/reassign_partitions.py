@@ -87,10 +87,9 @@ def _document(partitions: Iterable[tuple[str, int, tuple[int, ...]]]) -> str:
 async def _generate(run: ScriptRun) -> None:
     from random import Random
 
-    from kwire.cluster.controller.assignment import assign_replicas
-    from kwire.cluster.controller.errors import CommandError as InvalidAssignment
     from kwire.operations.json_files import read_topics
     from kwire.operations.partitions import parse_numbers
+    from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
 
     values = run.values
     brokers = parse_numbers(values.get("broker-list") or "") or ()
@@ -106,7 +105,7 @@ async def _generate(run: ScriptRun) -> None:
     for name, topic in described.items():
         try:
             assigned = assign_replicas(chosen, len(topic.partitions), len(topic.partitions[0].replicas), Random())
-        except InvalidAssignment as error:
+        except ImpossibleAssignment as error:
             raise ScriptFailed(f"{FAILURE}{error.reason}", on_stdout=True) from None
         proposed += [(name, index, replicas) for index, replicas in enumerate(assigned)]
     # Before 0.10.2, the empty line was below the titles.

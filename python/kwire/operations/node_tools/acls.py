@@ -9,9 +9,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
+from kwire.authorization.acl_authorizer import AclOperation, ResourcePattern
+from kwire.authorization.acl_entries import CLUSTER_NAME, PATTERN_TYPES, RESOURCE_TYPES, AclEntry
 from kwire.cluster.config.stored_acls import change_acls
-from kwire.cluster.security.acl_authorizer import AclOperation, ResourcePattern
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME, PATTERN_TYPES, RESOURCE_TYPES, AclEntry, ResourceAcls
+from kwire.cluster.zookeeper.acls import ResourceAcls
 from kwire.cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire.operations.children import check_child, data_of, read_children
 from kwire.operations.declaration import NODE, Need, operation

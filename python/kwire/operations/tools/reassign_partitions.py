@@ -7,14 +7,13 @@ from random import Random
 from typing import Annotated
 
 from kwire.client.admin import AdminClient, ReassignmentState
-from kwire.cluster.controller.assignment import assign_replicas
-from kwire.cluster.controller.errors import CommandError as InvalidAssignment
 from kwire.cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.json_files import read_reassignment, read_topics
 from kwire.operations.parameters import Danger, InvalidArgument, Option
 from kwire.operations.partitions import existing_topics, parse_numbers
 from kwire.operations.tool_run import ToolRun
+from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
 
 PHRASES = {
     ReassignmentState.COMPLETED: "completed successfully",
@@ -79,7 +78,7 @@ async def _generate(run: ToolRun, admin: AdminClient, topics: list[str], brokers
         factor = len(topic.partitions[0].replicas)
         try:
             assigned = assign_replicas({id: racks[id] for id in brokers}, len(topic.partitions), factor, Random())
-        except InvalidAssignment as error:
+        except ImpossibleAssignment as error:
             raise ToolFailed(f"{name}: {error.reason}") from None
         for partition, replicas in zip(topic.partitions, assigned, strict=True):
             current.append(PartitionReassignment(name, partition.partition, partition.replicas))

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from typing import TypeAlias
 
+    from kwire.authorization.acl_entries import AclEntry, ResourceType
     from kwire.cluster.node.node import Node
-    from kwire.cluster.zookeeper.acls import AclEntry, ResourceType
     from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
     Needed: TypeAlias = tuple[ResourceType, str]

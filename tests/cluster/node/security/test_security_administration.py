@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire._util.secret import Secret
+from kwire.authorization.acl_authorizer import Permission
+from kwire.authorization.acl_entries import AclEntry
+from kwire.authorization.subjects import Subject
 from kwire.client.admin import (
     AclBinding,
     AclBindingFilter,
@@ -26,10 +29,8 @@ from kwire.client.admin import (
 )
 from kwire.client.security.credentials import ScramCredentials
 from kwire.cluster.config.stored_configs import ConfigConflict, change_config
-from kwire.cluster.security.acl_authorizer import Permission
-from kwire.cluster.security.subjects import Subject
 from kwire.cluster.zookeeper import EntityConfig
-from kwire.cluster.zookeeper.acls import AclEntry, ResourceAcls
+from kwire.cluster.zookeeper.acls import ResourceAcls
 from kwire.cluster.zookeeper.store import make_path
 from kwire.protocol.sasl_server import ScramCredential
 from kwire.testing.memory_store import MemoryZooKeeper

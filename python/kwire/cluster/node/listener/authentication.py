@@ -6,11 +6,11 @@ import asyncio
 import ssl
 from typing import TYPE_CHECKING, Any
 
+from kwire.authorization.certificate_names import distinguished_name
+from kwire.authorization.subjects import ANONYMOUS, Subject
 from kwire.cluster.config.principal_mapping import DEFAULT_RULES, mapped_name
 from kwire.cluster.node.logs import logger
-from kwire.cluster.security.certificate_names import distinguished_name
 from kwire.cluster.security.sasl_authentication import SaslAuthentication
-from kwire.cluster.security.subjects import ANONYMOUS, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

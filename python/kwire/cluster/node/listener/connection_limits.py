@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
+    from kwire.authorization.subjects import Subject
     from kwire.cluster.security.sasl_authentication import SaslAuthentication
-    from kwire.cluster.security.subjects import Subject
     from kwire.protocol.server_connection import Frame
 
     Dispatch: TypeAlias = Callable[[bytes, "ConnectedClient"], Frame | Awaitable[Frame]]
@@ -127,7 +127,7 @@ class ConnectedClient:
     def __init__(self, address: str) -> None:
         self.address = address
         self.host = ""
-        """The IP address, as `kwire.cluster.security.subjects.normalized_host` returns it."""
+        """The IP address, as `kwire.authorization.subjects.normalized_host` returns it."""
         self.is_reserved = False
         """True if the connection exceeded a limit when it was opened, so that it is for administration only."""
         self.subject: Subject | None = None

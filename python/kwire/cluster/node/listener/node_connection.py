@@ -24,9 +24,9 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from kwire.authorization.subjects import ANONYMOUS, normalized_host
 from kwire.cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
 from kwire.cluster.request_quotas import SLICE_SECONDS
-from kwire.cluster.security.subjects import ANONYMOUS, normalized_host
 from kwire.frame import InvalidFrameSize
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.protocol.server_connection import MAX_BATCH, ServerConnection

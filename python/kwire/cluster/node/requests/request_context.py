@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.authorization.acl_entries import CLUSTER_NAME
+from kwire.authorization.subjects import ANONYMOUS, Subject
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest
-from kwire.cluster.security.subjects import ANONYMOUS, Subject
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kwire.authorization.acl_authorizer import AclAuthorizer, Permission
     from kwire.client.connection_pool import ConnectionPool
     from kwire.cluster.config.live_config import LiveConfig
     from kwire.cluster.config.node_settings import NodeSettings
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kwire.cluster.node.metadata.metadata_updates import MetadataUpdates
     from kwire.cluster.node.settings.finalized_features import FeatureCache
     from kwire.cluster.node.tools import ToolRunner
-    from kwire.cluster.security.acl_authorizer import AclAuthorizer, Permission
     from kwire.cluster.security.scram_users import ScramUsers
     from kwire.messages.kip4.structures import Broker
     from kwire.protocol.endpoint import Endpoint

@@ -16,12 +16,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kwire import _kwire, frame
+from kwire.authorization.subjects import ANONYMOUS, Subject
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest
 from kwire.cluster.node.logs import bound, logger
 from kwire.cluster.node.requests.apis import DIALECT, api_versions, find_handler, served_requests
 from kwire.cluster.node.requests.request_context import RequestContext
 from kwire.cluster.request_quotas import TimeSlice
-from kwire.cluster.security.subjects import ANONYMOUS, Subject
 from kwire.codec import encode
 from kwire.declare import Message, introspect
 from kwire.declare.wire_types import ArrayType, StructType

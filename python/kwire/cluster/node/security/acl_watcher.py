@@ -10,19 +10,20 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import ResourcePattern
+from kwire.authorization.acl_entries import PATTERN_TYPES, RESOURCE_TYPES
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.znode_watcher import ZnodeWatcher
-from kwire.cluster.security.acl_authorizer import ResourcePattern
-from kwire.cluster.zookeeper.acls import PATTERN_TYPES, RESOURCE_TYPES, AclChangeNotification, ResourceAcls
+from kwire.cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
 from kwire.cluster.zookeeper.errors import NoNode, NotAuthorized, ZnodeError
 from kwire.cluster.zookeeper.store import make_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kwire.cluster.security.acl_authorizer import AclAuthorizer
-    from kwire.cluster.zookeeper import AclEntry, Store
-    from kwire.cluster.zookeeper.acls import PatternType
+    from kwire.authorization.acl_authorizer import AclAuthorizer
+    from kwire.authorization.acl_entries import AclEntry, PatternType
+    from kwire.cluster.zookeeper import Store
     from kwire.cluster.zookeeper.store import ReadResult
 
 log = logger(__name__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node import controlled_shutdown, full_metadata
 from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement, ToolPlan
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.admin import AdminResponse
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.controller.manual_assignment import parse
 from kwire.cluster.node.requests.batch_permissions import outcomes_of_allowed
@@ -14,7 +15,6 @@ from kwire.cluster.node.requests.topic_responses import (
     partition_replicas,
     topic_results,
 )
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.alter_topic import AlterTopicRequest, AlterTopicResponse
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, AlterTopicResponse_V2, TopicAlteration
 from kwire.messages.kip4.error_codes import ErrorCode

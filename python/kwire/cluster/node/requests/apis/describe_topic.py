@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.requests.topic_responses import code_and_description, format_configs
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.describe_topic import (
     DescribeTopicRequest,
     DescribeTopicResponse,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.authorization.subjects import Subject, normalized_host
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
-from kwire.cluster.security.subjects import Subject, normalized_host
 from kwire.messages.kafka.envelope import EnvelopeRequest, EnvelopeResponse
 from kwire.messages.kafka.error_codes import ErrorCode
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.node.requests.topic_responses import replication_results, result_of_each
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.preferred_replica_leader_election import (
     PreferredReplicaLeaderElectionRequest,
     PreferredReplicaLeaderElectionResponse,

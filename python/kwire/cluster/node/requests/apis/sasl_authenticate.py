@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kwire.cluster.security.subjects import Subject
+from kwire.authorization.subjects import Subject
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.protocol.sasl_server import AuthenticationRejected

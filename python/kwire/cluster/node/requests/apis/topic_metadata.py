@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.errors import NotController
 from kwire.cluster.node.forwarding import ForwardingRefused, forward_message
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.requests.apis import create_topic
 from kwire.cluster.node.requests.topic_responses import result_of_each, topic_results
 from kwire.cluster.request_quotas import in_slices
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.error_codes import ErrorCode

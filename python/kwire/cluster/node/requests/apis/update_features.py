@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.errors import CommandError, NotController, QueueFull
 from kwire.cluster.controller.feature_rules import FeatureChange
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.update_features import FeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
 

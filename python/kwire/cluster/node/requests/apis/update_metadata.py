@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.backend import TopicReassignmentStatus
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node.requests.topic_responses import error_code
-from kwire.cluster.security.acl_authorizer import AclOperation, Permission
 from kwire.messages.kip4.verify_reassign_partitions import (
     PartitionStatus,
     TopicStatus,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.cluster.controller.assignment import alternate_racks, assign_added_replicas, assign_replicas
-from kwire.cluster.controller.errors import CommandError
+from kwire.replica_assignment import ImpossibleAssignment, alternate_racks, assign_added_replicas, assign_replicas
 
 RACKS = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
 
@@ -121,7 +120,7 @@ def test_added_partitions_continue_the_pattern(brokers: int, existing: int, adde
     ("partitions", "factor", "code"), [(0, 1, 1002), (-1, 1, 1002), (1, 0, 1004), (1, 4, 1004), (1, -1, 1004)]
 )
 def test_impossible_assignment_is_rejected(partitions: int, factor: int, code: int) -> None:
-    with pytest.raises(CommandError) as rejected:
+    with pytest.raises(ImpossibleAssignment) as rejected:
         assign_replicas({1: None, 2: None, 3: None}, partitions, factor, random.Random(0))
     assert rejected.value.code == code
 

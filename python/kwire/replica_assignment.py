@@ -9,14 +9,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.controller.errors import CommandError
+from kwire.errors import KwireError
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Mapping, Sequence
 
-__all__ = ["alternate_racks", "assign_added_replicas", "assign_replicas"]
+__all__ = ["ImpossibleAssignment", "alternate_racks", "assign_added_replicas", "assign_replicas"]
+
+
+class ImpossibleAssignment(KwireError):
+    """No assignment has this number of partitions or replicas.
+
+    Attributes:
+        code: the error code of the KIP-4 drafts.
+        reason: the error for people.
+    """
+
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 def assign_replicas(
@@ -40,14 +57,14 @@ def assign_replicas(
         first_partition: the id of the first partition to assign.
 
     Raises:
-        CommandError: code 1002 for fewer than one partition, 1004 for a replication factor below 1 or above the number
-            of brokers.
+        ImpossibleAssignment: code 1002 for fewer than one partition, 1004 for a replication factor below 1 or above the
+            number of brokers.
     """
     if partitions < 1:
-        raise CommandError(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"invalid number of partitions: {partitions}")
+        raise ImpossibleAssignment(ErrorCode.INVALID_ARGUMENT_PARTITIONS, f"invalid number of partitions: {partitions}")
     if not 1 <= replication_factor <= len(racks):
         reason = f"invalid replication factor {replication_factor}: there are {len(racks)} live brokers"
-        raise CommandError(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
+        raise ImpossibleAssignment(ErrorCode.INVALID_ARGUMENT_REPLICATION_FACTOR, reason)
     known_racks = {broker: rack for broker, rack in racks.items() if rack is not None}
     rack_aware = len(known_racks) == len(racks)
     brokers = alternate_racks(known_racks) if rack_aware else sorted(racks)
@@ -78,7 +95,7 @@ def assign_added_replicas(
         rng: as for `assign_replicas`.
 
     Raises:
-        CommandError: as for `assign_replicas`.
+        ImpossibleAssignment: as for `assign_replicas`.
     """
     ordered = sorted(racks)
     head = first_replicas[0] if first_replicas else -1

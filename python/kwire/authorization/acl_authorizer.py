@@ -15,16 +15,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.authorization.acl_entries import CLUSTER_NAME, PATTERN_TYPES, PatternType
+from kwire.authorization.subjects import normalized_host
 from kwire.client.admin.acl_values import AclOperation, AclPermissionType
-from kwire.cluster.security.subjects import normalized_host
-from kwire.cluster.zookeeper.acls import CLUSTER_NAME, PATTERN_TYPES, PatternType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    from kwire.cluster.security.subjects import Subject
-    from kwire.cluster.zookeeper.acls import AclEntry, ResourceType
+    from kwire.authorization.acl_entries import AclEntry, ResourceType
+    from kwire.authorization.subjects import Subject
 
     _Rules: TypeAlias = "tuple[_Rule, ...] | None"
     """The rules of a resource; None if they cannot be read."""

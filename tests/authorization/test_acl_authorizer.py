@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.cluster.security.acl_authorizer import AclAuthorizer, AclOperation, Permission, ResourcePattern
-from kwire.cluster.security.subjects import Subject, normalized_host
-from kwire.cluster.zookeeper.acls import AclEntry
+from kwire.authorization.acl_authorizer import AclAuthorizer, AclOperation, Permission, ResourcePattern
+from kwire.authorization.acl_entries import AclEntry
+from kwire.authorization.subjects import Subject, normalized_host
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
-    from kwire.cluster.zookeeper.acls import PatternType, ResourceType
+    from kwire.authorization.acl_entries import PatternType, ResourceType
 
 ALICE = Subject("User:alice", "10.0.0.1")
 BOB = Subject("User:bob", "10.0.0.2")
