@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.responses import Response
 
 from kwire.http.arguments import PAGING, is_get, offered
-from kwire.http.idempotency import MAX_KEYS, RETENTION_S, IdempotentResponses
+from kwire.http.idempotency import MAX_BYTES, MAX_KEYS, MAX_RESPONSE, RETENTION_S, IdempotentResponses
 from kwire.http.openapi import served_verbs
 from tests.http.server_process import ServerProcess
 from tests.report.cases import incident, polls, write
@@ -95,10 +96,27 @@ async def test_keys_expire_and_are_kept_for_each_principal_apart() -> None:
     now[0] = RETENTION_S + 1
     await responses.respond("User:a", "k", b"2", run)
     assert len(runs) == 3
-    for number in range(MAX_KEYS):
+    for number in range(MAX_KEYS + 1):
         await responses.respond("User:c", str(number), b"", run)
-    await responses.respond("User:a", "k", b"3", run)
     assert len(runs) == 3 + MAX_KEYS + 1
+    repeated = await responses.respond("User:a", "k", b"2", run)
+    assert "idempotent-replayed" in repeated.headers, "the keys of another principal push out none"
+    await responses.respond("User:c", "0", b"", run)
+    assert len(runs) == 3 + MAX_KEYS + 2, "a principal pushes out its own"
+
+    async def large(size: int) -> tuple[Response, bool]:
+        runs.append(1)
+        return Response(bytes(size)), True
+
+    before = len(runs)
+    for number in range(20):
+        await responses.respond("User:e", str(number), b"", partial(large, MAX_RESPONSE))
+    await responses.respond("User:e", "large", b"", partial(large, MAX_RESPONSE + 1))
+    kept = [await responses.respond("User:e", str(number), b"", run) for number in range(20)]
+    assert sum(len(response.body) for response in kept if response.status_code == 200) <= MAX_BYTES
+    assert [response.status_code for response in kept] == [409] * 12 + [200] * 8
+    assert (await responses.respond("User:e", "large", b"", run)).status_code == 409
+    assert len(runs) == before + 21, "none runs again, whether its response was kept or not"
 
     async def fails() -> tuple[Response, bool]:
         raise ZeroDivisionError

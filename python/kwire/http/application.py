@@ -29,6 +29,7 @@ from kwire.http.idempotency import IdempotentResponses
 from kwire.http.observation import RequestObserver, request_id
 from kwire.http.openapi import openapi_document, served_verbs
 from kwire.http.responses import error_name, error_response, refuse, rows_response
+from kwire.http.workers import PrincipalBusy, PrincipalWorkers
 from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire.operations.parameters import Danger, InvalidArgument
 from kwire.operations.problems import Problem, problem_of
@@ -97,6 +98,7 @@ def application(
         connections: returns the number of open connections.
     """
     access = ClusterAccess(cluster)
+    workers = PrincipalWorkers(cluster)
     idempotent = IdempotentResponses()
     document = json.dumps(
         openapi_document(needs_token=bool(tokens), types_name=cluster.typed_name is not None)
@@ -105,7 +107,7 @@ def application(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        await access.close()
+        await asyncio.gather(access.close(), workers.close())
 
     async def openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
@@ -144,7 +146,7 @@ def application(
     ]
     for verb in served_verbs():
         method = "GET" if is_get(verb) else "POST"
-        endpoint = guarded(verb.danger, partial(_serve_verb, access, idempotent, verb))
+        endpoint = guarded(verb.danger, partial(_serve_verb, workers, idempotent, verb))
         routes.append(Route(f"/api/v1/{verb.noun}/{verb.name}", endpoint, methods=[method]))
     # From the outside in: the observer counts and names every request, refused ones too; access control decides;
     # Starlette finds the route.
@@ -182,19 +184,24 @@ def _unexpected(request: Request, error: Exception) -> Response:
 
 
 async def _serve_verb(
-    access: ClusterAccess, idempotent: IdempotentResponses, verb: Operation, request: Request
+    workers: PrincipalWorkers, idempotent: IdempotentResponses, verb: Operation, request: Request
 ) -> Response:
     """Run a verb, or repeat the response of a change that the client sends again."""
-    key = request.headers.get("idempotency-key")
-    if key is None or verb.danger is Danger.READS:
-        return (await _run(access, verb, request)).response
+    key, principal = request.headers.get("idempotency-key"), request.state.principal
+    run = partial(workers.run, principal, partial(_run, verb, request))
     try:
-        body = await _body(request)
+        # The body is received here: the connection belongs to this event loop. `_run` has it, or the error.
+        body = b"" if is_get(verb) else await _body(request)
     except (BodyTooLarge, BodyTimeout):
-        return (await _run(access, verb, request)).response
-    return await idempotent.respond(
-        request.state.principal, key, request.url.path.encode() + b"\n" + body, partial(_run, access, verb, request)
-    )
+        key = None
+    try:
+        if key is None or verb.danger is Danger.READS:
+            return (await run()).response
+        return await idempotent.respond(principal, key, request.url.path.encode() + b"\n" + body, run)
+    except PrincipalBusy as error:
+        response = refuse(429, "TooManyRequests", str(error))
+        response.headers["Retry-After"] = "1"
+        return response
 
 
 class VerbResponse(NamedTuple):
@@ -209,8 +216,8 @@ class VerbResponse(NamedTuple):
     has_run: bool
 
 
-async def _run(access: ClusterAccess, verb: Operation, request: Request) -> VerbResponse:
-    """Run a verb and return its rows."""
+async def _run(verb: Operation, request: Request, access: ClusterAccess) -> VerbResponse:
+    """Run a verb and return its rows. This runs in the thread of the principal."""
     started = time.monotonic()
     warnings: list[str] = []
     options: dict[str, Any] = {}

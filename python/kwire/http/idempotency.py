@@ -2,7 +2,9 @@
 
 The semantics are those of the IETF draft "The Idempotency-Key HTTP Header Field": the same request with the same key
 has the response of the first one, without running again; another request with the key is 422; a request whose first
-one still runs is 409. Keys are kept in memory, for each principal apart.
+one still runs is 409. Keys are kept in memory. Each principal has a budget of keys and of bytes of its own, so requests
+of one principal never make the server forget those of another. A response that is too large to be kept leaves its key:
+the request does not run again, and its repetition is 409.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["IdempotentResponses"]
 
 MAX_KEYS = 1000
-"""Maximum number of keys kept. The oldest is forgotten first. Chosen, not measured; most responses are below 1 kB."""
+"""Maximum number of keys of a principal. Its oldest is forgotten first. Chosen, not measured; most responses are below
+1 kB."""
+MAX_BYTES = 8 << 20
+"""Maximum size in bytes of the kept responses of a principal. Above it, its oldest responses are dropped."""
+MAX_RESPONSE = 1 << 20
+"""Maximum size in bytes of a kept response."""
 RETENTION_S = 24 * 3600.0
 """Seconds for which a key is kept, as other services do."""
 KEY = re.compile("[!-~]{1,255}")
@@ -37,12 +44,18 @@ class _Entry:
     Attributes:
         digest: the SHA-256 of the path and body.
         at: the time of the monotonic clock.
-        response: None while the request runs.
+        is_running: True while the request runs.
+        response: the response; None while the request runs, and if it is not kept.
     """
 
     digest: bytes
     at: float
+    is_running: bool = True
     response: Response | None = None
+
+    @property
+    def size(self) -> int:
+        return 0 if self.response is None else len(self.response.body)
 
 
 class IdempotentResponses:
@@ -54,7 +67,7 @@ class IdempotentResponses:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
+        self._entries: dict[str, OrderedDict[str, _Entry]] = {}
 
     async def respond(
         self, principal: str, key: str, request: bytes, run: Callable[[], Awaitable[tuple[Response, bool]]]
@@ -70,33 +83,50 @@ class IdempotentResponses:
         """
         if not KEY.fullmatch(key):
             return refuse(400, "InvalidArgument", "Idempotency-Key: expected 1 to 255 visible ASCII characters")
-        self._forget_old()
-        place, digest = (principal, key), sha256(request).digest()
-        entry = self._entries.get(place)
+        entries = self._entries.setdefault(principal, OrderedDict())
+        self._forget_old(entries)
+        digest = sha256(request).digest()
+        entry = entries.get(key)
         if entry is not None:
             if entry.digest != digest:
                 return refuse(422, "IdempotencyKeyReused", "another request had this Idempotency-Key: use a new one")
-            if entry.response is None:
+            if entry.is_running:
                 return refuse(409, "RequestRuns", "the first request with this Idempotency-Key still runs")
+            if entry.response is None:
+                reason = "the request with this Idempotency-Key has run, and its response was too large to be kept"
+                return refuse(409, "ResponseNotKept", reason)
             return _replay(entry.response)
-        entry = self._entries[place] = _Entry(digest, self._clock())
+        entry = entries[key] = _Entry(digest, self._clock())
         is_kept = False
         try:
             response, is_kept = await run()
-            entry.response = response
+            entry.is_running = False
+            if len(response.body) <= MAX_RESPONSE:
+                entry.response = response
         finally:
             if not is_kept:
-                self._entries.pop(place, None)
+                entries.pop(key, None)
+        _shrink(entries)
         return response
 
-    def _forget_old(self) -> None:
-        """Remove expired keys, and the oldest that does not run if there are too many."""
-        while self._entries and next(iter(self._entries.values())).at < self._clock() - RETENTION_S:
-            self._entries.popitem(last=False)
-        if len(self._entries) >= MAX_KEYS:
-            oldest = next((place for place, entry in self._entries.items() if entry.response is not None), None)
+    def _forget_old(self, entries: OrderedDict[str, _Entry]) -> None:
+        """Remove the expired keys of a principal, and its oldest that does not run if there are too many."""
+        while entries and next(iter(entries.values())).at < self._clock() - RETENTION_S:
+            entries.popitem(last=False)
+        if len(entries) >= MAX_KEYS:
+            oldest = next((key for key, entry in entries.items() if not entry.is_running), None)
             if oldest is not None:
-                del self._entries[oldest]
+                del entries[oldest]
+
+
+def _shrink(entries: OrderedDict[str, _Entry]) -> None:
+    """Drop the oldest responses of a principal above MAX_BYTES; their keys stay."""
+    size = sum(entry.size for entry in entries.values())
+    for entry in entries.values():
+        if size <= MAX_BYTES:
+            break
+        size -= entry.size
+        entry.response = None
 
 
 def _replay(response: Response) -> Response:

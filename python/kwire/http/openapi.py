@@ -67,7 +67,8 @@ COMMON_ERRORS = {
     "403": "The role of the token, or Kafka's permissions, do not allow it.",
     "405": "The path does not have the method: `Allow` lists its methods.",
     "421": "The header Host does not name a loopback address, and the server has no tokens.",
-    "429": "Too many wrong tokens came from the address of the client: `Retry-After` has the seconds to wait.",
+    "429": "Too many wrong tokens came from the address of the client, or too many requests of the principal run: "
+    "`Retry-After` has the seconds to wait.",
     "500": "The server has a bug; its log has a traceback.",
     "503": "No broker responds, a time ran out, or all connections of the server are in use.",
 }
