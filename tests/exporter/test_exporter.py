@@ -7,17 +7,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from prometheus_client import CollectorRegistry
 
 from kwire.exporter.application import page
 from kwire.exporter.cluster_requests import CoordinatedGroups
 from kwire.exporter.metric_table import metric_table
+from kwire.exporter.monitoring_files import MONITORING_FILES
 from kwire.http.incidents import PastIncidents
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kwire.testing import FakeCluster
 from scripts import exporter_files
+from tests.cli.running import kwire
 from tests.eventually import eventually
 from tests.exporter.scraping import feed, monitored, scrape, text, view
 from tests.http.test_conventions import write_gold
@@ -232,8 +235,8 @@ def test_compressed_pages_are_one_member(cluster: FakeCluster) -> None:
 def test_generated_files_are_current() -> None:
     """Run `python -m scripts.exporter_files` if this fails."""
     for path, content in (
-        (exporter_files.DASHBOARD, exporter_files.dashboard()),
-        (exporter_files.ALERTS, exporter_files.alerts()),
+        (exporter_files.DASHBOARD, MONITORING_FILES["dashboard"]()),
+        (exporter_files.ALERTS, MONITORING_FILES["rules"]()),
         (exporter_files.PAGE, exporter_files.page()),
     ):
         assert path.read_text() == content
@@ -377,3 +380,13 @@ def test_a_cut_page_ends_at_a_line(cluster: FakeCluster) -> None:
         limited._selection.max_series = limit
         limited.render()
         assert len(scrape(limited)) == limit
+
+
+def test_files_for_other_programs_are_printed() -> None:
+    """A wheel needs no other file."""
+    for kind, content in MONITORING_FILES.items():
+        printed = kwire("exporter", "--print", kind)
+        assert (printed.code, printed.out, printed.err) == (0, content(), "")
+    assert "--all-clusters" in MONITORING_FILES["unit"]()
+    [job] = yaml.safe_load(MONITORING_FILES["scrape"]())["scrape_configs"]
+    assert job["static_configs"] == [{"targets": ["127.0.0.1:9308"]}]

@@ -228,7 +228,7 @@ def unread(of: Any, respond: Callable[[FetchRequest], FetchResponse]) -> Sequenc
     return requests
 
 
-def test_the_record_itself_tells_the_age_of_what_is_older_than_the_exporter() -> None:
+def test_the_record_itself_has_the_age_of_records_before_the_exporter() -> None:
     now = [START]
     with FakeCluster(3, topics=["orders"], partitions=3) as cluster:
         cluster.set_ends("orders", {0: 10, 1: 10})

@@ -20,7 +20,7 @@ class MalformedJson(ValueError):
     """A text is not JSON that can be used.
 
     Attributes:
-        reason: what is wrong, without a part of the text, which may be a secret.
+        reason: the mistake, without a part of the text, which can be a secret.
         line: the number of the line; None if it is not known.
     """
 

@@ -2,7 +2,7 @@
 
 A scrape shows what the last rendering knew. Metrics follow a burst of responses by RENDER_DELAY_S, so the answers of
 all brokers to one round of requests are rendered once. A poller that ends with an error is started again, with nothing
-known: a scrape never shows values that nobody renews.
+known: a scrape never shows values that are not renewed.
 """
 
 from __future__ import annotations

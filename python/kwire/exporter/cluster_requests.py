@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
     from kwire.client.polled_requests import RequestSequence
     from kwire.declare import Message
-    from kwire.exporter.cluster_state import ClusterState
+    from kwire.exporter.observed_cluster import ObservedCluster
 
-    Conversation: TypeAlias = Callable[[ClusterState, Any, int], RequestSequence]
+    Conversation: TypeAlias = Callable[[ObservedCluster, Any, int], RequestSequence]
     """Returns requests to a broker, given the last metadata and its id."""
 
 __all__ = ["ClusterRequests", "CoordinatedGroups", "cluster_requests"]
@@ -77,7 +77,7 @@ class ClusterRequests(NamedTuple):
 
 
 def cluster_requests(
-    state: ClusterState, interval: float, long_interval: float, needs: Collection[Source] = tuple(Source)
+    state: ObservedCluster, interval: float, long_interval: float, needs: Collection[Source] = tuple(Source)
 ) -> ClusterRequests:
     """Return the requests whose responses update a state.
 
@@ -117,7 +117,9 @@ def cluster_requests(
     return ClusterRequests(polled, list(sequences), list(shared))
 
 
-def _guarded(name: str, conversation: Conversation, state: ClusterState, metadata: Any, broker: int) -> RequestSequence:
+def _guarded(
+    name: str, conversation: Conversation, state: ObservedCluster, metadata: Any, broker: int
+) -> RequestSequence:
     """Send the requests of a conversation. Its own errors end it, and are counted and logged once."""
     api_key = MetadataRequest.api_key
     try:
@@ -150,7 +152,7 @@ class CoordinatedGroups:
         self._rounds = rounds
         self._described: dict[int, tuple[int, Any]] = {}
 
-    def requests(self, state: ClusterState, _: Any, broker: int) -> RequestSequence:
+    def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
         listed = yield ListGroupsRequest()
         state.take_groups(broker, listed)
         by_type: dict[GroupType, list[str]] = defaultdict(list)
@@ -192,7 +194,7 @@ class LedPartitions:
         self._timestamp, self._committed_only = timestamp, committed_only
         self._requests: dict[int, tuple[Any, ListOffsetsRequest | None]] = {}
 
-    def request(self, state: ClusterState, metadata: Any, broker: int) -> ListOffsetsRequest | None:
+    def request(self, state: ObservedCluster, metadata: Any, broker: int) -> ListOffsetsRequest | None:
         """Return the request for a broker; None if it leads no selected partition."""
         source, request = self._requests.get(broker, (None, None))
         if source is not metadata:
@@ -202,7 +204,7 @@ class LedPartitions:
         return request
 
 
-def _offsets(led: LedPartitions, source: Source, state: ClusterState, metadata: Any, broker: int) -> RequestSequence:
+def _offsets(led: LedPartitions, source: Source, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
     request = led.request(state, metadata, broker)
     if request is None:
         state.answers.renew(broker, source)
@@ -211,18 +213,18 @@ def _offsets(led: LedPartitions, source: Source, state: ClusterState, metadata: 
     state.take_offsets(broker, source, response)
 
 
-def _max_timestamps(led: LedPartitions, state: ClusterState, metadata: Any, broker: int) -> RequestSequence:
+def _max_timestamps(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
     # Before KIP-734, a broker takes the number for a time, and answers with its first record.
     versions = {api.api_key: api.max_version for api in state.features.api_keys} if state.features else {}
     if versions.get(ListOffsetsRequest.api_key, 0) >= MAX_TIMESTAMP_VERSION:
         yield from _offsets(led, Source.MAX_TIMESTAMPS, state, metadata, broker)
 
 
-def _log_dirs(state: ClusterState, _: Any, broker: int) -> RequestSequence:
+def _log_dirs(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     state.take_log_dirs(broker, (yield log_dirs()))
 
 
-def _transactions(led: LedPartitions, state: ClusterState, metadata: Any, broker: int) -> RequestSequence:
+def _transactions(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
     state.take_transactions(broker, (yield ListTransactionsRequest(state_filters=(), producer_id_filters=())))
     request = led.request(state, metadata, broker)
     topics = {} if request is None else state.partitions_with_open_transactions((yield request))
@@ -233,24 +235,24 @@ def _transactions(led: LedPartitions, state: ClusterState, metadata: Any, broker
     state.take_producers(broker, (yield DescribeProducersRequest(topics=requested)).topics)
 
 
-def _configs(state: ClusterState, metadata: Any, broker: int) -> RequestSequence:
+def _configs(state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
     request: Any = topic_configs(CONFIGS)(metadata, broker)
     if request is not None:
         state.take_configs(broker, (yield request))
 
 
-def _features(state: ClusterState, _: Any, broker: int) -> RequestSequence:
+def _features(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     # One broker suffices: features belong to the cluster.
     request = ApiVersionsRequest(client_software_name="kwire", client_software_version="1")
     state.take_features(broker, (yield request))
 
 
-def _quorum(state: ClusterState, _: Any, broker: int) -> RequestSequence:
+def _quorum(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     # Any broker forwards it to the active controller.
     topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
     state.take_quorum(broker, (yield DescribeQuorumRequest(topics=(topic,))))
 
 
-def _tokens(state: ClusterState, _: Any, broker: int) -> RequestSequence:
+def _tokens(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
     # Every broker has all tokens.
     state.take_tokens(broker, (yield DescribeDelegationTokenRequest(owners=None)))

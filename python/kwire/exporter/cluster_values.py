@@ -16,7 +16,7 @@ from kwire.messages import UnknownMessage, api_name, find
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from kwire.exporter.cluster_state import ClusterState
+    from kwire.exporter.observed_cluster import ObservedCluster
 
     Pairs: TypeAlias = list[tuple[tuple[object, ...], float]]
     Values: TypeAlias = dict[str, float | Pairs | None]
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["cluster_values"]
 
 
-def cluster_values(state: ClusterState) -> Values:
+def cluster_values(state: ObservedCluster) -> Values:
     """Return the values of a cluster, as far as they are known."""
     answers = state.answers
     up = int(state.is_up)
@@ -56,7 +56,7 @@ def cluster_values(state: ClusterState) -> Values:
     }
 
 
-def _topic_values(state: ClusterState) -> Values:
+def _topic_values(state: ObservedCluster) -> Values:
     """Return numbers of topics and partitions. Nothing is counted against a `min.insync.replicas` that is not known."""
     if state.metadata is None:
         return {}
@@ -67,7 +67,7 @@ def _topic_values(state: ClusterState) -> Values:
     return {"topics": len(records), "partitions": counts.pop("all"), **counts}
 
 
-def _group_values(state: ClusterState) -> Values:
+def _group_values(state: ObservedCluster) -> Values:
     groups = state.groups.records.values()
     transactions = [transaction for values in state.brokers.values() for transaction in values.transactions]
     return {
@@ -87,7 +87,7 @@ def _group_values(state: ClusterState) -> Values:
     }
 
 
-def _broker_values(state: ClusterState) -> Values:
+def _broker_values(state: ObservedCluster) -> Values:
     """Return which brokers answer. A broker that the metadata does not list any more is down while it is polled."""
     listed = () if state.metadata is None else state.metadata.brokers
     down, answered = state.answers.down, {broker for broker, _ in state.answers.answered}
@@ -99,7 +99,7 @@ def _broker_values(state: ClusterState) -> Values:
     }
 
 
-def _metadata_values(state: ClusterState) -> Values:
+def _metadata_values(state: ObservedCluster) -> Values:
     if state.metadata is None:
         return {}
     cluster_id, controller = state.metadata.cluster_id or "", state.controller_id
@@ -123,7 +123,7 @@ def _metadata_values(state: ClusterState) -> Values:
     }
 
 
-def _log_dir_values(state: ClusterState) -> Values:
+def _log_dir_values(state: ObservedCluster) -> Values:
     dirs = [
         ((broker, log_dir.log_dir), log_dir, size)
         for broker, values in state.brokers.items()
@@ -137,7 +137,7 @@ def _log_dir_values(state: ClusterState) -> Values:
     }
 
 
-def _quorum_values(state: ClusterState) -> Values:
+def _quorum_values(state: ObservedCluster) -> Values:
     quorum = state.quorum
     if quorum is None:
         return {}

@@ -20,10 +20,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from kwire.exporter.answers import Source
-from kwire.exporter.cluster_state import ClusterState
 from kwire.exporter.cluster_values import cluster_values
 from kwire.exporter.exposition import Family
 from kwire.exporter.metric_table import Scope
+from kwire.exporter.observed_cluster import ObservedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ class ClusterView:
         clock: returns seconds since 1970.
 
     Attributes:
-        state: what is known about the cluster.
+        state: the known values of the cluster.
         families: the series by metric.
         is_ready: True once each broker that responds was asked for everything, and the answers are rendered.
     """
@@ -66,7 +66,7 @@ class ClusterView:
         names_cluster: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.state = ClusterState(selection, clock)
+        self.state = ObservedCluster(selection, clock)
         self.is_ready = False
         self._configured_name = name
         self._label = name

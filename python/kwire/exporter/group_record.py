@@ -203,7 +203,7 @@ class GroupTopic:
 
     @property
     def members(self) -> int:
-        """Members with partitions of the topic; UNKNOWN without any, as the group may not use it any more."""
+        """Members with partitions of the topic; UNKNOWN without any, as in KMinion."""
         return len(self._assignments) or UNKNOWN
 
     @property

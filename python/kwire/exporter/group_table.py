@@ -50,7 +50,7 @@ class GroupTable:
         records: the groups by id.
         readers: the ids of the groups that read a topic, by topic.
         behind: the groups and their topics that have a lag, as the last rendering found it.
-        changes: what changed since `take_changes`.
+        changes: marks of the parts that changed since `take_changes`.
     """
 
     def __init__(

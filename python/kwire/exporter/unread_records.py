@@ -1,6 +1,6 @@
 """The timestamps of records that groups have not read, and that are older than the exporter.
 
-The samples of a topic tell the time of a record that was written while the exporter ran. For a group that stands still
+The samples of a topic have the time of a record that was written while the exporter ran. For a group that stands still
 at an older record, the record itself has its time: its timestamp, which the producer or the broker has set.
 """
 
@@ -15,7 +15,7 @@ from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
 
 if TYPE_CHECKING:
     from kwire.client.polled_requests import RequestSequence
-    from kwire.exporter.cluster_state import ClusterState
+    from kwire.exporter.observed_cluster import ObservedCluster
 
 __all__ = ["UnreadRecords"]
 
@@ -35,7 +35,7 @@ class UnreadRecords:
     def __init__(self) -> None:
         self._before: dict[int, dict[tuple[str, str, int], int]] = {}
 
-    def requests(self, state: ClusterState, _: Any, broker: int) -> RequestSequence:
+    def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
         before = self._before.get(broker)
         unread = self._before[broker] = state.unbounded_records(broker)
         # In the first round, every group may stand still: after a restart of the exporter, its alerts need the age.

@@ -189,9 +189,11 @@ async def _serve_verb(
     """Run a verb, or repeat the response of a change that the client sends again."""
     key, principal = request.headers.get("idempotency-key"), request.state.principal
     run = partial(workers.run, principal, partial(_run, verb, request))
+    body = b""
     try:
         # The body is received here: the connection belongs to this event loop. `_run` has it, or the error.
-        body = b"" if is_get(verb) else await _body(request)
+        if not is_get(verb):
+            body = await _body(request)
     except (BodyTooLarge, BodyTimeout):
         key = None
     try:

@@ -38,6 +38,8 @@ NOT_FOUND = frozenset(
     }
 )
 PARTLY = 207
+ROWS_AT_ONCE = 1_000
+"""Maximum number of rows that are written as JSON at once: some milliseconds."""
 PROBLEM = "application/problem+json"
 """Media type of errors."""
 
@@ -134,4 +136,12 @@ def _problem(status: int, name: str, detail: str, code: int | None, members: Map
 
 
 def _json(body: Any, status: int, media_type: str = "application/json") -> Response:
-    return Response(json.dumps(body, separators=(",", ":")).encode("ascii"), status, media_type=media_type)
+    # Piece by piece: one call for megabytes would keep the interpreter from all other threads until its end.
+    encoder = json.JSONEncoder(separators=(",", ":"))
+    rows = body.get("rows", ()) if isinstance(body, dict) else ()
+    if len(rows) <= ROWS_AT_ONCE:
+        return Response(encoder.encode(body).encode("ascii"), status, media_type=media_type)
+    pieces = [encoder.encode(rows[start : start + ROWS_AT_ONCE])[1:-1] for start in range(0, len(rows), ROWS_AT_ONCE)]
+    head, _, tail = encoder.encode(body | {"rows": []}).partition('"rows":[]')
+    content = f'{head}"rows":[{",".join(pieces)}]{tail}'
+    return Response(content.encode("ascii"), status, media_type=media_type)

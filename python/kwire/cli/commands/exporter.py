@@ -61,6 +61,13 @@ LEVELS = ("cluster", "topic", "partition")
     help="Maximum number of series of a cluster; kwire_exporter_omitted_series counts the others.",
 )
 @gold_option
+@click.option(
+    "--print",
+    "printed",
+    type=click.Choice(["dashboard", "rules", "scrape", "unit"]),
+    help="Print a file for another program and exit: the dashboard of Grafana, the alert rules or the scrape "
+    "configuration of Prometheus, or a unit of systemd.",
+)
 def exporter(
     clusters: tuple[str, ...],
     all_clusters: bool,
@@ -74,6 +81,7 @@ def exporter(
     exclude_groups: str | None,
     max_series: int,
     gold: str | None,
+    printed: str | None,
     **options: Any,
 ) -> int:
     """Serve the metrics of clusters to Prometheus at /metrics.
@@ -86,12 +94,18 @@ def exporter(
       kafka exporter -b localhost:9092
       kafka exporter -c prod -c staging --topics 'orders.*' --exclude-groups 'console-consumer-.*'
       kafka exporter -b localhost:9092 --names kafka_exporter
+      kafka exporter --print rules > kafka-rules.yml
       kafka exporter --all-clusters --listen 0.0.0.0:9308 --tokens tokens.toml --certificate node.pem
 
     `kafka http --new-token` makes the tokens of --tokens.
 
     Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
     """
+    if printed is not None:
+        from kwire.exporter.monitoring_files import MONITORING_FILES
+
+        print(MONITORING_FILES[printed](), end="")
+        return 0
     require("prometheus_client", "exporter")
     if all_clusters:
         clusters = tuple(cluster_names())

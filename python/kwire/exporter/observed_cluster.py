@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kwire.client.poll import Poll
     from kwire.exporter.selection import Selection
 
-__all__ = ["BrokerValues", "ClusterState"]
+__all__ = ["BrokerValues", "ObservedCluster"]
 
 METADATA = 3
 """The API key of Metadata."""
@@ -58,7 +58,7 @@ class BrokerValues:
     hanging: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
-class ClusterState:
+class ObservedCluster:
     """What is known about one cluster.
 
     Args:
