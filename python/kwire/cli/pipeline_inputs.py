@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
@@ -43,12 +44,22 @@ def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
 
 
 def read_recording(spark: SparkSession, path: str) -> DataFrame:
-    from pyspark.errors import AnalysisException
+    """Return the rows of a recording; its files may have different columns, but not of different types.
+
+    Raises:
+        BadParameter: Spark cannot read it, or a column cannot be one of bronze.
+    """
+    from pyspark.errors import PySparkException
+
+    from kwire.spark.source.bronze import InvalidColumn, check_types
 
     try:
-        return spark.read.parquet(path)
-    except AnalysisException as error:
-        raise click.BadParameter(str(error).partition("\n")[0], param_hint="--recording") from None
+        frames = spark.read.option("mergeSchema", "true").parquet(path)
+        check_types(frames)
+    except (PySparkException, InvalidColumn) as error:
+        text = str(error).partition("\n")[0]
+        raise click.BadParameter(f"{path}: {text}", param_hint="--recording") from None
+    return frames
 
 
 def check_inputs(out: str, recordings: Sequence[str], captures: Sequence[str], bootstrap: str | None) -> None:
@@ -90,10 +101,47 @@ def _check_recording(path: str) -> None:
         path = Location.parse(path, any_name=True).native
     if "://" in path or any(sign in path for sign in "*?[{") or started_by_spark_submit():
         return
-    if not Path(path).exists():
+    local = Path(path)
+    if not local.exists():
         raise ValueError(f"{path} does not exist")
-    if Path(path).is_file():
+    files = [local] if local.is_file() else sorted(file for file in local.rglob("*") if _is_data(file, local))
+    types: dict[str, tuple[pa.DataType, Path]] = {}
+    for file in files:
         try:
-            pq.read_schema(path)
+            with pq.ParquetFile(file) as parquet:
+                columns = {parquet.schema.column(i).path: parquet.schema.column(i) for i in range(len(parquet.schema))}
+                schema = parquet.schema_arrow
         except pa.ArrowInvalid as error:
-            raise ValueError(f"{path} is not a Parquet file: {error}".partition("\n")[0]) from error
+            raise ValueError(f"{file} is not a Parquet file: {error}".partition("\n")[0]) from error
+        for field in schema:
+            type = field.type
+            if pa.types.is_timestamp(type) and type.unit == "ns":
+                # Arrow has nanoseconds for both types of Parquet, of which Spark reads the older one.
+                if columns[field.name].physical_type != "INT96":
+                    raise ValueError(f"the column {field.name} of {file} is {type}: expected timestamp[us]")
+                type = pa.timestamp("us", "UTC")
+            known, other = types.setdefault(field.name, (type, file))
+            if not _is_same_type(known, type):
+                raise ValueError(f"the column {field.name} is {type} in {file}, and {known} in {other}")
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    """Return whether Spark reads a file of a folder as data."""
+    names = file.relative_to(folder).parts
+    return file.is_file() and not any(name.startswith(("_", ".")) for name in names)
+
+
+def _is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether Spark reads two types of Arrow as the same one."""
+    import pyarrow as pa
+
+    def plain(type: pa.DataType) -> pa.DataType:
+        if pa.types.is_dictionary(type):
+            type = type.value_type
+        if pa.types.is_large_string(type) or pa.types.is_string_view(type):
+            return pa.string()
+        if pa.types.is_large_binary(type) or pa.types.is_binary_view(type):
+            return pa.binary()
+        return pa.timestamp("us", type.tz and "UTC") if pa.types.is_timestamp(type) else type
+
+    return bool(plain(one) == plain(other))

@@ -169,5 +169,5 @@ def _serve_metrics(address: str) -> JobMetrics:
 
 
 def _print_new(report: IngestReport) -> None:
-    if report.rows:
+    if report.rows or report.missing or report.refused:
         print_result("silver", report)

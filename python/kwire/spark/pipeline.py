@@ -32,6 +32,7 @@ from kwire.spark.session import sized_queries
 from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker
 from kwire.spark.source.capture_segments import capture_location
 from kwire.spark.source.datasource import register
+from kwire.spark.source.missing_rows import MissingRows, MissingRowsPolicy
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.maintenance import KEPT, optimize, vacuum
 from kwire.spark.store.manifest import (
@@ -76,7 +77,8 @@ class Pipeline:
 
     Workers that have kwire without its compiled module fail with `EngineMissing`, unless `reference_codec` is set. Gold
     corrects the clocks of pollers that differ by up to `max_clock_skew`, and warns about others (docs/gold.md). Streams
-    delete files that were merged, replaced, or removed longer ago than `keep_replaced`.
+    delete files that were merged, replaced, or removed longer ago than `keep_replaced`. Rows that no segment of a
+    capture has are reported, or end the ingest (`missing_rows`).
 
     Raises:
         NotAStore: `out` is a file.
@@ -91,8 +93,10 @@ class Pipeline:
         reference_codec: bool = False,
         max_clock_skew: timedelta = timedelta(minutes=10),
         keep_replaced: timedelta = KEPT,
+        missing_rows: MissingRowsPolicy = MissingRowsPolicy.REPORT,
     ) -> None:
         self.spark = spark
+        self.missing_rows = missing_rows
         self.max_clock_skew = max_clock_skew
         self.keep_replaced = keep_replaced
         self.reference_codec = reference_codec
@@ -136,6 +140,7 @@ class Pipeline:
 
         Raises:
             NotACapture: a folder does not exist.
+            MissingRows: no segment has some rows, and `missing_rows` is to fail; nothing is ingested.
         """
         if not folders:
             raise ValueError("ingest_capture needs the folder of a capture")
@@ -155,6 +160,8 @@ class Pipeline:
                 return None
             change = to_change(record, entries)
             for capture in of_type(entries, CaptureProgress):
+                if capture.holes and self.missing_rows is MissingRowsPolicy.FAIL:
+                    raise MissingRows(capture.folder, capture.holes[0].first, capture.holes[0].stop)
                 if capture.in_place:
                     record_progress(record, change, capture)
             self._store.commit(change)
@@ -262,10 +269,7 @@ class Pipeline:
             lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
         )
         report.damaged = [segment.reason for segment in capture.damaged]
-        report.missing = [
-            f"rows {hole.first:,} to {hole.stop - 1:,} of {capture.folder}: no segment has them"
-            for hole in capture.holes
-        ]
+        report.missing = [str(MissingRows(capture.folder, hole.first, hole.stop)) for hole in capture.holes]
         return report
 
     def _task(self, record: CommitRecord) -> IngestTask:
@@ -323,6 +327,7 @@ class BatchIngest:
         self._settings: dict[str, Any] = {
             "reference_codec": pipeline.reference_codec,
             "keep_replaced": pipeline.keep_replaced,
+            "missing_rows": pipeline.missing_rows,
         }
         self._checkpoint = checkpoint
         self._on_report = on_report

@@ -8,6 +8,8 @@ Spark and DuckDB run the same queries. The views show one snapshot; create them 
 
 from __future__ import annotations
 
+import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,11 +226,16 @@ def write_duckdb(snapshot: Snapshot, path: Path) -> None:
     """
     import duckdb
 
-    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=f".{path.name}-") as folder:
-        new = Path(folder) / "database"
-        with duckdb.connect(str(new)) as connection:
+    # It is built elsewhere: DuckDB does not find its log in a folder with a question mark.
+    with (
+        tempfile.TemporaryDirectory() as building,
+        tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=f".{path.name}-") as folder,
+    ):
+        built, new = Path(building) / "database", Path(folder) / "database"
+        with duckdb.connect(str(built)) as connection:
             for statement in _statements(snapshot, connection):
                 connection.execute(statement)
+        shutil.copyfile(built, new)
         new.replace(path)
 
 
@@ -236,7 +243,8 @@ def _statements(snapshot: Snapshot, connection: DuckDBPyConnection) -> Iterator[
     for folder, table in tables().items():
         kind = "VIEW"
         if paths := snapshot.paths(folder):
-            source = f"read_parquet([{', '.join(map(_text, paths))}], union_by_name = true, hive_partitioning = true)"
+            files = ", ".join(_text(_escape_glob(path)) for path in paths)
+            source = f"read_parquet([{files}], union_by_name = true, hive_partitioning = true)"
             yield f"CREATE VIEW {table.name} AS SELECT * FROM {source}"  # noqa: S608  # names of this package
         else:
             kind = "TABLE"
@@ -287,6 +295,11 @@ def _column(table: str, column: Column) -> dict[str, Any]:
     if column.name in KEYWORDS:
         listed["quote"] = True
     return {**listed, "data_tests": tests} if tests else listed
+
+
+def _escape_glob(path: str) -> str:
+    """Return a path with DuckDB's wildcards escaped: it reads every path as a glob pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 def _text(value: str) -> str:

@@ -72,7 +72,8 @@ class Location:
             any_name: accept names that delta-rs cannot open, for folders without tables.
 
         Raises:
-            UnsupportedLocation: the scheme is not supported, or the path contains escapes such as %20.
+            UnsupportedLocation: the scheme is not supported, or another folder would be opened: the name contains an
+                escape such as %20, or for a URI or delta-rs another character that has a meaning there.
         """
         given = str(location)
         match = _SCHEME.fullmatch(given)
@@ -84,7 +85,11 @@ class Location:
             path = str(Path(given).absolute() if match is None else Path(uri_path))
             if not any_name and re.search("%[0-9a-fA-F]{2}", path):
                 raise UnsupportedLocation(given, "delta-rs cannot open a folder with a percent escape in its name")
+            if not any_name and "\\" in path:
+                raise UnsupportedLocation(given, "delta-rs takes the backslash in the name of a folder for a slash")
             return cls(given, path, path)
+        if scheme in _S3 | _AS_GIVEN:
+            _check_uri(given, rest)
         if scheme in _S3:
             tail = trimmed.partition(":")[2]
             return cls(given, f"s3a:{tail}", f"s3:{tail}")
@@ -137,3 +142,17 @@ class Location:
         from kwire.storage.object_storage import StorageHandler
 
         return PyFileSystem(StorageHandler(self.native))
+
+
+def _check_uri(given: str, rest: str) -> None:
+    """Check that delta-rs, Spark, and Arrow take the text after a scheme for the same folder.
+
+    Raises:
+        UnsupportedLocation: delta-rs parses it as a URL, in which a character of it has a meaning of its own.
+    """
+    found = next((sign for sign in rest if sign in "#?%\\" or not sign.isprintable()), None)
+    if found is not None:
+        raise UnsupportedLocation(given, f"the name of a folder in a URI cannot contain {found!r}")
+    names = rest.removeprefix("//").rstrip("/").split("/")
+    if any(name in {"", ".", ".."} for name in names[1:]):
+        raise UnsupportedLocation(given, "a folder in a URI needs a name between slashes, other than '.' and '..'")

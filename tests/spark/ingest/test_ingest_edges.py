@@ -12,7 +12,7 @@ from kwire.spark import pipeline
 from kwire.spark.ingest import ingest_task
 from kwire.spark.ingest.ingest_task import _with_cluster
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.source.bronze import MissingPollTime
+from kwire.spark.source.bronze import InvalidColumn, MissingPollTime
 from tests.spark.bronze_rows import START, failed_poll, response, table, topic
 
 if TYPE_CHECKING:
@@ -53,6 +53,25 @@ class Ingest:
 @pytest.fixture
 def ingest(spark: SparkSession, tmp_path: Path) -> Ingest:
     return Ingest(spark, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "type", "expected"),
+    [
+        ("polled_at", "date", "timestamp, as"),
+        ("polled_at", "bigint", "timestamp, as timestamp_seconds"),
+        ("frame", "string", "binary, as unhex"),
+        ("broker_id", "array<int>", "int"),
+        ("broker_id", "boolean", "int"),
+        ("cluster_id", "date", "string"),
+    ],
+)
+def test_column_of_another_type_is_refused(ingest: Ingest, column: str, type: str, expected: str) -> None:
+    columns = {"polled_at": "timestamp", "broker_id": "int", "frame": "binary", column: type}
+    frames = ingest.spark.createDataFrame([], ", ".join(f"{name} {type}" for name, type in columns.items()))
+
+    with pytest.raises(InvalidColumn, match=f"the column {column} is {type}: expected {expected}"):
+        ingest.pipeline.ingest(frames)
 
 
 def test_late_frame_keeps_other_endpoints_of_unknown_brokers(ingest: Ingest) -> None:

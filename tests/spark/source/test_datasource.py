@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In
 from pyspark.sql.types import StructType
 
 from kwire.capture import Capture, CaptureInUse, UnreadableCapture, replay
 from kwire.capture.folder import segments
-from kwire.capture.rows import to_rows
+from kwire.capture.rows import SCHEMA, to_rows
 from kwire.spark.source.capture_readers import CaptureStreamReader, plan_partitions, read_partition, rows_in_capture
 from kwire.spark.source.datasource import InvalidOption, KwireSource
+from kwire.spark.source.missing_rows import MissingRows, MissingRowsPolicy
 from kwire.spark.source.row_selection import RowSelection
 from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
@@ -99,6 +104,39 @@ def test_damaged_segment_is_reported(capture: Path) -> None:
         list(read_partition(part))
 
     assert found.value.path == path
+
+
+def rows_of(capture: Path, start: int, stop: int, policy: MissingRowsPolicy = MissingRowsPolicy.REPORT) -> pa.Table:
+    """Read rows as a stream does that has read those before `start`."""
+    batches = []
+    for part in plan_partitions(str(capture), start, stop, begins=start == 0):
+        part.policy = policy
+        batches += read_partition(part)
+    return pa.Table.from_batches(batches, SCHEMA)
+
+
+def test_rows_of_deleted_segments_are_one_row_each_or_an_error(capture: Path) -> None:
+    """Wherever segments were deleted; only rows before the first one that is left may be unknown."""
+    first, *others, last = segments(capture)
+    spans = [(segment.first_row, later.first_row) for segment, later in pairwise([first, *others, last])]
+    for deleted in range(1, len(spans)):
+        copy = capture.parent / f"without-{deleted}"
+        shutil.copytree(capture, copy)
+        for position, segment in enumerate(segments(copy)):
+            if 0 < position <= deleted and segment.first_row != last.first_row:
+                segment.path.unlink()
+        start, stop = spans[1][0], min(spans[deleted][1], last.first_row)
+        for offset in (0, first.first_row + 1, start, stop - 1):
+            rows = rows_of(copy, offset, 300)
+            missing = rows.filter(pc.equal(rows["kind"], "missing"))
+            expected = max(offset, start)
+            assert missing["error"].to_pylist() == [f"rows {expected:,} to {stop - 1:,} of {copy}: no segment has them"]
+            known = pc.not_equal(rows["kind"], "missing")
+            own = rows.filter(pc.and_(known, pc.not_equal(rows["kind"], "carried")))
+            assert own.num_rows >= 300 - offset - (stop - expected)
+            with pytest.raises(MissingRows, match="no segment has them"):
+                rows_of(copy, offset, 300, MissingRowsPolicy.FAIL)
+        assert "missing" not in rows_of(copy, stop, 300)["kind"].to_pylist()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 299, 300])

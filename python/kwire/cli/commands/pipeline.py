@@ -115,6 +115,13 @@ def pipeline() -> None:
 )
 @polled_input_options
 @click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
+@click.option(
+    "--missing-rows",
+    type=click.Choice(["report", "fail"]),
+    default="report",
+    show_default=True,
+    help="Report rows of a capture that no segment has, or stop there.",
+)
 @click.option("--gold", is_flag=True, help="Also bring gold up to date.")
 @click.option(
     "--gold-every",
@@ -156,6 +163,7 @@ def ingest(
     every: float,
     interval: float,
     seconds: float | None,
+    missing_rows: str,
     gold: bool,
     gold_every: float | None,
     sinks_file: Path | None,
@@ -210,12 +218,14 @@ def ingest(
     check_inputs(out, recordings, captures, bootstrap)
     from kwire.spark.gold.config_deviations import set_desired_configs
     from kwire.spark.pipeline import Pipeline
+    from kwire.spark.source.missing_rows import MissingRowsPolicy
     from kwire.spark.store.maintenance import KEPT
 
     started = time.monotonic()
     with _spark_session() as spark:
         skew = timedelta(seconds=max_clock_skew)
-        tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT)
+        policy = MissingRowsPolicy(missing_rows)
+        tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT, missing_rows=policy)
         for cluster_id, configs in desired_configs.items():
             print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
         streaming = None

@@ -257,7 +257,7 @@ def _replace(
 ) -> int:
     import pyarrow as pa
 
-    snapshot = Snapshot.of(store, record)
+    snapshot = Snapshot.of(store.location, record)
     stored = snapshot.dataset(DESIRED.folder)
     rows: list[dict[str, Any]] = [] if stored is None else stored.to_table(columns=DESIRED.names).to_pylist()
     now = datetime.now(UTC)

@@ -172,7 +172,7 @@ class GoldBuild(GoldView):
     """
 
     def __init__(self, spark: SparkSession, store: PipelineStore, record: CommitRecord) -> None:
-        super().__init__(spark, Snapshot.of(store, record), Clocks())
+        super().__init__(spark, Snapshot.of(store.location, record), Clocks())
         self.leaders: DataFrame | None = None
         self.shared_clusters = pollers.shared_clusters(record.progress.reporters)
         self.reporters = len(record.progress.reporters)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
-from kwire.capture.rows import SCHEMA
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.source.capture_readers import CapturePartition, count_carried, read_partition
 from kwire.spark.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
+from kwire.spark.source.missing_rows import recovered
 from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
 from kwire.spark.store.record import reporter_key
 
@@ -159,7 +158,7 @@ def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 # the first part, or when the segment before was lost.
                 carried = count_carried(read)
                 if carried and part["lost_from"] is not None:
-                    yield from _recovered(read.slice(0, carried), part["lost_from"], part["lost_to"])
+                    yield from recovered(read.slice(0, carried), part["lost_from"], part["lost_to"])
                 if carried and part["first"]:
                     yield read.slice(0, carried)
                 if carried < read.num_rows:
@@ -174,14 +173,6 @@ def damage(segment: Segment) -> str:
     except UnreadableCapture as error:
         return error.reason.partition("\n")[0]
     return ""
-
-
-def _recovered(carried: pa.RecordBatch, lost_from: int, lost_to: int) -> Iterator[pa.RecordBatch]:
-    at = carried.column("polled_at").cast(pa.int64())
-    rows = carried.filter(pc.and_(pc.greater_equal(at, lost_from), pc.less_equal(at, lost_to)))
-    if rows.num_rows:
-        kinds = pa.array(["full"] * rows.num_rows, SCHEMA.field("kind").type)
-        yield rows.set_column(SCHEMA.get_field_index("kind"), SCHEMA.field("kind"), kinds)
 
 
 def _stops(listed: tuple[Segment, ...]) -> list[int]:

@@ -22,7 +22,16 @@ from kwire.spark.session import require_engine
 from kwire.spark.silver.poll_order import OrderedPoll, PollOrder
 from kwire.spark.silver.state_builder import StateBuilder
 from kwire.spark.silver.tables import SILVER_SCHEMAS
-from kwire.spark.store.manifest import FileKind, ManifestEntry, ReporterProgress, UntimedRows, date_of, manifest
+from kwire.spark.source.missing_rows import MISSING
+from kwire.spark.store.manifest import (
+    FileKind,
+    ManifestEntry,
+    ReporterProgress,
+    UnreadRows,
+    UntimedRows,
+    date_of,
+    manifest,
+)
 from kwire.spark.store.record import STATE, reporter_key
 from kwire.spark.store.table_files import Output, TableFile
 
@@ -62,7 +71,9 @@ class IngestTask(NamedTuple):
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
         with _Files(self) as output:
-            for (cluster_id, broker_id, *_), rows in groupby(_rows(output.drop_untimed(batches)), broker_of):
+            for (cluster_id, broker_id, *_), rows in groupby(
+                _rows(output.drop_missing(output.drop_untimed(batches))), broker_of
+            ):
                 output.ingest(self, cluster_id, broker_id, rows)
         yield manifest(output.entries)
 
@@ -236,6 +247,18 @@ class _Files:
             times = batch.column("polled_at")
             self._untimed += times.null_count
             yield batch.filter(times.is_valid()) if times.null_count else batch
+
+    def drop_missing(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows that stand for a poll; the manifest has those that stand for missing rows of a capture."""
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            missing = pc.equal(batch.column("kind"), MISSING)
+            if pc.any(missing).as_py():
+                self.entries += [UnreadRows(reason) for reason in batch.filter(missing).column("error").to_pylist()]
+                yield batch.filter(pc.invert(missing))
+            else:
+                yield batch
 
     def add_to_bronze(self, row: Row) -> None:
         """Store a row in bronze."""

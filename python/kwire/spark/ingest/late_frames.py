@@ -77,7 +77,7 @@ class LateFrames:
         self._record = record
         self._entries = entries
         self._reference_codec = reference_codec
-        self._snapshot = Snapshot.of(store, record)
+        self._snapshot = Snapshot.of(store.location, record)
 
     def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
@@ -212,7 +212,7 @@ class LateFrames:
         for folder, capture in self._record.progress.captures.items():
             for first, stop in capture["spans"]:
                 rows = self._spark.read.format("kwire").option("fromRow", first).option("toRow", stop).load(folder)
-                bronze = bronze.unionByName(rows.where("kind != 'carried'"))
+                bronze = bronze.unionByName(rows.where("kind not in ('carried', 'missing')"))
         date = f.date_format(f.to_utc_timestamp("polled_at", f.current_timezone()), "yyyy-MM-dd")
         dated = bronze.withColumn("on", date).join(f.broadcast(days), ["cluster_id", "broker_id"])
         return dated.where(f.col("on") >= f.col("day")).drop("on", "day")

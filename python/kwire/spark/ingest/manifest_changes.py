@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 from kwire.spark.ingest.ingest_report import IngestReport, ReporterPolls
-from kwire.spark.store.manifest import FileKind, ReporterProgress, WrittenFile
+from kwire.spark.store.manifest import FileKind, ReporterProgress, UnreadRows, WrittenFile
 from kwire.spark.store.record import StoreChange
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def to_report(entries: Iterable[ManifestEntry]) -> IngestReport:
     for reporter in of_type(entries, ReporterProgress):
         polls = ReporterPolls(reporter.responded, reporter.failed_polls, reporter.failing_since)
         report.add_polls(reporter.key, polls)
+    report.missing += sorted(entry.reason for entry in of_type(entries, UnreadRows))
     return report
 
 

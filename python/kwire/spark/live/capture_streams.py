@@ -69,7 +69,8 @@ class CaptureStreams:
             self._backoffs[folder].reset()
             self._on_report(added)
 
-        frames = self._pipeline.spark.readStream.format("kwire").load(folder)
+        source = self._pipeline.spark.readStream.format("kwire")
+        frames = source.option("missingRows", self._pipeline.missing_rows.value).load(folder)
         trigger = f"{self._every} seconds"
         return self._pipeline.stream(frames, name=stream_name(folder), on_report=report, processingTime=trigger)
 

@@ -31,6 +31,25 @@ class MissingPollTime(KwireError, ValueError):
         return f"{fault}: silver needs the time of each frame; fill it in, or drop these rows"
 
 
+class InvalidColumn(KwireError, ValueError):
+    """A column of a table of frames has a type that cannot be one of bronze.
+
+    Attributes:
+        column: its name.
+        type: its type.
+        expected: the type that is expected, and a function that returns it.
+    """
+
+    def __init__(self, column: str, type: str, expected: str) -> None:
+        super().__init__(column, type, expected)
+        self.column = column
+        self.type = type
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"the column {self.column} is {self.type}: expected {self.expected}"
+
+
 COLUMNS = {column.name: column.type for column in BRONZE.columns}
 """The types of the columns as Spark writes them."""
 
@@ -46,9 +65,11 @@ def normalize(frames: DataFrame) -> DataFrame:
 
     Raises:
         MissingPollTime: there is no column `polled_at`.
+        InvalidColumn: a column has a type whose values would be taken for others.
     """
     if "polled_at" not in frames.columns:
         raise MissingPollTime
+    check_types(frames)
     columns = {name: f.col(name) if name in frames.columns else f.lit(None) for name in COLUMNS}
     if "request_hex" in frames.columns:
         columns["request"] = f.coalesce(columns["request"].cast("binary"), f.unhex("request_hex"))
@@ -59,6 +80,36 @@ def normalize(frames: DataFrame) -> DataFrame:
     columns["endpoint"] = f.coalesce(columns["endpoint"], f.lit(""))
     columns["poller_id"] = f.nullif(columns["poller_id"].cast("string"), f.lit(""))
     return frames.select(*(columns[name].cast(type).alias(name) for name, type in COLUMNS.items()))
+
+
+def check_types(frames: DataFrame) -> None:
+    """Check the types of the columns of bronze. Spark casts some to values that were never polled.
+
+    Raises:
+        InvalidColumn: a column has such a type.
+    """
+    text_is_binary = frames.sparkSession.conf.get("spark.sql.parquet.binaryAsString", "false") == "true"
+    accepted = {
+        "timestamp": ("timestamp", "timestamp_ntz", "string", "void"),
+        "binary": ("binary", "void", *(["string"] if text_is_binary else [])),
+    }
+    numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "void")
+    accepted |= dict.fromkeys(("int", "smallint", "bigint"), numbers)
+    texts = ("string", "binary", "void", "tinyint", "smallint", "int", "bigint")
+    for name, type in frames.dtypes:
+        target = COLUMNS.get(name)
+        if target is None:
+            continue
+        # `char(10)` and `decimal(10,0)` are `char` and `decimal`.
+        kind = {"char": "string", "varchar": "string"}.get(type.partition("(")[0], type.partition("(")[0])
+        if kind not in accepted.get(target, texts):
+            raise InvalidColumn(name, type, f"{target}{_ADVICE.get(target, '')}")
+
+
+_ADVICE = {
+    "timestamp": ", as timestamp_seconds, timestamp_millis, and timestamp_micros return it from numbers",
+    "binary": ", as unhex and unbase64 return it from text",
+}
 
 
 def partition_by_broker(rows: DataFrame, *then: str) -> DataFrame:

@@ -12,7 +12,9 @@ from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, request_key
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.source.capture_segments import fingerprint_of, matches
+from kwire.spark.source.missing_rows import MissingRows, MissingRowsPolicy, end_of, recovered, report
 from kwire.spark.source.row_selection import RowSelection
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ ALL_ROWS = RowSelection()
 class CapturePartition(InputPartition):
     """The rows of one segment from `start` to before `stop`.
 
-    With `first`, the rows effective at `start` come before them. `columns` is None for all.
+    With `first`, the rows effective at `start` come before them. `columns` is None for all. `read_until` is the number
+    of the row that the reader needs next, and `previous` the segment before: rows between them and `first_row` are
+    missing (`kwire.spark.source.missing_rows`). It is None if the reader has no row before.
     """
 
     def __init__(
@@ -49,8 +53,13 @@ class CapturePartition(InputPartition):
         selection: RowSelection = ALL_ROWS,
         columns: tuple[str, ...] | None = None,
         ignore_damaged: bool = False,
+        read_until: int | None = None,
+        previous: int | None = None,
     ) -> None:
         super().__init__((folder, first_row, start, stop, first))
+        self.read_until = read_until
+        self.previous = previous
+        self.policy = MissingRowsPolicy.REPORT
         self.selection = selection
         self.columns = columns
         self.ignore_damaged = ignore_damaged
@@ -72,6 +81,7 @@ class CaptureReader(DataSourceReader):
         selection: RowSelection,
         columns: tuple[str, ...],
         ignore_damaged: bool,
+        policy: MissingRowsPolicy = MissingRowsPolicy.REPORT,
     ) -> None:
         self._folder = folder
         self._start = start
@@ -79,10 +89,11 @@ class CaptureReader(DataSourceReader):
         self._selection = selection
         self._columns = columns
         self._ignore_damaged = ignore_damaged
+        self._policy = policy
 
     def partitions(self) -> Sequence[InputPartition]:
         planned = plan_partitions(self._folder, self._start, self._stop, begins=True, selection=self._selection)
-        return _with_options(planned, self._columns, self._ignore_damaged)
+        return _with_options(planned, self._columns, self._ignore_damaged, self._policy)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, CapturePartition)
@@ -112,7 +123,9 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
         selection: RowSelection = ALL_ROWS,
         columns: tuple[str, ...] | None = None,
         ignore_damaged: bool = False,
+        policy: MissingRowsPolicy = MissingRowsPolicy.REPORT,
     ) -> None:
+        self._policy = policy
         self._folder = folder
         self._start = start
         self._cluster = cluster
@@ -140,7 +153,7 @@ class BaseCaptureStreamReader(DataSourceStreamReader):
         first = self.first_row(start)
         begins = first == self._start
         planned = plan_partitions(self._folder, first, end["row"], begins=begins, selection=self._selection)
-        return _with_options(planned, self._columns, self._ignore_damaged)
+        return _with_options(planned, self._columns, self._ignore_damaged, self._policy)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, CapturePartition)
@@ -160,9 +173,13 @@ class CaptureStreamReader(BaseCaptureStreamReader):
 
 
 def _with_options(
-    partitions: list[CapturePartition], columns: tuple[str, ...] | None, ignore_damaged: bool
+    partitions: list[CapturePartition],
+    columns: tuple[str, ...] | None,
+    ignore_damaged: bool,
+    policy: MissingRowsPolicy,
 ) -> list[CapturePartition]:
     for partition in partitions:
+        partition.policy = policy
         partition.columns, partition.ignore_damaged = columns, ignore_damaged
     return partitions
 
@@ -180,6 +197,9 @@ def plan_partitions(
         end = listed[position + 1].first_row if position + 1 < len(listed) else UNBOUNDED
         if segment.first_row < stop and end > start and selection.includes(segment):
             first = not partitions and begins
+            previous = listed[position - 1].first_row if position else None
+            # A capture may begin at any row, since old segments may be deleted.
+            read_until = None if first else start if previous is None else max(start, previous)
             partitions.append(
                 CapturePartition(
                     folder,
@@ -188,6 +208,8 @@ def plan_partitions(
                     min(stop, end),
                     first=first,
                     selection=selection,
+                    read_until=read_until,
+                    previous=previous,
                 )
             )
     return partitions
@@ -221,10 +243,17 @@ def read_partition(part: CapturePartition) -> Iterator[pa.RecordBatch]:
 def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
     selection = part.selection
     number = part.first_row
+    missing = _missing_before(part)
     effective: dict[RequestKey, pa.RecordBatch] = {}
     for batch in _batches(part.folder, part.first_row):
         carried = count_carried(batch)
         own = batch.slice(carried)
+        if missing is not None and own.num_rows:
+            at = own.column("polled_at")[0]
+            yield selection.within(report(missing[0], part.policy, at))
+            for rows in recovered(batch.slice(0, carried), missing[1], microseconds(at.as_py())):
+                yield selection.within(selection.of_brokers(rows))
+            missing = None
         skipped = min(max(part.start - number, 0), own.num_rows)
         if part.first:
             _update_effective(effective, selection.of_brokers(batch.slice(0, carried + skipped)))
@@ -239,6 +268,25 @@ def _read_rows(part: CapturePartition) -> Iterator[pa.RecordBatch]:
             yield here
         if number >= part.stop:
             return
+
+
+def _missing_before(part: CapturePartition) -> tuple[MissingRows, int] | None:
+    """Return the missing rows before a partition, and the time in microseconds after which they were polled."""
+    if part.read_until is None or part.start > part.first_row:
+        return None
+    first, last_time = part.read_until, 0
+    if part.previous is not None:
+        previous = _segment(part.folder, part.previous)
+        if not previous.is_closed:
+            return None  # it is being closed
+        try:
+            first = max(first, end_of(previous))
+        except FileNotFoundError:
+            raise
+        except (pa.ArrowException, OSError):
+            return None  # damaged rows are not missing
+        last_time = microseconds(previous.last_time) + 1
+    return (MissingRows(part.folder, first, part.first_row), last_time) if first < part.first_row else None
 
 
 def _update_effective(effective: dict[RequestKey, pa.RecordBatch], rows: pa.RecordBatch) -> None:

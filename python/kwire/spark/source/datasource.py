@@ -12,6 +12,7 @@ The rows have the columns of bronze (docs/pipeline.md). The options are:
 - `clusters`, `brokers`: ids, separated by commas;
 - `filterPushdown`: `true` to apply the filters of a query to `polled_at`, `cluster_id`, and `broker_id` here as well
   (Spark 4.1 and later, with `spark.sql.python.filterPushdown.enabled`);
+- `missingRows`: `report` to return one row of kind 'missing' for rows that no segment has [default], or `fail`;
 - `ignoreDamaged`: `true` to pass over segments that cannot be read, with a warning for each;
 - `maxFilesPerTrigger`, `maxBytesPerTrigger`: how many segments, or bytes of segments, a micro-batch reads, at least one
   segment (Spark 4.2 and later);
@@ -45,6 +46,7 @@ from kwire.spark.session import use_driver_python
 from kwire.spark.source.bronze import DDL
 from kwire.spark.source.capture_readers import UNBOUNDED, CaptureReader, CaptureStreamReader, PushdownCaptureReader
 from kwire.spark.source.capture_segments import capture_location
+from kwire.spark.source.missing_rows import MissingRowsPolicy
 from kwire.spark.source.row_selection import RowSelection
 
 if TYPE_CHECKING:
@@ -124,7 +126,9 @@ class KwireSource(DataSource):
                 polling.stop()
         reader_class = PushdownCaptureReader if self._flag("filterPushdown") else CaptureReader
         columns = tuple(schema.names)
-        return reader_class(folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"))
+        return reader_class(
+            folder, first, stop, self._selection(), columns, self._flag("ignoreDamaged"), self._policy()
+        )
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         folder, start, cluster = self._folder(), self._row_number("fromRow", 0), self._cluster()
@@ -132,8 +136,10 @@ class KwireSource(DataSource):
         for option, limit_class in (("maxFilesPerTrigger", "ReadMaxFiles"), ("maxBytesPerTrigger", "ReadMaxBytes")):
             if option in self.options:
                 reader_class, limit = _limited(option, limit_class, self._row_number(option, 1))
-                return reader_class(folder, start, cluster, self._selection(), columns, ignore_damaged, limit)
-        return CaptureStreamReader(folder, start, cluster, self._selection(), columns, ignore_damaged)
+                return reader_class(
+                    folder, start, cluster, self._selection(), columns, ignore_damaged, self._policy(), limit
+                )
+        return CaptureStreamReader(folder, start, cluster, self._selection(), columns, ignore_damaged, self._policy())
 
     def _selection(self) -> RowSelection:
         clusters, brokers = self._list("clusters"), self._list("brokers")
@@ -165,6 +171,12 @@ class KwireSource(DataSource):
         if value not in {"true", "false"}:
             raise InvalidOption(option, value, "true or false")
         return value == "true"
+
+    def _policy(self) -> MissingRowsPolicy:
+        value = self.options.get("missingRows", MissingRowsPolicy.REPORT.value).lower()
+        if value not in list(MissingRowsPolicy):
+            raise InvalidOption("missingRows", value, " or ".join(MissingRowsPolicy))
+        return MissingRowsPolicy(value)
 
     def _folder(self) -> str:
         path = self.options.get("path")

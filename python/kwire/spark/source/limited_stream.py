@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kwire.capture.folder import Segment
     from kwire.spark.source.live_source import PolledCluster
+    from kwire.spark.source.missing_rows import MissingRowsPolicy
     from kwire.spark.source.row_selection import RowSelection
 
 
@@ -38,9 +39,10 @@ class LimitedCaptureStreamReader(BaseCaptureStreamReader, SupportsTriggerAvailab
         selection: RowSelection,
         columns: tuple[str, ...],
         ignore_damaged: bool,
+        policy: MissingRowsPolicy,
         limit: ReadLimit,
     ) -> None:
-        super().__init__(folder, start, cluster, selection, columns, ignore_damaged)
+        super().__init__(folder, start, cluster, selection, columns, ignore_damaged, policy)
         self._limit = limit
         self._target: int | None = None
 

@@ -44,7 +44,7 @@ def optimize(store: PipelineStore) -> int:
 
 
 def _optimize(store: PipelineStore, record: CommitRecord) -> int:
-    snapshot = Snapshot.of(store, record)
+    snapshot = Snapshot.of(store.location, record)
     change = StoreChange("optimize", record.number, data=False)
     output = Output(store.location)
     for table in snapshot.versions:
@@ -122,7 +122,7 @@ def expire(store: PipelineStore, keep: timedelta) -> int:
 
 
 def _expire(store: PipelineStore, record: CommitRecord, first: str) -> int:
-    snapshot = Snapshot.of(store, record)
+    snapshot = Snapshot.of(store.location, record)
     change = StoreChange("expire", record.number)
     incidents: dict[str, str] = record.progress.gold.get("incidents", {})
     change.removed = expired_files({table: snapshot.files(table) for table in snapshot.versions}, incidents, first)

@@ -107,13 +107,21 @@ class UntimedRows:
     rows: int
 
 
-ManifestEntry = WrittenFile | ReporterProgress | CaptureProgress | UntimedRows
+@dataclass(frozen=True, slots=True)
+class UnreadRows:
+    """Rows of a capture that no segment has; `reason` names them."""
+
+    reason: str
+
+
+ManifestEntry = WrittenFile | ReporterProgress | CaptureProgress | UntimedRows | UnreadRows
 
 _COLUMNS: dict[type[ManifestEntry], str] = {
     WrittenFile: "file",
     ReporterProgress: "reporter",
     CaptureProgress: "capture",
     UntimedRows: "untimed",
+    UnreadRows: "unread",
 }
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.spark.store.commits import PipelineStore
     from kwire.spark.store.record import CommitRecord, DataFile, Pin
     from kwire.storage.location import Location
 
@@ -48,9 +47,9 @@ class Snapshot:
         self.opened: dict[str, DeltaTable] = {}
 
     @classmethod
-    def of(cls, store: PipelineStore, record: CommitRecord) -> Snapshot:
-        """Return the tables after the commit of a record."""
-        return cls(store.location, record.number, record.progress.pins)
+    def of(cls, location: Location, record: CommitRecord) -> Snapshot:
+        """Return the tables of a store after the commit of a record."""
+        return cls(location, record.number, record.progress.pins)
 
     def is_pending(self, before: Mapping[str, Pin]) -> bool:
         """Return whether tables are still as the commit before left them (`before`)."""

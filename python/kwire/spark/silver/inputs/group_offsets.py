@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kwire.spark.silver.inputs.silver_input import AddRow
 
 LIST_OFFSETS, OFFSET_FETCH, LIST_GROUPS = 2, 9, 16
-NO_OFFSET = -1
 
 _GROUP = Column("group", "string", "the group's id")
 
@@ -111,7 +110,8 @@ class GroupOffsetsState:
         for topic in topics:
             for partition in topic.partitions:
                 key = topic.name, partition.partition_index
-                if partition.error_code == 0 and partition.committed_offset != NO_OFFSET:
+                # Without a commit the offset is -1; tools have committed other negative numbers.
+                if partition.error_code == 0 and partition.committed_offset >= 0:
                     offsets[key] = partition.committed_offset
                 elif partition.error_code != 0 and key in previous:
                     offsets[key] = previous[key]
