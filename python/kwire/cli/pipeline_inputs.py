@@ -116,7 +116,7 @@ def _check_recording(path: str) -> None:
         for field in schema:
             type = field.type
             if pa.types.is_timestamp(type) and type.unit == "ns":
-                # Arrow has nanoseconds for both types of Parquet, of which Spark reads the older one.
+                # Arrow has one type for INT96, which Spark reads, and INT64 with nanoseconds.
                 if columns[field.name].physical_type != "INT96":
                     raise ValueError(f"the column {field.name} of {file} is {type}: expected timestamp[us]")
                 type = pa.timestamp("us", "UTC")

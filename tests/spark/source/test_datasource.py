@@ -108,7 +108,7 @@ def test_damaged_segment_is_reported(capture: Path) -> None:
 
 def rows_of(capture: Path, start: int, stop: int, policy: MissingRowsPolicy = MissingRowsPolicy.REPORT) -> pa.Table:
     """Read rows as a stream does that has read those before `start`."""
-    batches = []
+    batches: list[pa.RecordBatch] = []
     for part in plan_partitions(str(capture), start, stop, begins=start == 0):
         part.policy = policy
         batches += read_partition(part)

@@ -287,7 +287,7 @@ def test_change_of_rows_by_others_is_repaired(
 
 
 def test_rows_that_others_deleted_for_good_are_an_error(copies: Callable[[], Path], subtests: pytest.Subtests) -> None:
-    """Nothing is written before somebody decides, by a repair, to continue with the rows that are left."""
+    """Nothing is written before a repair decides to continue with the rows that are left."""
     for name in ("DELETE", "MERGE"):
         with subtests.test(name):
             out = copies()

@@ -277,7 +277,7 @@ def _missing_before(part: CapturePartition) -> tuple[MissingRows, int] | None:
     first, last_time = part.read_until, 0
     if part.previous is not None:
         previous = _segment(part.folder, part.previous)
-        if not previous.is_closed:
+        if previous.last_time is None:
             return None  # it is being closed
         try:
             first = max(first, end_of(previous))
@@ -285,7 +285,7 @@ def _missing_before(part: CapturePartition) -> tuple[MissingRows, int] | None:
             raise
         except (pa.ArrowException, OSError):
             return None  # damaged rows are not missing
-        last_time = microseconds(previous.last_time) + 1
+        last_time = 1 + (microseconds(previous.last_time) or 0)
     return (MissingRows(part.folder, first, part.first_row), last_time) if first < part.first_row else None
 
 

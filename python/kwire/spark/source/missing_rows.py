@@ -1,4 +1,4 @@
-"""Rows of a capture that no segment has: somebody deleted segments, or a copy lacks them.
+"""Rows of a capture that no segment has: segments were deleted, or a copy lacks them.
 
 Rows are numbered, so they are known. A reader returns one row of kind 'missing' for them, or fails. The first segment
 after them opens with the responses that were current, so what follows can be decoded.
@@ -58,7 +58,7 @@ def end_of(segment: Segment) -> int:
     """
     with pq.ParquetFile(segment.open()) as parquet:
         kinds = parquet.read(["kind"])["kind"]
-    return segment.first_row + sum(pc.not_equal(kinds, "carried").to_pylist())
+    return segment.first_row + sum(kind != "carried" for kind in kinds.to_pylist())
 
 
 def report(missing: MissingRows, policy: MissingRowsPolicy, at: pa.Scalar) -> pa.RecordBatch:

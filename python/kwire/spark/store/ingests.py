@@ -2,7 +2,7 @@
 
 Any program may rewrite the files of a Delta table, so neither the names nor the order of files mean anything. The
 newest commit is known twice: it is the highest number of a row, and the number of the table's Delta transaction. If
-they differ, somebody has removed rows.
+they differ, rows were removed.
 """
 
 from __future__ import annotations
