@@ -390,3 +390,14 @@ def test_files_for_other_programs_are_printed() -> None:
     assert "--all-clusters" in MONITORING_FILES["unit"]()
     [job] = yaml.safe_load(MONITORING_FILES["scrape"]())["scrape_configs"]
     assert job["static_configs"] == [{"targets": ["127.0.0.1:9308"]}]
+
+
+async def test_configs_of_many_topics_are_known() -> None:
+    """They are asked in several requests."""
+    with FakeCluster(1, topics=250, partitions=1) as cluster:
+        ours = view("kminion")
+        async with monitored(cluster.bootstrap, ours):
+            await eventually(lambda: ours.is_ready, "all values are complete")
+        series = scrape(ours)
+        assert set(series.of("kminion_kafka_topic_info_retention_ms").values()) == {604_800_000}
+        assert len(series.of("kminion_kafka_topic_info_min_insync_replicas")) == 250

@@ -22,7 +22,7 @@ from kwire.client.admin.group_responses import DESCRIBE_QUERIES
 from kwire.client.admin.group_values import GroupType
 from kwire.client.admin.quorum import METADATA_TOPIC
 from kwire.client.polled_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, log_offsets
-from kwire.client.polled_requests import PolledRequest, log_dirs, topic_configs
+from kwire.client.polled_requests import PolledRequest, as_sequence, log_dirs, topic_configs
 from kwire.exporter.answers import Source
 from kwire.exporter.unread_records import UnreadRecords
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import TypeAlias
 
-    from kwire.client.polled_requests import RequestSequence
+    from kwire.client.polled_requests import RequestFactory, RequestSequence
     from kwire.declare import Message
     from kwire.exporter.observed_cluster import ObservedCluster
 
@@ -100,8 +100,11 @@ def cluster_requests(
     if Source.UNREAD in needs:
         sequences["unread"] = UnreadRecords().requests
     shared: dict[str, Conversation] = {
-        "configs": _configs, "features": _features, "quorum": _quorum, "tokens": _tokens,
-    }  # fmt: skip
+        "configs": partial(_configs, topic_configs(CONFIGS)),
+        "features": _features,
+        "quorum": _quorum,
+        "tokens": _tokens,
+    }
     polled: list[PolledRequest] = []
     for name, conversation in (*sequences.items(), *shared.items()):
         is_short = name in ("groups", "newest")
@@ -235,10 +238,10 @@ def _transactions(led: LedPartitions, state: ObservedCluster, metadata: Any, bro
     state.take_producers(broker, (yield DescribeProducersRequest(topics=requested)).topics)
 
 
-def _configs(state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
-    request: Any = topic_configs(CONFIGS)(metadata, broker)
-    if request is not None:
-        state.take_configs(broker, (yield request))
+def _configs(asked: RequestFactory, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
+    with closing(as_sequence(asked(metadata, broker))) as requests:
+        for request in requests:  # each for some of the topics
+            state.take_configs(broker, (yield request))
 
 
 def _features(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:

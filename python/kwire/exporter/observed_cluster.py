@@ -1,4 +1,4 @@
-"""What is known about one cluster: the answers of its brokers, as values.
+"""Known values of one cluster, from the answers of its brokers.
 
     answers of brokers    `take_*`: checked, stored, and marked as changed
     time                  `drop_stale`: values whose answer is too old are dropped
