@@ -25,7 +25,7 @@ def open_new(path: str | os.PathLike[str], mode: int = 0o666) -> BinaryIO:
 
     Args:
         path: the file.
-        mode: its permissions, without those that the umask takes away.
+        mode: its permissions before the umask.
 
     Raises:
         FileExistsError: another program has created it at this moment.
@@ -44,7 +44,7 @@ def replace_file(
     Args:
         path: the file; if it is a symbolic link, the link is replaced.
         content: bytes, or a text that is stored in UTF-8.
-        mode: permissions of the file, without those that the umask takes away.
+        mode: permissions of the file before the umask.
         is_synced: true to wait until the content is on disk before the name is.
 
     Raises:
