@@ -20,6 +20,7 @@ from kwire.client.connection_config import ConnectionConfig
 from kwire.client.pending_requests import PendingRequests, TimedResponse, set_exception
 from kwire.client.race import first_success
 from kwire.client.stream import Address, StreamProtocol, open_stream, resolve, tls_failed
+from kwire.client.version_fallback import ClosedAtVersions, open_with_fallback
 from kwire.frame import MAX_SIZE
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.protocol import (
@@ -61,12 +62,12 @@ MOST_ADDRESSES = 4
 SILENT_ADDRESS_SHARE = 0.1
 """Part of the timeout after which another address is asked as well, if the first has accepted the connection and does
 not answer. Chosen: a fraction of what callers wait, and a multiple of what an answer takes."""
-SASL_HANDSHAKE = 17
 REAUTHENTICATE_AT = (0.85, 0.95)
 """The part of the session lifetime after which to authenticate again, random in this range as in Kafka's clients."""
 MIN_SESSION = 1.1
 """Seconds between two authentications: brokers reject another one within a second."""
 EXPECTS_TLS = "the listener probably expects TLS: set security.protocol to SSL or SASL_SSL"
+REFUSED_SILENTLY = "a broker before Kafka 1.0 closes the connection when it refuses user and password"
 EXPECTS_SASL = "the listener probably requires SASL: set security.protocol to SASL_SSL or SASL_PLAINTEXT"
 
 
@@ -74,12 +75,20 @@ class Connection:
     """An open connection. Use `async with await Connection.open(...)`, or `close` it."""
 
     def __init__(
-        self, endpoint: Endpoint, *, client_id: str | None, timeout: float, max_size: int, config: ConnectionConfig
+        self,
+        endpoint: Endpoint,
+        *,
+        client_id: str | None,
+        timeout: float,
+        max_size: int,
+        config: ConnectionConfig,
+        first_version: int,
     ) -> None:
         self.endpoint = endpoint
         self.timeout = timeout
         self._config = config
         self._loop = asyncio.get_running_loop()
+        self._first_version = first_version
         self._protocol = ClientConnection(endpoint, client_id=client_id, dialect=config.dialect)
         self._max_size = max_size
         self._receiver = FrameReceiver(max_size=min(max_size, MAX_SIZE))  # until a broker is known to speak Kafka
@@ -91,6 +100,8 @@ class Connection:
         self._received_at = self._loop.time()
         self._authentications = 0
         self._serves_requests = False
+        self._token_answer: asyncio.Future[bytes] | None = None
+        self._is_closed_at_versions = False
         self._session_timer: asyncio.TimerHandle | None = None
         self._reauthentication: asyncio.Task[None] | None = None
 
@@ -127,11 +138,21 @@ class Connection:
         addresses = [] if config.open_socket is not None else await resolve(endpoint, timeout)
         connected: set[Address] = set()
 
-        async def attempt() -> Self:
+        async def begin(first_version: int) -> Self:
             """Open a connection to an address to which no other attempt is connected."""
-            connection = cls(endpoint, client_id=client_id, timeout=timeout, max_size=max_size, config=config)
+            connection = cls(
+                endpoint,
+                client_id=client_id,
+                timeout=timeout,
+                max_size=max_size,
+                config=config,
+                first_version=first_version,
+            )
             await connection._open([address for address in addresses if address not in connected], deadline, connected)
             return connection
+
+        async def attempt() -> Self:
+            return await open_with_fallback(config.api_versions, begin)
 
         # An address may accept connections and be silent then, such as one node of a load balancer.
         return await first_success(
@@ -151,8 +172,11 @@ class Connection:
             await self._negotiate(deadline)
             if self._config.sasl is not None:
                 await self._log_in(self._config.sasl, deadline)
-        except BaseException:
+        except BaseException as error:
             self.abort()
+            if self._is_closed_at_versions and isinstance(error, ConnectionFault):
+                connected.difference_update(address for address in addresses if address.address == peer)
+                raise ClosedAtVersions(error) from None
             raise
 
     async def _connect(self, addresses: Sequence[Address], deadline: float) -> None:
@@ -198,27 +222,10 @@ class Connection:
             raise self._fault or ConnectionClosed(self.endpoint, 0) from None
 
     async def _start_mechanism(self, credentials: SaslCredentials, seconds: float) -> SaslMechanism:
-        """Return a mechanism with everything it needs, such as a token, within some seconds.
+        """Return a mechanism with everything it needs within some seconds. Raises AuthenticationFailed."""
+        from kwire.client.authentication import start_mechanism
 
-        Raises:
-            AuthenticationFailed: a token or ticket is missing, or the broker is too old.
-        """
-        from kwire.protocol.sasl import SaslError
-        from kwire.protocol.sasl.exchange import HANDSHAKE_VERSION
-
-        mechanism_name = credentials.sasl_mechanism
-        served = self.negotiated.versions.get(SASL_HANDSHAKE, (0, -1))
-        if not served[0] <= HANDSHAKE_VERSION <= served[1]:
-            reason = "the broker does not support SaslAuthenticate, which Kafka has since 1.0"
-            raise AuthenticationFailed(self.endpoint, mechanism_name, None, reason)
-        try:
-            async with asyncio.timeout(seconds):
-                return await credentials.start(self.endpoint)
-        except SaslError as error:
-            raise AuthenticationFailed(self.endpoint, mechanism_name, None, error.reason) from None
-        except TimeoutError:
-            reason = f"no credential within {self.timeout:g} s"
-            raise AuthenticationFailed(self.endpoint, mechanism_name, None, reason) from None
+        return await start_mechanism(self.endpoint, credentials, self.negotiated.versions, seconds)
 
     async def _authenticate(self, mechanism: SaslMechanism) -> None:
         """Authenticate, and plan the next authentication if the session is limited.
@@ -226,21 +233,30 @@ class Connection:
         Raises:
             ConnectionFault: the broker rejects the credential, does not respond, or closes the connection.
         """
-        from kwire.protocol.sasl.exchange import HANDSHAKE_VERSION, SaslExchange
+        from kwire.client.authentication import exchange_tokens
 
-        exchange = SaslExchange(self.endpoint, mechanism)
-        request: Request[Any] | None = exchange.start()
-        version: int | None = HANDSHAKE_VERSION
-        while request is not None:
+        async def send(request: Request[Any], version: int | None) -> Any:
             timed = await self._submit(request, version, authenticates=True)
             assert timed is not None, "the requests of an authentication have responses"
-            request, version = exchange.receive(timed.response.decode()), None
+            return timed.response.decode()
+
+        versions = self.negotiated.versions
+        session_ms = await exchange_tokens(self.endpoint, mechanism, versions, send, self._send_token)
         self._authentications += 1
-        if exchange.session_lifetime_ms > 0 and self._fault is None:
+        if session_ms > 0 and self._fault is None:
             from random import uniform
 
-            pause = exchange.session_lifetime_ms / 1000 * uniform(*REAUTHENTICATE_AT)
+            pause = session_ms / 1000 * uniform(*REAUTHENTICATE_AT)
             self._session_timer = self._loop.call_later(max(pause, MIN_SESSION), self._start_reauthentication)
+
+    async def _send_token(self, token: bytes, has_answer: bool) -> bytes:
+        """Send a token of SASL as a frame, and return the frame that answers it."""
+        if self._fault is not None:
+            raise self._fault
+        assert self._transport is not None
+        self._token_answer = self._loop.create_future() if has_answer else None
+        self._transport.write(len(token).to_bytes(4, "big") + token)
+        return b"" if self._token_answer is None else await self._token_answer
 
     def _start_reauthentication(self) -> None:
         self._reauthentication = self._loop.create_task(self._reauthenticate())
@@ -395,7 +411,7 @@ class Connection:
 
     def _connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        transport.write(self._protocol.request_api_versions().frame)
+        transport.write(self._protocol.request_api_versions(self._first_version).frame)
 
     def _buffer_updated(self, count: int) -> None:
         if self._fault is not None:
@@ -421,6 +437,11 @@ class Connection:
             elif self._transport is not None:
                 self._transport.write(next_request.frame)
             return
+        if self._token_answer is not None:
+            token, self._token_answer = self._token_answer, None
+            if not token.done():  # it may be cancelled
+                token.set_result(payload)
+            return
         response = self._protocol.receive(payload)
         self._serves_requests = True
         self._pending.receive(response)
@@ -443,7 +464,10 @@ class Connection:
         # A peer that closes with our request unread resets the connection.
         if isinstance(error, ConnectionResetError | None) and self._receiver.partial_bytes == 0:
             if not self._negotiated.done():
+                self._is_closed_at_versions = True
                 hint = EXPECTS_TLS if self._config.tls is None else None
+            elif self._token_answer is not None:
+                hint = REFUSED_SILENTLY
             elif not self._serves_requests:
                 hint = EXPECTS_SASL if self._config.sasl is None else None
         why = None if error is None else str(error)
@@ -463,6 +487,8 @@ class Connection:
             self._reauthentication.cancel()
         if not self._negotiated.done():
             set_exception(self._negotiated, fault)
+        if self._token_answer is not None and not self._token_answer.done():
+            set_exception(self._token_answer, fault)
         later = (
             fault if isinstance(fault, ConnectionClosed) else self._closed("by us, after an earlier response failed")
         )

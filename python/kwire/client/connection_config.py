@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from kwire.messages.kafka.api_versions import ApiVersionsRequest
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from socket import socket
@@ -36,6 +38,8 @@ class ConnectionConfig:
         tls: encrypts the connection and verifies the broker; None for plaintext.
         sasl: authenticates the client; None for no authentication beyond a client certificate.
         dialect: `kafka` or `kip4`, whatever the brokers list; None for the dialect that they show.
+        api_versions: the version of the first ApiVersions request, for servers that close the connection at newer ones;
+            None for the newest one. After such a close, lower versions are tried in any case.
         max_idle: seconds without a request after which a pooled connection is closed (`connections.max.idle.ms`), to be
             opened again with the next request; None keeps it. Set it below the time after which a load balancer
             forgets connections.
@@ -48,9 +52,12 @@ class ConnectionConfig:
     tls: TlsConfig | None = None
     sasl: SaslCredentials | None = None
     dialect: Dialect | None = None
+    api_versions: int | None = None
     max_idle: float | None = MAX_IDLE_S
 
     def __post_init__(self) -> None:
+        if self.api_versions is not None and self.api_versions not in ApiVersionsRequest.versions:
+            raise ValueError(f"api_versions is {self.api_versions!r}: it must be in {ApiVersionsRequest.versions}")
         if self.dialect not in (None, "kafka", "kip4"):
             raise ValueError(f"dialect is {self.dialect!r}: it must be one of None, 'kafka', 'kip4'")
         if self.max_idle is not None and not self.max_idle > 0:
