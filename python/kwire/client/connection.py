@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.pending_requests import PendingRequests, TimedResponse, set_exception
 from kwire.client.race import first_success
-from kwire.client.stream import Address, StreamProtocol, open_stream, resolve, tls_failed
+from kwire.client.stream import ResolvedAddress, StreamProtocol, open_stream, resolve, tls_failed
 from kwire.client.version_fallback import ClosedAtVersions, open_with_fallback
 from kwire.frame import MAX_SIZE
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
@@ -136,7 +136,7 @@ class Connection:
         config = ConnectionConfig.check(config)
         deadline = asyncio.get_running_loop().time() + timeout
         addresses = [] if config.open_socket is not None else await resolve(endpoint, timeout)
-        connected: set[Address] = set()
+        connected: set[ResolvedAddress] = set()
 
         async def begin(first_version: int) -> Self:
             """Open a connection to an address to which no other attempt is connected."""
@@ -162,7 +162,9 @@ class Connection:
             discard=cls.abort,
         )
 
-    async def _open(self, addresses: Sequence[Address], deadline: float, connected: set[Address]) -> None:
+    async def _open(
+        self, addresses: Sequence[ResolvedAddress], deadline: float, connected: set[ResolvedAddress]
+    ) -> None:
         """Connect to one of the addresses, and add it to those that are `connected`. The other errors are of `open`."""
         await self._connect(addresses, deadline)
         try:
@@ -179,7 +181,7 @@ class Connection:
                 raise ClosedAtVersions(error) from None
             raise
 
-    async def _connect(self, addresses: Sequence[Address], deadline: float) -> None:
+    async def _connect(self, addresses: Sequence[ResolvedAddress], deadline: float) -> None:
         def make_protocol() -> StreamProtocol:
             return StreamProtocol(
                 self._connection_made,

@@ -1,6 +1,6 @@
 """The byte stream of a connection: TCP, with TLS or without. Errors of the operating system become ConnectFailed.
 
-A name may have several addresses, of which some do not answer. They are tried in the order of the resolver: the next
+Some of the addresses of a name may not answer. They are tried in the order of the resolver: the next
 one when an address has refused, or has accepted no connection for a quarter of a second (RFC 8305). So a silent address
 costs a moment, and not the timeout.
 """
@@ -34,7 +34,7 @@ Load balancers forget idle connections after 4 minutes and more (Azure 240 s, AW
 Linux is two hours. TCP_KEEPALIVE is the name of TCP_KEEPIDLE on macOS."""
 
 
-class Address(NamedTuple):
+class ResolvedAddress(NamedTuple):
     """One address of an endpoint, as the resolver returns it."""
 
     family: int
@@ -43,7 +43,7 @@ class Address(NamedTuple):
     address: tuple[Any, ...]
 
 
-async def resolve(endpoint: Endpoint, timeout: float) -> list[Address]:
+async def resolve(endpoint: Endpoint, timeout: float) -> list[ResolvedAddress]:
     """Return the addresses of an endpoint in the order of the resolver.
 
     Raises:
@@ -64,12 +64,14 @@ async def resolve(endpoint: Endpoint, timeout: float) -> list[Address]:
         raise ConnectFailed(endpoint, _describe(error)) from error
     except (ValueError, OverflowError) as error:
         raise ConnectFailed(endpoint, str(error)) from error
-    return list(dict.fromkeys(Address(family, type, protocol, address) for family, type, protocol, _, address in found))
+    return list(
+        dict.fromkeys(ResolvedAddress(family, type, protocol, address) for family, type, protocol, _, address in found)
+    )
 
 
 async def open_stream(
     endpoint: Endpoint,
-    addresses: Sequence[Address],
+    addresses: Sequence[ResolvedAddress],
     config: ConnectionConfig,
     timeout: float,
     make_protocol: Callable[[], StreamProtocol],
@@ -142,7 +144,7 @@ async def _open_socket(
     return sock
 
 
-async def _connect(address: Address) -> socket.socket:
+async def _connect(address: ResolvedAddress) -> socket.socket:
     sock = socket.socket(address.family, address.type, address.protocol)
     try:
         sock.setblocking(False)

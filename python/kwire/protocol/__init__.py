@@ -13,6 +13,7 @@ from kwire.protocol.client_connection import ClientConnection, ReceivedResponse,
 from kwire.protocol.conversation import Conversation, Exchange, NoMessage
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import (
+    AdvertisedAddressUnreachable,
     AuthenticationFailed,
     ConnectFailed,
     ConnectionClosed,
@@ -31,6 +32,7 @@ from kwire.protocol.negotiated_versions import NegotiatedVersions
 from kwire.protocol.server_connection import PendingRequest, ServerConnection
 
 __all__ = [
+    "AdvertisedAddressUnreachable",
     "AuthenticationFailed",
     "ClientConnection",
     "ConnectFailed",

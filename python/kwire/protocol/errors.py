@@ -6,6 +6,7 @@ bytes cannot be attributed to a request.
 
     ConnectionFault
     ├── ConnectFailed        the connection could not be opened; also a ConnectionError
+    │   └── AdvertisedAddressUnreachable  and the address came from the metadata of the cluster
     ├── TlsHandshakeFailed   TLS could not be established; also a ConnectionError
     ├── AuthenticationFailed SASL authentication failed; also a ConnectionError
     ├── ConnectionClosed     the connection ended while responses were expected; also a ConnectionError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kwire.protocol.endpoint import Endpoint
 
 __all__ = [
+    "AdvertisedAddressUnreachable",
     "AuthenticationFailed",
     "ConnectFailed",
     "ConnectionClosed",
@@ -86,6 +88,25 @@ class ConnectFailed(ConnectionFault, ConnectionError):
 
     def reason(self) -> str:
         return f"cannot connect: {self.cause}"
+
+
+class AdvertisedAddressUnreachable(ConnectFailed):
+    """No connection to an address that the cluster advertises (`advertised.listeners`) has ever succeeded.
+
+    That is usual for tunnels, containers, and networks with names of their own: the address of the bootstrap server
+    works, and the addresses that it lists do not.
+
+    Attributes:
+        retriable: true for the first seconds: the broker may also be restarting.
+    """
+
+    def __init__(self, endpoint: Endpoint, cause: str, errno: int | None = None, retriable: bool = False) -> None:
+        super().__init__(endpoint, cause, errno)
+        self.retriable = retriable
+
+    def reason(self) -> str:
+        advice = "a broker advertises this address (advertised.listeners), and this machine cannot reach it"
+        return f"{super().reason()}: {advice}"
 
 
 class TlsHandshakeFailed(ConnectionFault, ConnectionError):

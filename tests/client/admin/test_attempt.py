@@ -118,7 +118,7 @@ def test_fault(
 )
 def test_response(code: int, dialect: Dialect, is_repeatable: bool, may_retry: bool) -> None:
     answered = attempt(AttemptState.IN_FLIGHT, is_repeatable=is_repeatable)
-    answer = answered.responded(RESPONSE, code, dialect)
+    answer = answered.responded(RESPONSE, code, dialect, BROKER)
     if may_retry:
         assert answer is None
         assert answered.state is AttemptState.PAUSING
@@ -164,7 +164,7 @@ def test_timeout_reports_the_last_fault_or_better_the_last_refusal() -> None:
     with pytest.raises(ConnectionClosed):  # IN_FLIGHT
         retried.timed_out(SECONDS, not_found)
 
-    retried.responded(RESPONSE, ErrorCode.NOT_CONTROLLER, "kafka")
+    retried.responded(RESPONSE, ErrorCode.NOT_CONTROLLER, "kafka", BROKER)
     retried.paused()
     retried.located(BROKER)
     retried.sending()
@@ -183,6 +183,6 @@ def test_attempt_says_what_it_waits_for() -> None:
     failed.failed(LOST)
     assert failed.waiting_for() == f"trying CreateTopicsRequest again ({LOST})"
     refused = attempt(AttemptState.IN_FLIGHT)
-    assert refused.responded(RESPONSE, ErrorCode.NOT_CONTROLLER, "kafka") is None
+    assert refused.responded(RESPONSE, ErrorCode.NOT_CONTROLLER, "kafka", BROKER) is None
     refused.paused()
     assert refused.waiting_for() == "looking for the broker for CreateTopicsRequest (broker-1:9092 is not ready for it)"

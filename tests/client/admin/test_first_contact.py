@@ -154,7 +154,7 @@ async def test_silent_bootstrap_server_leaves_time_for_the_others(monkeypatch: p
         return itself(broker.port)
 
     # Of an hour, the silent server may take half a second instead of a third.
-    monkeypatch.setattr("kwire.client.admin.cluster_router.SILENT_SHARE", 0.5 / HOUR)
+    monkeypatch.setattr("kwire.client.admin.cluster_router.NEXT_SHARE", 0.5 / HOUR)
     async with peer(None) as silent, scripted_broker("kafka", respond) as broker:
         admin = await AdminClient.open(f"{silent},127.0.0.1:{broker.port}", timeout=HOUR)
         assert admin.dialect == "kafka"

@@ -20,6 +20,10 @@ responsible. If its response is lost, the error is OutcomeUnknown.
 | IN_FLIGHT | the timeout, not repeatable | raises OutcomeUnknown |
 | CONNECTING; IN_FLIGHT, repeatable | the timeout | the last refusal, else the last fault, else Timeout |
 | PAUSING | the pause is over | LOCATING |
+| CONNECTING | overdue, and the target is another broker now | CONNECTING to that one |
+| IN_FLIGHT, repeatable | overdue, and the target is another broker now | CONNECTING to that one, too |
+
+`kwire.client.admin.tries` says when a try is overdue. The state is that of the last try.
 """
 
 from __future__ import annotations
@@ -111,14 +115,14 @@ class Attempt(Generic[R]):
         self.tries += 1
         self.state = AttemptState.IN_FLIGHT
 
-    def responded(self, response: R, code: int, dialect: Dialect) -> Answer[R] | None:
+    def responded(self, response: R, code: int, dialect: Dialect, endpoint: Endpoint) -> Answer[R] | None:
         """Return the answer, or None to try again.
 
         Args:
             code: the error code of the whole response; 0 if it has none.
+            endpoint: the broker that responded. Two brokers may have been asked.
         """
-        assert self.endpoint is not None, "a response follows a request to a broker"
-        answer = Answer(response, self.endpoint, self.tries)
+        answer = Answer(response, endpoint, self.tries)
         may_retry = code in WRONG_BROKER_ERRORS[dialect] or (self._is_repeatable and code in RETRIABLE_ERRORS[dialect])
         if not may_retry:
             return answer

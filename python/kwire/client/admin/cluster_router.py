@@ -15,135 +15,60 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.client.admin.advertised_addresses import AdvertisedAddresses
 from kwire.client.admin.attempt import Attempt
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
 from kwire.client.admin.metadata_cache import CLUSTER_REQUESTS, ClientMetadata
-from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.errors import ConnectFailed, ConnectionFault, NoCommonVersion, Timeout
+from kwire.client.admin.targets import ANY, CONTROLLER, BrokerTarget, SentCommand, Target
+from kwire.client.admin.tries import FIRST_PAUSE, Tries, back_off
+from kwire.client.race import first_success
+from kwire.messages.kafka.metadata import MetadataRequest
+from kwire.protocol.errors import (
+    AuthenticationFailed,
+    ConnectFailed,
+    ConnectionFault,
+    NoCommonVersion,
+    Timeout,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from kwire.client.admin.answer import Answer
     from kwire.client.admin.values import BrokerAddress, ClusterDescription
     from kwire.client.connection import Connection
     from kwire.client.connection_pool import ConnectionPool
     from kwire.declare import Message, Request
+    from kwire.protocol.endpoint import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
+
+__all__ = [
+    "ANY",
+    "CONTROLLER",
+    "FIRST_PAUSE",
+    "SILENT_SHARE",
+    "BrokerTarget",
+    "ClusterRouter",
+    "SentCommand",
+    "Target",
+    "attempt",
+    "back_off",
+]
 
 R = TypeVar("R", bound="Message")
 T = TypeVar("T")
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Seconds between two tries: exponential backoff with jitter. Kafka's clients wait for 0.1 to 1.0 (KIP-580)."""
-
 SILENT_SHARE = 1 / 3
-"""Part of the timeout that one of several brokers may take to describe the cluster. A silent broker, which neither
-refuses nor answers, leaves time for others. Chosen, not measured."""
+"""Part of the timeout for one round of questions about the cluster. Then all brokers are asked again, also those that
+have refused. Chosen, not measured."""
+NEXT_SHARE, LONGEST_NEXT_S = 0.1, 3.0
+"""Part of the timeout, and seconds at most, after which a silent broker goes to the back and another one is asked too.
+Requests that took long the last time get twice that time. Chosen, not measured."""
 NOTICE_AFTER_S = 1.0
 """Seconds after which a wait is reported. A second is the limit up to which people take a delay for normal."""
-
-
-class SentCommand:
-    """A command that was sent, or is about to be.
-
-    Attributes:
-        request: the name of the request message.
-        answered: True once its response has arrived.
-    """
-
-    __slots__ = ("answered", "request")
-
-    def __init__(self, request: str) -> None:
-        self.request = request
-        self.answered = False
-
-
-class Target(Protocol):
-    """The broker that a request needs.
-
-    Attributes:
-        is_single: True to give up when the broker cannot be reached, because another one may be responsible then.
-    """
-
-    @property
-    def is_single(self) -> bool: ...
-
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
-        """Return the broker, or None if no broker knows it at the moment.
-
-        Args:
-            failures: receives, by broker, why it did not name the target.
-        """
-
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
-        """Discard what is known about the target: `endpoint` failed or is not responsible any more."""
-
-    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
-        """Return the error for a target that was not found in time."""
-
-
-class AnyBroker:
-    """Any broker. Brokers that failed are tried last."""
-
-    is_single = False
-
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint:
-        del failures
-        return router.known_brokers()[0]
-
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
-        router.put_last(endpoint)
-
-    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
-        return ControllerNotFound(seconds, failures)
-
-
-class ControllerTarget:
-    """The controller of the cluster."""
-
-    is_single = False
-
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
-        controller = router.metadata.controller or await router.look_up_controller(failures)
-        return None if controller is None else Endpoint(controller.host, controller.port)
-
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
-        router.put_last(endpoint)
-        router.metadata.controller = None
-
-    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
-        return ControllerNotFound(seconds, failures)
-
-
-class BrokerTarget(NamedTuple):
-    """One broker, by its id. A broker that was listed before and is not any more may be restarting."""
-
-    id: int
-    is_single: bool = False
-
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
-        del failures
-        cache = router.metadata
-        if self.id not in cache.brokers:
-            await router.describe_cluster()
-        if self.id not in (cache.brokers if self.is_single else cache.listed_ids):
-            raise BrokerNotFound(self.id)
-        return cache.brokers.get(self.id)
-
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
-        router.put_last(endpoint)
-        router.metadata.forget_broker(self.id)
-
-    def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
-        del seconds, failures
-        return BrokerNotFound(self.id)
-
-
-ANY = AnyBroker()
-CONTROLLER = ControllerTarget()
 
 
 class ClusterRouter:
@@ -167,7 +92,7 @@ class ClusterRouter:
         self._connections = pool
         self.timeout = timeout
         self._on_wait = on_wait
-        self.metadata = ClientMetadata()
+        self.metadata = ClientMetadata(_now)
         """Metadata of the cluster from all responses so far."""
         self.commands: list[SentCommand] = []
         """The commands since the start, for a caller that is interrupted."""
@@ -176,8 +101,9 @@ class ClusterRouter:
         self._failures = 0
         self._has_reached_node = False
         """True once a node of the drafts has negotiated versions. It closes connections until it has all metadata."""
-        self._not_before: dict[Endpoint, float] = {}
-        """Until when a broker throttles this client, in seconds of the event loop's clock."""
+        self._advertised = AdvertisedAddresses(pool, timeout)
+        self._durations: dict[type[Message], float] = {}
+        """Seconds that the last request of a type took."""
 
     @property
     def bootstrap(self) -> tuple[Endpoint, ...]:
@@ -295,16 +221,10 @@ class ClusterRouter:
                 async with asyncio.timeout(self.timeout):
                     while True:
                         faults: list[ConnectionFault] = []
-                        # Each round asks all known brokers, the most recently failed ones last.
-                        for endpoint in self.known_brokers():
-                            try:
-                                return await self._describe_cluster_in_time(endpoint)
-                            except ConnectionFault as error:
-                                if not error.retriable:
-                                    raise
-                                fault = error
-                                faults.append(error)
-                                self.put_last(endpoint)
+                        description = await self._ask_all_for_cluster(faults)
+                        if description is not None:
+                            return description
+                        fault = faults[-1]
                         if self._is_hopeless(faults):
                             raise _most_telling(faults)
                         pause = await back_off(pause)
@@ -316,33 +236,66 @@ class ClusterRouter:
         may_start = self._has_reached_node or any(isinstance(fault, Timeout) for fault in faults)
         return not self.metadata.listed_ids and not may_start
 
-    async def _describe_cluster_in_time(self, endpoint: Endpoint) -> ClusterDescription:
-        """Ask one broker for the cluster, within a part of the timeout if there are others. Raises ConnectionFault."""
-        seconds = self.timeout if len(self.known_brokers()) == 1 else self.timeout * SILENT_SHARE
+    async def _ask_all_for_cluster(self, faults: list[ConnectionFault]) -> ClusterDescription | None:
+        """Ask all known brokers for the cluster, the next one when one is silent, and return the first answer.
+
+        Args:
+            faults: receives the faults if there is no answer.
+        """
+        brokers = self.known_brokers()
+        seconds = self.timeout if len(brokers) == 1 else self.timeout * SILENT_SHARE
+
+        async def ask(endpoint: Endpoint) -> ClusterDescription:
+            try:
+                return await self._describe_cluster(endpoint)
+            except ConnectionFault as fault:
+                faults.append(fault)
+                self.put_last(endpoint)
+                raise
+
         try:
             async with asyncio.timeout(seconds):
-                return await self._describe_cluster(endpoint)
+                return await self._first_of(brokers, ask)
         except ConnectionFault:
-            raise
+            # One broker with an invalid certificate does not matter if others answer; a wrong password does.
+            final = next((fault for fault in faults if not fault.retriable), None)
+            if final is not None:
+                raise final from None
         except TimeoutError:
-            raise Timeout(endpoint, "the metadata request", seconds) from None
+            faults.append(Timeout(brokers[0], "the metadata request", seconds))
+        return None
+
+    async def _first_of(self, brokers: Sequence[Endpoint], ask: Callable[[Endpoint], Coroutine[Any, Any, T]]) -> T:
+        """Ask brokers until one answers, the next one when one is silent. Raises the error of the first one."""
+        return await first_success(
+            [partial(ask, broker) for broker in brokers],
+            self._next_after(MetadataRequest),
+            is_final=lambda error: isinstance(error, AuthenticationFailed),
+            on_silent=lambda number: self.put_last(brokers[number]),
+        )
+
+    def _next_after(self, request: type[Message]) -> float:
+        """Return the seconds after which a broker that has not answered a request is silent."""
+        usual = min(self.timeout * NEXT_SHARE, LONGEST_NEXT_S)
+        return min(max(usual, 2 * self._durations.get(request, 0.0)), self.timeout / 2)
 
     async def dialect(self) -> Dialect:
         """Return the dialect that the brokers speak."""
         await self.describe_cluster()
-        for endpoint in self.known_brokers():
-            try:
-                return (await self._connections.get(endpoint)).negotiated.dialect
-            except ConnectionFault:
-                self.put_last(endpoint)
-        raise ControllerNotFound(self.timeout, {})
+        return (await self._any_connection()).negotiated.dialect
+
+    async def _any_connection(self) -> Connection:
+        """Return a connection to a broker that answers. Raises ConnectionFault."""
+        return await self._first_of(self.known_brokers(), self._connections.get)
 
     # Brokers
 
     def known_brokers(self) -> tuple[Endpoint, ...]:
-        """Return the brokers of the cluster and the bootstrap servers, the latest failures at the end."""
+        """Return the brokers of the cluster and the bootstrap servers; the latest failures and throttling ones last."""
         endpoints = dict.fromkeys((*self.metadata.brokers.values(), *self._bootstrap))
-        return tuple(sorted(endpoints, key=lambda endpoint: self._failed.get(endpoint, 0)))
+        now = self.metadata.clock()
+        is_throttled = {endpoint: self._connections.throttled_until(endpoint) > now for endpoint in endpoints}
+        return tuple(sorted(endpoints, key=lambda endpoint: (is_throttled[endpoint], self._failed.get(endpoint, 0))))
 
     def put_last(self, endpoint: Endpoint) -> None:
         """Try all other brokers before this one."""
@@ -355,22 +308,30 @@ class ClusterRouter:
         Args:
             failures: receives, by broker, why it did not name one.
         """
-        for endpoint in self.known_brokers():
+
+        async def ask(endpoint: Endpoint) -> BrokerAddress:
             try:
                 cluster = await self._describe_cluster(endpoint)
             except ConnectionFault as fault:
                 failures[str(endpoint)] = fault.reason()
-                continue
-            if cluster.controller is not None:
-                return cluster.controller
-            failures[str(endpoint)] = "it knows no controller"
-        return None
+                raise
+            if cluster.controller is None:
+                failures[str(endpoint)] = "it knows no controller"
+                raise ControllerNotFound(self.timeout, failures)
+            return cluster.controller
+
+        try:
+            return await self._first_of(self.known_brokers(), ask)
+        except (ConnectionFault, ControllerNotFound):
+            return None
 
     async def _describe_cluster(self, endpoint: Endpoint) -> ClusterDescription:
-        connection = await self._connections.get(endpoint)
-        self._has_reached_node |= connection.negotiated.dialect == "kip4"
-        request, description = CLUSTER_REQUESTS[connection.negotiated.dialect]
-        return description(await self._request(connection, request))
+        async def send(connection: Connection) -> ClusterDescription:
+            self._has_reached_node |= connection.negotiated.dialect == "kip4"
+            request, description = CLUSTER_REQUESTS[connection.negotiated.dialect]
+            return description(await self._request(connection, request))
+
+        return await self._connections.at(endpoint).exchange(send, "cluster")
 
     # Attempts
 
@@ -387,20 +348,23 @@ class ClusterRouter:
         """Try until `Attempt` has an answer or an error. See its module for the states."""
         attempt: Attempt[R] = Attempt(type(request).__name__, is_repeatable=repeatable, is_single=target.is_single)
         failures: dict[str, str] = {}
-        pause = FIRST_PAUSE
+        tries = Tries(
+            attempt,
+            locate=lambda: target.locate(self, failures),
+            forget=partial(target.forget, self),
+            send=lambda endpoint: self._try(
+                attempt, endpoint, request, error_code, adapt, highest, repeatable=repeatable
+            ),
+            is_repeatable=repeatable,
+            delay=self._next_after(type(request)),
+        )
+        begun = self.metadata.clock()
         try:
             with self._reporting(attempt.waiting_for):
                 async with asyncio.timeout(self.timeout):
-                    while True:
-                        endpoint = await target.locate(self, failures)
-                        attempt.located(endpoint)
-                        if endpoint is not None:
-                            answer = await self._try(attempt, endpoint, request, error_code, adapt, highest)
-                            if answer is not None:
-                                return answer
-                            target.forget(self, endpoint)
-                        pause = await back_off(pause)
-                        attempt.paused()
+                    answer = await tries.answer()
+                    self._durations[type(request)] = self.metadata.clock() - begun
+                    return answer
         except ConnectionFault as fault:
             if attempt.endpoint is not None and not isinstance(fault, NoCommonVersion):
                 target.forget(self, attempt.endpoint)  # the next request finds out where the target is now
@@ -429,45 +393,58 @@ class ClusterRouter:
         error_code: Callable[[R], int] | None,
         adapt: Callable[[Any, int], Request[R]] | None,
         highest: int | None,
+        *,
+        repeatable: bool,
     ) -> Answer[R] | None:
         """Send a request to a broker once, and return None if it is to be sent again."""
-        try:
-            connection = await self._connections.get(endpoint)
+
+        async def send(connection: Connection) -> tuple[R, Dialect]:
             version = connection.negotiated.version_of(type(request))
             version = version if highest is None else min(version, highest)
             message = request if adapt is None else adapt(request, version)
-            await self._wait_for_throttle(endpoint)  # before `sending`: a request that waits here has no effect
+            await _wait_for_throttle(connection)  # before `sending`: a request that waits here has no effect
             attempt.sending()
-            response = await self._send(connection, message, version)
+            return await self._send(connection, message, version), connection.negotiated.dialect
+
+        try:
+            if endpoint not in self._bootstrap:
+                await self._advertised.reach(endpoint)
+            pooled = self._connections.at(endpoint)
+            if repeatable:
+                response, dialect = await pooled.exchange(send, type(request).__name__)
+            else:
+                response, dialect = await send(await pooled.get_verified())
         except ConnectionFault as fault:
             attempt.failed(fault)
             return None
         code = error_code(response) if error_code is not None else 0
-        return attempt.responded(response, code, connection.negotiated.dialect)
+        return attempt.responded(response, code, dialect, endpoint)
 
     async def highest_version(self, request: type[Message]) -> int:
-        """Return the highest version of a request that the first known broker supports."""
+        """Return the highest version of a request that one of the brokers supports."""
         await self.cluster()
-        return (await self._connections.get(self.known_brokers()[0])).negotiated.version_of(request)
+        return (await self._any_connection()).negotiated.version_of(request)
 
     async def _request(self, connection: Connection, request: Request[R]) -> R:
         """Send a request in the highest version that is possible. Raises ConnectionFault."""
-        await self._wait_for_throttle(connection.endpoint)
+        await _wait_for_throttle(connection)
         return await self._send(connection, request, connection.negotiated.version_of(type(request)))
-
-    async def _wait_for_throttle(self, endpoint: Endpoint) -> None:
-        """Wait until a broker does not throttle this client any more (KIP-219)."""
-        remaining = self._not_before.get(endpoint, 0.0) - asyncio.get_running_loop().time()
-        if remaining > 0:
-            await asyncio.sleep(remaining)
 
     async def _send(self, connection: Connection, request: Request[R], version: int) -> R:
         response: R = await connection.send(request, version=version, decoder=self.metadata.decoder(request, version))
         self.metadata.update(response)
-        throttle_ms = getattr(response, "throttle_time_ms", 0)
-        if throttle_ms > 0:
-            self._not_before[connection.endpoint] = asyncio.get_running_loop().time() + throttle_ms / 1000
         return response
+
+
+def _now() -> float:
+    """Return the time of the event loop."""
+    return asyncio.get_running_loop().time()
+
+
+async def _wait_for_throttle(connection: Connection) -> None:
+    """Wait until the broker does not throttle this client any more (KIP-219)."""
+    while (remaining := connection.throttled_until - _now()) > 0:
+        await asyncio.sleep(remaining)
 
 
 def _most_telling(faults: Sequence[ConnectionFault]) -> ConnectionFault:
@@ -495,11 +472,3 @@ async def attempt(
         return dict.fromkeys(items, fault)
     except BrokerNotFound as error:
         return dict.fromkeys(items, error)
-
-
-async def back_off(pause: float) -> float:
-    """Wait for about `pause` seconds and return how long to wait the next time."""
-    from random import uniform  # its import takes as long as a request
-
-    await asyncio.sleep(pause * uniform(0.5, 1.5))
-    return min(2 * pause, LONGEST_PAUSE)
