@@ -194,5 +194,5 @@ async def test_waits_are_reported_with_their_reason(monkeypatch: pytest.MonkeyPa
         async with await AdminClient.open(address, timeout=HOUR, on_wait=sentences.append) as admin:
             assert sentences[:1] == [f"no broker of {address} has answered yet"]
             groups = asyncio.create_task(admin.list_groups())
-            await eventually(lambda: sentences[-1].endswith(f"for {address} to answer ListGroupsRequest"))
+            await eventually(lambda: sentences[-1].endswith("ListGroupsRequest") and address in sentences[-1])
             groups.cancel()

@@ -127,7 +127,8 @@ async def test_leader_is_looked_up_again_after_it_has_moved(first: Message | typ
     assert found[ORDERS].offset == 7
     assert brokers.moved
     assert brokers.sent(ListOffsetsRequest) == 2
-    assert brokers.sent(MetadataRequest, with_topics=True) == 2
+    # A lost connection is opened again first: that the broker is not the leader any more is another broker's to say.
+    assert brokers.sent(MetadataRequest, with_topics=True) == (1 if first is LoseResponse else 2)
 
 
 async def test_topic_that_is_gone_is_looked_up_once_more() -> None:
