@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import ssl
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -178,6 +179,17 @@ def test_tls(cluster: FakeCluster, tokens: Path, tmp_path: Path) -> None:
         assert server.url.startswith("https://127.0.0.1:")
         assert server.get("/api/v1/topics/list").status == 200
         assert "without encryption" not in server.log()
+        # The certificate is renewed by another authority: new connections have it, without a restart.
+        renewed = CertificateAuthority()
+        certificate = renewed.issue("server")
+        pem.write_bytes((certificate.chain + certificate.key).encode())
+        with pytest.raises(ssl.SSLCertVerificationError):
+            server.get("/healthz")
+        trusted.write_bytes(renewed.certificate.encode())
+        assert server.get("/api/v1/topics/list").status == 200
+        pem.write_text("half a file")
+        assert server.get("/healthz").status == 200
+        assert "what was read before stays" in server.log()
 
 
 def test_client_certificates_are_principals(cluster: FakeCluster, tmp_path: Path) -> None:

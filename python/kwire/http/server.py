@@ -8,12 +8,14 @@ import signal
 import socket
 import ssl
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from kwire._util import ready_file
 from kwire._util.readable import printable
+from kwire._util.watched_files import WatchedFiles
 from kwire.errors import KwireError
 from kwire.http.access import CertificateRole, HttpRole, is_loopback
 from kwire.http.connections import HEAD_TIMEOUT_S, HttpConnection
@@ -180,8 +182,24 @@ async def _run(
 
 
 def _tls_context(options: HttpOptions) -> ssl.SSLContext | None:
+    """Return the context of all connections, which follows the files of the certificates when they are replaced."""
     if options.certificate is None:
         return None
+    context = _read_context(options)
+    files = [file for file in (options.certificate, options.key, options.client_authority) if file is not None]
+    current = WatchedFiles(context, files, partial(_read_context, options), (UnsafeAddress,))
+
+    def use_current(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = current.get()
+
+    # OpenSSL calls it in each handshake, whether the client names the server or not.
+    context.sni_callback = use_current
+    return context
+
+
+def _read_context(options: HttpOptions) -> ssl.SSLContext:
+    """Return a context with the certificates as they are now. Raises UnsafeAddress if they cannot be read."""
+    assert options.certificate is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

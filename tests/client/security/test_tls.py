@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.client import Connection, ConnectionConfig, TlsHandshakeFailed
-from kwire.client.security import ClientCertificate, Secret, SecurityConfigError, TlsConfig
+from kwire.client.security import ClientCertificate, ClientProperties, Secret, SecurityConfigError, TlsConfig
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.protocol import ConnectionClosed, ConnectionFault
 from kwire.testing import FakeCluster
@@ -259,3 +259,35 @@ async def test_plaintext_client_learns_that_the_listener_closes_before_anything_
 
     assert isinstance(fault, ConnectionClosed)
     assert fault.hint == "the listener probably expects TLS: set security.protocol to SSL or SASL_SSL"
+
+
+async def test_new_connections_use_replaced_files(cluster: FakeCluster, tmp_path: Path) -> None:
+    """A truststore and a client certificate are renewed while the process runs."""
+    old, new = CertificateAuthority("old"), CertificateAuthority("new")
+    ca, store, own = tmp_path / "ca.pem", tmp_path / "trust.pem", tmp_path / "client.pem"
+    properties = {"security.protocol": "SSL", "ssl.truststore.location": str(store), "ssl.keystore.location": str(own)}
+
+    def write(authority: CertificateAuthority) -> None:
+        certificate = authority.issue("client")
+        for file in (ca, store):
+            file.write_text(authority.certificate)
+        own.write_text(certificate.chain + certificate.key)
+
+    write(old)
+    by_files = ConnectionConfig(tls=TlsConfig.from_files(ca=ca, certificate=own))
+    by_properties = ClientProperties.parse(properties).connection
+    assert by_properties is not None
+    for authority in (old, new):
+        write(authority)
+        context = server_context(authority.issue("server"), tmp_path, clients=authority.certificate)
+        async with relay(cluster.bootstrap, context) as address:
+            for config in (by_files, by_properties):
+                async with await Connection.open(address, config=config, timeout=30) as connection:
+                    assert (await connection.send(MetadataRequest(topics=()))).brokers
+    own.write_text("half a file")
+    ca.unlink()
+    context = server_context(new.issue("server"), tmp_path, clients=new.certificate)
+    async with relay(cluster.bootstrap, context) as address:
+        for config in (by_files, by_properties):
+            async with await Connection.open(address, config=config, timeout=30) as connection:
+                assert (await connection.send(MetadataRequest(topics=()))).brokers

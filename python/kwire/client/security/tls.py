@@ -6,17 +6,18 @@ import os
 import ssl
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire._util.secret import Secret
 from kwire._util.text_files import EncodingError, decode_properties
+from kwire._util.watched_files import WatchedFiles
 from kwire.client.security.errors import SecurityConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["VERSIONS", "ClientCertificate", "TlsConfig", "explain_tls_error", "load_certificate"]
 
@@ -50,6 +51,8 @@ class TlsConfig:
             connects to (`ssl.endpoint.identification.algorithm`).
         versions: the versions of TLS, of `TLSv1.2` and `TLSv1.3`.
         ciphers: OpenSSL's list of cipher suites for TLS 1.2; None for its default.
+        renewed: the configuration of the files that certificates came from, as the files are now; None if they came
+            from no files. New connections use it, so certificates can be replaced while a process runs.
     """
 
     ca: str | None = field(default=None, repr=False)
@@ -57,6 +60,7 @@ class TlsConfig:
     check_hostname: bool = True
     versions: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
     ciphers: str | None = None
+    renewed: WatchedFiles[TlsConfig] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_files(
@@ -78,20 +82,50 @@ class TlsConfig:
         Raises:
             OSError: a file cannot be read.
         """
-        chain = None if certificate is None else _read_pem(certificate)
-        own: ClientCertificate | None = None
-        if chain is not None:
-            text = Secret(chain if key is None else _read_pem(key))
-            own = ClientCertificate(chain, text, key_password)
-        trusted = None if ca is None else _read_pem(ca)
-        return cls(ca=trusted, certificate=own, check_hostname=check_hostname)
 
-    @cached_property
+        def read() -> TlsConfig:
+            chain = None if certificate is None else _read_pem(certificate)
+            own: ClientCertificate | None = None
+            if chain is not None:
+                text = Secret(chain if key is None else _read_pem(key))
+                own = ClientCertificate(chain, text, key_password)
+            trusted = None if ca is None else _read_pem(ca)
+            return cls(ca=trusted, certificate=own, check_hostname=check_hostname)
+
+        return read().watching([Path(file) for file in (ca, certificate, key) if file is not None], read)
+
+    def watching(self, files: Sequence[Path], read: Callable[[], TlsConfig]) -> TlsConfig:
+        """Return this configuration, which is read again after its files were replaced.
+
+        Args:
+            files: the files.
+            read: reads the configuration again.
+        """
+
+        def read_valid() -> TlsConfig:
+            config = read()
+            _ = config.context  # a certificate and a key that do not belong together are refused
+            return config
+
+        if not files:
+            return self
+        return replace(self, renewed=WatchedFiles(self, files, read_valid, (SecurityConfigError, OSError)))
+
+    @property
     def context(self) -> ssl.SSLContext:
-        """The context of Python's `ssl`, made once.
+        """The context of Python's `ssl`, made once, and again after the files of certificates were replaced.
 
         Raises:
             SecurityConfigError: a certificate, a key, or its password is invalid.
+        """
+        return (self if self.renewed is None else self.renewed.get()).own_context
+
+    @cached_property
+    def own_context(self) -> ssl.SSLContext:
+        """The context of the certificates that this configuration has, whatever became of their files.
+
+        Raises:
+            SecurityConfigError: see `context`.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = self.check_hostname

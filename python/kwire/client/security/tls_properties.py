@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.client.security.errors import SecurityConfigError
@@ -27,18 +29,25 @@ def read_tls(values: Values) -> TlsConfig:
     algorithm = algorithm or (values.text("ssl.endpoint.identification.algorithm") or "").lower()
     if algorithm not in ("", "https"):
         raise values.error("ssl.endpoint.identification.algorithm", f"expected https or nothing, found {algorithm!r}")
-    config = TlsConfig(
-        ca=_trusted(values),
-        certificate=_certificate(values),
-        check_hostname=algorithm == "https",
-        versions=_versions(values),
-        ciphers=_ciphers(values),
-    )
+    config = _config(values, check_hostname=algorithm == "https")
     try:
         _ = config.context  # so that mistakes are reported now, not at the first connection
     except SecurityConfigError as error:
         raise values.error(error.key or "security.protocol", error.problem) from None
-    return config
+    locations = ("ssl.truststore.location", "ssl.keystore.location")
+    files = [Path(path) for path in map(values.text, locations) if path is not None]
+    return config.watching(files, partial(_config, values, check_hostname=algorithm == "https"))
+
+
+def _config(values: Values, *, check_hostname: bool) -> TlsConfig:
+    """Read the configuration with its stores."""
+    return TlsConfig(
+        ca=_trusted(values),
+        certificate=_certificate(values),
+        check_hostname=check_hostname,
+        versions=_versions(values),
+        ciphers=_ciphers(values),
+    )
 
 
 def _trusted(values: Values) -> str | None:
