@@ -427,6 +427,27 @@ def test_deleted_table_is_an_error_and_created_again(copies: Callable[[], Path])
     assert store_check.check(store) == []
 
 
+@pytest.mark.parametrize("damage", ["the table", "its files"])
+def test_store_without_ingests_is_an_error_and_continues_after_repair(copies: Callable[[], Path], damage: str) -> None:
+    """Otherwise a new `ingests` would number commits from 1, and the tables would take them for applied ones."""
+    out = copies()
+    if damage == "the table":
+        shutil.rmtree(out / INGESTS)
+    else:
+        for path in (out / INGESTS).glob("*.parquet"):
+            path.unlink()
+    for create in (False, True):
+        with pytest.raises(DamagedStore, match=f"{INGESTS}.* does not exist"):
+            PipelineStore(str(out), create=create).snapshot()
+    with pytest.raises(DamagedStore, match=f"{INGESTS}.* does not exist"):
+        commit(PipelineStore(str(out)), "later")
+
+    store = PipelineStore(str(out))
+    assert store_check.check(store) != []
+    store_check.repair(store, execute=True)
+    assert_whole(out, *NAMES)
+
+
 def test_check_reads_a_store_with_several_faults_to_the_end(
     copies: Callable[[], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,7 +58,7 @@ def end_of(segment: Segment) -> int:
     """
     with pq.ParquetFile(segment.open()) as parquet:
         kinds = parquet.read(["kind"])["kind"]
-    return segment.first_row + sum(kind != "carried" for kind in kinds.to_pylist())
+    return int(segment.first_row + sum(kind != "carried" for kind in kinds.to_pylist()))
 
 
 def report(missing: MissingRows, policy: MissingRowsPolicy, at: pa.Scalar) -> pa.RecordBatch:

@@ -10,6 +10,7 @@ of the version that has most rows of that commit (`kwire.spark.store.table_versi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ from deltalake.exceptions import DeltaError
 
 from kwire.errors import KwireError
 from kwire.spark.store import delta_table
+from kwire.spark.store.errors import DamagedStore
 from kwire.spark.store.record import (
     DESIRED_CONFIGS,
     INGESTS,
@@ -184,9 +186,16 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
         progress.gold = {}
         steps.append(Finding("gold", "is dropped: run `kwire pipeline gold`"))
     steps += _forget_states(store, progress)
-    ingests = store.open_table(INGESTS)
-    numbers.append(number_of(ingests))
-    lost = [file for file, _ in _faulty_files(store, INGESTS, ingests)]
+    lost: list[DataFile] = []
+    try:
+        ingests = store.open_table(INGESTS)
+    except DamagedStore:
+        steps.append(Finding(INGESTS, "is created again without its rows: older commits can no longer be read"))
+        if execute:
+            store.create_again(INGESTS)
+    else:
+        numbers.append(number_of(ingests))
+        lost = [file for file, _ in _faulty_files(store, INGESTS, ingests)]
     steps += [Finding(f"{INGESTS}/{file.path}", "is dropped", file.rows) for file in lost]
     recovered = store.removed_rows()
     steps += [Finding(INGESTS, f"gets the row of commit {row['number']} again") for row in recovered]
@@ -197,17 +206,22 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
 
 
 def _newest(store: PipelineStore) -> CommitRecord:
-    """Return the newest record that `ingests` refers to and that can be read; an empty one without any."""
-    for row in store.readable_rows():
-        try:
+    """Return the newest record that can be read and was decided; an empty one without any.
+
+    If no row of `ingests` can be read, a record that all of its tables have was decided.
+    """
+    rows = store.readable_rows()
+    for row in rows:
+        with suppress(OSError, ValueError, KeyError, TypeError):
             return store.record(row["record"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return CommitRecord()
+    return next(iter([] if rows else store.applied_records()), CommitRecord())
 
 
 def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Finding]:
-    ingests = store.open_table(INGESTS)
+    try:
+        ingests = store.open_table(INGESTS)
+    except DamagedStore:
+        return [Finding(INGESTS, "does not exist")]
     findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
     removed = store.removed_rows()
     author = blame(store.files, INGESTS, ingests)

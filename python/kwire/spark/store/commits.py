@@ -37,15 +37,15 @@ from kwire.spark.store import delta_table
 from kwire.spark.store.delta_table import IncompatibleTable
 from kwire.spark.store.errors import ConcurrentCommit, DamagedStore, MissingFiles, NotAStore, StoreInUse
 from kwire.spark.store.ingests import Ingests, pins_of
-from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange
+from kwire.spark.store.record import INGESTS, LAYOUT, RECORDS, REOPENING, CommitRecord, StoreChange, commit_number
 from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_log import APPLICATION
-from kwire.spark.store.table_version import pinned_table, rows_of
+from kwire.spark.store.table_version import number_of, pinned_table, rows_of
 from kwire.spark.tables import DATE
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from deltalake import DeltaTable
 
@@ -102,11 +102,19 @@ class PipelineStore:
         self._layouts = layouts()
         self._created: dict[str, Layout] = {}
         self._writing = threading.Lock()
-        if self._open(INGESTS) is None:
+        self.files = self.location.files()
+        # Without `ingests`, commits would be numbered from 1 again, and tables would take them for applied ones.
+        if self._open(INGESTS) is None and not self._has_commits():
             if not create:
                 raise NotAStore(self.out, "has no tables of a pipeline")
             self.create(self._layouts)
-        self.files = self.location.files()
+
+    def _has_commits(self) -> bool:
+        """Return whether a store without the table `ingests` has commits."""
+        if self._records():
+            return True
+        tables = (self._open(name) for name in self._layouts)
+        return any(number_of(table) for table in tables if table is not None)
 
     # Reading
 
@@ -157,8 +165,10 @@ class PipelineStore:
         return CommitRecord.of(values)
 
     def oldest_poll_since(self, since: int, until: int) -> datetime | None:
-        """Return the time of the oldest poll that the commits after `since` up to `until` added; None without any."""
+        """Return the time of the oldest poll that commits after `since` up to `until` added; None without any."""
         rows = self._ingests().rows(since)
+        if since and all(row["number"] > since for row in rows):
+            return datetime.fromtimestamp(0, UTC)  # rows were removed: all polls may be new
         times = (row["oldest"] for row in rows if since < row["number"] <= until)
         return min((at for at in times if at is not None), default=None)
 
@@ -276,15 +286,24 @@ class PipelineStore:
 
     def readable_rows(self) -> list[Row]:
         """Return the rows of `ingests` that can be read, also removed ones, newest first."""
-        return self._ingests().readable_rows()
+        return [] if self._open(INGESTS) is None else self._ingests().readable_rows()
 
     def record_numbers(self) -> list[int]:
         """Return the numbers of all records, decided or not."""
-        return [_number_of(path) for path, _ in self._records()]
+        return [commit_number(path) for path, _ in self._records()]
 
     def removed_rows(self) -> list[Row]:
         """Return the newest rows of `ingests` that another program removed and that can still be read, oldest first."""
-        return self._ingests().removed_rows()
+        return [] if self._open(INGESTS) is None else self._ingests().removed_rows()
+
+    def applied_records(self) -> Iterator[CommitRecord]:
+        """Return the records that all of their tables have, newest first: they were decided."""
+        for path, _ in sorted(self._records(), reverse=True):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                record = self.record(path)
+                tables = [self._open(name) for name in record.change.tables]
+                if tables and all(table is not None and number_of(table) >= record.number for table in tables):
+                    yield record
 
     def create_again(self, name: str) -> None:
         """Create a table that was deleted, without rows."""
@@ -429,7 +448,7 @@ class PipelineStore:
         """Delete records that are no longer needed, and the states that they have released."""
         used = newest.progress.states()  # a record that was never decided has released states that are still used
         for path, changed in self._records():
-            if _number_of(path) > newest.number - RECORDS_KEPT or changed > datetime.now(UTC) - RECORDS_AGE:
+            if commit_number(path) > newest.number - RECORDS_KEPT or changed > datetime.now(UTC) - RECORDS_AGE:
                 continue
             with suppress(FileNotFoundError):  # another writer may delete it too
                 for state in set(self.record(path).released) - used:
@@ -477,8 +496,3 @@ class PipelineStore:
         """Delete a file; another process may have deleted it already."""
         with suppress(FileNotFoundError):
             self.files.delete_file(path)
-
-
-def _number_of(path: str) -> int:
-    """Return the number of the commit in the path of a record."""
-    return int(path.removeprefix(f"{RECORDS}/").partition("-")[0])

@@ -36,6 +36,11 @@ def reporter_key(cluster_id: str, broker_id: int, endpoint: str, poller_id: str 
     return broker if poller_id is None else f"{broker}{POLLER}{poller_id}"
 
 
+def commit_number(path: str) -> int:
+    """Return the number of the commit in the path of a record."""
+    return int(path.removeprefix(f"{RECORDS}/").partition("-")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A Parquet file of a table.
