@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kwire.client.admin import NewTopic, NotSupported, TopicChange
+from kwire.client.admin import ConfigResource, ConfigResourceType, NewTopic, NotSupported, TopicChange
 from kwire.operations.declaration import ToolFailed
 from kwire.operations.parameters import InvalidArgument, parse_assignment, parse_configs
 from kwire.operations.partitions import existing_topics
 from kwire.operations.topic_filter import TopicFilter
+from kwire.operations.verbs.config_changes import unknown_deletion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -166,6 +167,10 @@ async def alter_topics(
     set_configs = parse_configs(configs)
     for name in names:
         if set_configs or deleted_configs:
+            topic = ConfigResource(ConfigResourceType.TOPIC, name)
+            for key in deleted_configs:
+                if await unknown_deletion(admin, topic, [key]):
+                    raise ToolFailed(f'Unknown configuration "{key}".')  # the sentence of Kafka 0.8 to 0.10
             change = TopicChange(set_configs=set_configs, delete_configs=tuple(deleted_configs))
             (await admin.alter_topics({name: change})).raise_first()
             run.print(f'Updated config for topic "{name}".')

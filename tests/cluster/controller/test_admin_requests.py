@@ -168,7 +168,7 @@ async def test_changed_configs_are_merged_and_announced() -> None:
         assert not cluster.memory.tree.get(ConfigChangeNotification.root).children
         change = alteration(
             added_config_entries=(entry("retention.ms", "7"), entry("flush.ms", "1")),
-            deleted_configs=("segment.ms", "flush.ms", "unknown.config"),
+            deleted_configs=("segment.ms", "flush.ms", "max.message.bytes"),
         )
         assert await alter(cluster, change) == {"t": 0}
         config = EntityConfig.decode(cluster.memory.tree.get(EntityConfig.path("topics", "t")).data)
@@ -176,6 +176,14 @@ async def test_changed_configs_are_merged_and_announced() -> None:
         (notification,) = cluster.memory.tree.get(ConfigChangeNotification.root).children
         data = cluster.memory.tree.get(f"{ConfigChangeNotification.root}/{notification}").data
         assert data == b'{"version":2,"entity_path":"topics/t"}'
+
+
+async def test_unknown_config_is_neither_set_nor_deleted() -> None:
+    async with cluster_of(1) as cluster:
+        await create(cluster, creation("t", (1,), retention_ms="1"))
+        assert await alter(cluster, alteration(added_config_entries=(entry("retention.mss", "1"),))) == {"t": 1006}
+        assert await alter(cluster, alteration(deleted_configs=("retention.mss",))) == {"t": 1006}
+        assert await alter(cluster, alteration(deleted_configs=("retention.ms",))) == {"t": 0}
 
 
 async def test_changed_configs_must_be_consistent_with_kept_ones() -> None:

@@ -12,6 +12,7 @@ Examples:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -42,6 +43,22 @@ class SpecialName(Enum):
 
 EntityName: TypeAlias = str | SpecialName | None
 """The name of a part of an entity; None if the entity has no such part."""
+ESCAPED = re.compile(r"\\*<(?:default|any)>")
+"""Names that look like the text of a special name. Their text has one more backslash."""
+
+
+def entity_name_text(name: str | SpecialName) -> str:
+    r"""Return the text of a name: `<default>` for the default, and `\<default>` for a user with this name."""
+    if isinstance(name, SpecialName):
+        return name.value
+    return f"\\{name}" if ESCAPED.fullmatch(name) else name
+
+
+def parse_entity_name(text: str) -> str | SpecialName:
+    """Return the name for its text."""
+    if text == SpecialName.DEFAULT.value:
+        return SpecialName.DEFAULT
+    return text.removeprefix("\\") if ESCAPED.fullmatch(text) else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +79,7 @@ class ClientQuotaEntity:
                 yield kind, name
 
     def __str__(self) -> str:
-        texts = (f"{kind} {name.value if isinstance(name, SpecialName) else name}" for kind, name in self.parts())
-        return ", ".join(texts)
+        return ", ".join(f"{kind} {entity_name_text(name)}" for kind, name in self.parts())
 
 
 async def describe_client_quotas(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from kwire.cluster.controller.errors import CommandError, reassignment_in_progress, refusing_impossible_assignments
 from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire.cluster.controller.partition_limits import check_partition_count
-from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs
+from kwire.cluster.controller.topic_configs import check_compaction_lag, check_configs, check_deleted_configs
 from kwire.cluster.controller.topic_state import MALFORMED, Partition, Topic
 from kwire.cluster.controller.topic_transitions import ElectionContext, begin_reassignment, elect_leaders
 from kwire.cluster.zookeeper.json_object import intern_ids
@@ -128,6 +128,7 @@ def _with_configs(alteration: TopicAlteration, topic: Topic) -> Topic:
     check_configs(added)
     if topic.config_version == MALFORMED:
         raise CommandError(ErrorCode.ADMIN_REQUEST_FAILED, f"the configs of topic {topic.name!r} cannot be read")
+    check_deleted_configs(alteration.deleted_configs, topic.config)
     config = {**topic.config, **added}
     for key in alteration.deleted_configs:  # deletion wins over addition, as in kafka-topics
         config.pop(key, None)

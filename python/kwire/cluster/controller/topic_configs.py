@@ -11,11 +11,11 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import MAX_STRING_LENGTH, is_encodable_config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from kwire.cluster.config.setting import Setting
 
-__all__ = ["check_compaction_lag", "check_configs"]
+__all__ = ["check_compaction_lag", "check_configs", "check_deleted_configs"]
 
 
 def check_configs(configs: Mapping[str, str]) -> None:
@@ -28,6 +28,13 @@ def check_configs(configs: Mapping[str, str]) -> None:
         if not is_encodable_config(key, value):
             raise _error(f"{key} is too long: key, '=', and value have more than {MAX_STRING_LENGTH:,} bytes")
     check_compaction_lag(configs)
+
+
+def check_deleted_configs(keys: Iterable[str], current: Mapping[str, str]) -> None:
+    """Raise CommandError 1006 for a key that no topic can have. A key that a topic has can always be deleted."""
+    for key in keys:
+        if key not in TOPIC_SETTINGS and key not in current:
+            raise _error(f"unknown topic config {key[:100]!r}")
 
 
 def check_compaction_lag(configs: Mapping[str, str]) -> None:

@@ -167,7 +167,14 @@ async def _generate(run: ScriptRun, admin: AdminClient) -> None:
     if len(set(brokers)) < len(brokers):
         raise ScriptFailed(f"{FAILURE}Broker list contains duplicate entries", on_stdout=True)
     racks = {broker.id: broker.rack for broker in (await admin.describe_cluster()).brokers}
-    chosen = {id: None if "disable-rack-aware" in values else racks.get(id) for id in brokers}
+    # Brokers that are not live are left out, as by Kafka's script: they could not become replicas.
+    chosen = {id: None if "disable-rack-aware" in values else racks[id] for id in brokers if id in racks}
+    if len({rack is None for rack in chosen.values()}) > 1:
+        raise ScriptFailed(
+            f"{FAILURE}Not all brokers have rack information. Add --disable-rack-aware in command line to make replica "
+            "assignment without rack information.",
+            on_stdout=True,
+        )
     current, proposed = [], []
     for name, topic in (await _topics(admin, names)).items():
         factor = len(topic.partitions[0].replicas)

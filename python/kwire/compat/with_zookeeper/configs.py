@@ -12,7 +12,7 @@ from kwire.compat.with_zookeeper import tool_run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kwire.client.admin import AdminClient
+    from kwire.client.admin import AdminClient, ConfigResource
     from kwire.compat.script import ScriptRun
 
 TYPES = ("topics", "clients", "users", "brokers")
@@ -75,8 +75,9 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
             (await admin.alter_client_quotas({quota_entity(entities): quotas})).raise_first()
         else:
             type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
-            change = ConfigChange(set=added, delete=deleted)
-            (await admin.alter_configs({ConfigResource(type, entity.name or ""): change})).raise_first()
+            resource = ConfigResource(type, entity.name or "")
+            await _check_deleted(run, admin, resource, deleted)
+            (await admin.alter_configs({resource: ConfigChange(set=added, delete=deleted)})).raise_first()
     except AdminError as error:
         unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         text = f'Topic "{entity.name}" does not exist.' if unknown else error.text
@@ -86,6 +87,17 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
         run.print(f'Updated config for {"topic" if entity.type == "topics" else "clientId"}: "{entity.name}".')
     else:
         run.print(f"Completed Updating config for entity: {_shown({entity.type: entity.name for entity in entities})}.")
+
+
+async def _check_deleted(run: ScriptRun, admin: AdminClient, resource: ConfigResource, names: list[str]) -> None:
+    """Raise ScriptFailed for a config that the resource cannot have, as Kafka's script does."""
+    from kwire.operations.verbs.config_changes import unknown_deletion
+
+    for name in names:
+        if await unknown_deletion(admin, resource, [name]):
+            command = "topic" if run.is_before("0.10.0.0") else "config"
+            reason = f'Error while executing {command} command Unknown configuration "{name}".'
+            raise ScriptFailed(reason, on_stdout=True)
 
 
 def _shown(names: Mapping[str, str | None]) -> str:

@@ -126,7 +126,9 @@ async def plan(
     """
     document = read(file)
     earlier = None if base is None else read(base)
-    current, unsupported = await read_state(run.admin, document.sections)
+    current, unsupported, is_partial = await read_state(run.admin, document.sections)
+    if is_partial:
+        run.warn(f"only the {len(current.topics)} topics that this user can see are compared; there can be others.")
     if document.cluster_id not in (None, current.cluster_id) and not other_cluster:
         raise InvalidArgument(
             f"{file} is of the cluster {document.cluster_id}, and this is {current.cluster_id}: --other-cluster "
@@ -153,7 +155,7 @@ async def plan(
         refused = await refusals(run.admin, differences)
         if refused:
             # The brokers may still execute the last request of an interrupted run, such as the creation of topics.
-            current, _ = await read_state(run.admin, document.sections)
+            current = (await read_state(run.admin, document.sections)).state
             latest = compare(current, document, prune=prune)
             if latest != differences:
                 differences, refused = latest, await refusals(run.admin, latest)
@@ -201,7 +203,7 @@ async def apply(run: Run, planned: DocumentPlan) -> list[DocumentChange]:
         TimedOut: a change is not reported in time.
     """
     # The question may have waited for minutes.
-    current, _ = await read_state(run.admin, planned.document.sections)
+    current = (await read_state(run.admin, planned.document.sections)).state
     again = {difference.key: difference for difference in compare(current, planned.document, prune=planned.prune)}
     moved = [difference for difference in planned.applied if again.get(difference.key) != difference]
     if moved:
@@ -289,7 +291,7 @@ async def _wait_until_reported(run: Run, planned: DocumentPlan, rows: list[Docum
     expected = {difference.key for difference in planned.applied}
     deadline = monotonic() + run.wait
     while True:
-        current, _ = await read_state(run.admin, planned.document.sections)
+        current = (await read_state(run.admin, planned.document.sections)).state
         # The types of configs of topics may be known only now: the cluster had no topic before.
         document = await with_canonical_configs(run.admin, planned.document, current)
         missing = [

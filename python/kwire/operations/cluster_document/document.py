@@ -43,8 +43,8 @@ from kwire.client.admin import (
     ConfigResource,
     ConfigResourceType,
     ScramMechanismName,
-    SpecialName,
 )
+from kwire.client.admin.quotas import entity_name_text, parse_entity_name
 from kwire.declare.secrets import is_secret_config
 from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire.operations.config_journal import HIDDEN
@@ -127,7 +127,7 @@ def _written_topic(name: str, size: TopicSize, state: DocumentState) -> dict[str
 
 def _names(entity: ClientQuotaEntity) -> dict[str, str]:
     names = ((part, getattr(entity, part)) for part in ENTITY_PARTS)
-    return {part: name.value if isinstance(name, SpecialName) else name for part, name in names if name is not None}
+    return {part: entity_name_text(name) for part, name in names if name is not None}
 
 
 def _number(item: tuple[str, float]) -> tuple[str, int | float]:
@@ -396,11 +396,7 @@ class _Reader:
         for where, row in rows:
             if not isinstance(row, dict):
                 raise InvalidArgument(f"{where}: expected {', '.join(ENTITY_PARTS)}, and quotas")
-            names = {
-                part: SpecialName.DEFAULT if row[part] == SpecialName.DEFAULT.value else row[part]
-                for part in ENTITY_PARTS
-                if part in row
-            }
+            names = {part: parse_entity_name(row[part]) for part in ENTITY_PARTS if part in row}
             entity = ClientQuotaEntity(**names)
             if not names or entity in quotas:
                 problem = "the entity appears twice" if names else f"expected {' or '.join(ENTITY_PARTS)}"

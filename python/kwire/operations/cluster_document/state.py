@@ -74,10 +74,17 @@ class DocumentState:
 
 
 class ReadState(NamedTuple):
-    """The state of a cluster, and by section that it does not support, the reason."""
+    """The state of a cluster.
+
+    Attributes:
+        state: the state.
+        unsupported: the reason by section that the cluster does not support.
+        is_partial: True if there can be topics that the user cannot see, which brokers leave out of lists.
+    """
 
     state: DocumentState
     unsupported: Mapping[Section, str]
+    is_partial: bool = False
 
 
 async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(Section)) -> ReadState:
@@ -105,13 +112,14 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         if section in sections
     ]
     # A section that the cluster lacks is recorded, and is not an error; one that it refuses to show is.
-    stored, cluster, topics, quotas, users, acls = await asyncio.gather(
+    stored, cluster, topics, quotas, users, acls, is_partial = await asyncio.gather(
         asyncio.gather(*configs),
         admin.describe_cluster(),
         read(Section.TOPICS, _topics(admin, Section.TOPICS in sections), {}),
         read(Section.QUOTAS, _quotas(admin, Section.QUOTAS in sections), {}),
         read(Section.USERS, _users(admin, Section.USERS in sections), {}),
         read(Section.ACLS, _acls(admin, Section.ACLS in sections), frozenset()),
+        _is_partial(admin, Section.TOPICS in sections),
     )
     state = DocumentState(
         cluster_id=cluster.cluster_id,
@@ -122,7 +130,13 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         acls=acls,
         users=users,
     )
-    return ReadState(state, unsupported)
+    return ReadState(state, unsupported, is_partial)
+
+
+async def _is_partial(admin: AdminClient, has_topics: bool) -> bool:  # as for the other sections
+    from kwire.operations.verbs.visibility import may_be_incomplete
+
+    return has_topics and await may_be_incomplete(admin, "topics")
 
 
 async def with_canonical_configs(admin: AdminClient, document: DocumentState, current: DocumentState) -> DocumentState:

@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import Annotated
 
 from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType, ConfigSource
-from kwire.operations.declaration import ANYWHERE, Need, operation
+from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire.operations.parameters import Danger, InvalidArgument, Option, parse_configs
 from kwire.operations.tool_run import ToolRun
+from kwire.operations.verbs.config_changes import unknown_deletion
 
 
 class EntityType(StrEnum):
@@ -78,6 +79,8 @@ async def configs(
         )
         if not changes.set and not changes.delete:
             raise InvalidArgument("nothing to change: give --add-config or --delete-config")
+        if reason := await unknown_deletion(admin, resource, changes.delete):
+            raise ToolFailed(reason)
         (await admin.alter_configs({resource: changes})).raise_first()
         run.print(
             f"Completed Updating config for entity: {old_name}."

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes, SpecialName
+from kwire.client.admin import ClientQuotaEntity, EntityName, Outcomes
+from kwire.client.admin.quotas import entity_name_text, parse_entity_name
 from kwire.operations.declaration import Failure, Rows
 from kwire.operations.parameters import Syntax, parse_configs
 
-DEFAULT_HELP = "'<default>' is the default entity"
+DEFAULT_HELP = "'<default>' is the default entity, and '\\\\<default>' one of this name"
 """The default entity in the help of options."""
 QUOTA = Syntax(
     r"[^=]+=-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,2})?",
@@ -22,15 +23,16 @@ class EntityQuotas:
     """An entity with its quotas.
 
     Attributes:
-        user: the user; None if the entity has none, and `<default>` for the default entity.
+        user: the user; None if the entity has none, and `<default>` for the default entity. A user who is called
+            `<default>` has a backslash before it.
         client_id: the client id. See `user`.
         ip: the IP address. See `user`.
         quotas: values by key.
     """
 
-    user: EntityName
-    client_id: EntityName
-    ip: EntityName
+    user: str | None
+    client_id: str | None
+    ip: str | None
     quotas: Mapping[str, float]
 
 
@@ -46,9 +48,9 @@ class QuotaChange:
         attempts: number of times the request was sent.
     """
 
-    user: EntityName
-    client_id: EntityName
-    ip: EntityName
+    user: str | None
+    client_id: str | None
+    ip: str | None
     key: str
     value: float | None
     status: str
@@ -78,11 +80,16 @@ def quota_changes(
     error = outcomes[str(entity)]
     if error is not None:
         return [Failure(str(entity), error)]
-    return [
-        QuotaChange(entity.user, entity.client_id, entity.ip, key, value, status, outcomes.attempts)
-        for key, value in values.items()
-    ]
+    return [QuotaChange(*entity_texts(entity), key, value, status, outcomes.attempts) for key, value in values.items()]
+
+
+def entity_texts(entity: ClientQuotaEntity) -> tuple[str | None, str | None, str | None]:
+    """Return the texts of user, client id, and IP address."""
+    user, client_id, ip = (
+        None if name is None else entity_name_text(name) for name in (entity.user, entity.client_id, entity.ip)
+    )
+    return user, client_id, ip
 
 
 def _name(text: str | None) -> EntityName:
-    return SpecialName.DEFAULT if text == SpecialName.DEFAULT.value else text
+    return None if text is None else parse_entity_name(text)

@@ -42,7 +42,11 @@ async def export(
 
     Secrets are not exported, only their names.
     """
-    state, unsupported = await read_state(run.admin, frozenset(only or Section))
+    state, unsupported, is_partial = await read_state(run.admin, frozenset(only or Section))
+    if is_partial:
+        run.warn(
+            f"only the {len(state.topics)} topics that this user may describe are in the document; there can be others."
+        )
     for section in only:
         if section in unsupported:
             run.warn(f"{section} are left out: {unsupported[section]}.")

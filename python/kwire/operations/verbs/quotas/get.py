@@ -7,7 +7,7 @@ from typing import Annotated
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.quota_entities import DEFAULT_HELP, EntityQuotas, parse_entity
+from kwire.operations.verbs.quota_entities import DEFAULT_HELP, EntityQuotas, entity_texts, parse_entity
 
 
 @operation(
@@ -24,6 +24,4 @@ async def get(
 ) -> Rows[EntityQuotas]:
     """Show the quotas that are set."""
     quotas = await run.admin.describe_client_quotas(parse_entity(user, client_id, ip), strict=strict)
-    return [
-        EntityQuotas(entity.user, entity.client_id, entity.ip, quotas[entity]) for entity in sorted(quotas, key=str)
-    ]
+    return [EntityQuotas(*entity_texts(entity), quotas[entity]) for entity in sorted(quotas, key=str)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire.client.admin import TopicChange, TopicDescription
+from kwire.client.admin import ConfigResource, ConfigResourceType, TopicChange, TopicDescription
 from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import (
@@ -12,12 +12,14 @@ from kwire.operations.parameters import (
     REPLICA_ASSIGNMENT,
     Argument,
     Danger,
+    NotFound,
     Option,
     parse_assignment,
     parse_configs,
 )
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, changes
+from kwire.operations.verbs.config_changes import unknown_deletion
 
 
 @operation(
@@ -51,6 +53,9 @@ async def alter(
         set_configs=parse_configs(config),
         delete_configs=delete_config,
     )
+    for name in names:
+        if reason := await unknown_deletion(run.admin, ConfigResource(ConfigResourceType.TOPIC, name), delete_config):
+            raise NotFound(reason)
     unchanged = (
         []
         if partitions is None or change != TopicChange(partitions=partitions, delete_configs=[])
