@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kwire.operations import config_journal
 from kwire.operations.config_journal import JournaledChange, journal_path, journaled, read_journal
 from kwire.operations.run import Run
 
@@ -72,7 +71,7 @@ def test_full_disk_never_hides_a_change_that_was_made(
     made = False
     with journaled(run, CLUSTER, [JournaledChange("topic/b", "x", None, "2")]):
         made = True
-        monkeypatch.setattr(config_journal.os, "write", write)
+        monkeypatch.setattr(os, "write", write)
     assert made
     [warning] = warnings
     assert "no outcome of these changes: No space left on device" in warning

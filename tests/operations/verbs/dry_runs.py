@@ -196,10 +196,10 @@ def cases_of(cases: Iterable[str], dialect: str) -> list[str]:
     """Return the cases with verbs that clusters of a dialect have."""
     # The client does not know the tools of nodes, and the dry run says so.
     undecided = {"tools run nosuch"} if dialect == "kip4" else set()
-    return [case for case in cases if dialect in _find(case).dialects and case not in undecided]
+    return [case for case in cases if dialect in find_verb_of(case).dialects and case not in undecided]
 
 
-def _find(case: str) -> Operation:
+def find_verb_of(case: str) -> Operation:
     verb = registry.find_verb(*verb_of(case))
     assert verb is not None, case
     return verb
@@ -207,9 +207,9 @@ def _find(case: str) -> Operation:
 
 async def run_case(admin: AdminClient, case: str, values: Mapping[str, object], *, dry_run: bool) -> Result:
     """Run a case."""
-    verb = _find(case)
+    verb = find_verb_of(case)
     words = shlex.split(case.format(**values))[2:]
-    arguments = _arguments(verb, words)
+    arguments = parse_case(verb, words)
     warnings: list[str] = []
     run = Run(admin, dry_run=dry_run, wait=10, warn=warnings.append)
     rows: list[Any] = []
@@ -226,7 +226,7 @@ async def run_case(admin: AdminClient, case: str, values: Mapping[str, object], 
     return Result(documents, error, warnings, refused, token)
 
 
-def _arguments(verb: Operation, words: list[str]) -> dict[str, Any]:
+def parse_case(verb: Operation, words: list[str]) -> dict[str, Any]:
     given = verb_command(verb).make_context(verb.name, words).params
     arguments: dict[str, Any] = {}
     for parameter in verb.parameters:

@@ -36,7 +36,7 @@ class Configured(AdminClient):
     ) -> dict[ConfigResource, Any]:
         return {resource: self.configs[resource] for resource in resources}
 
-    async def alter_configs(  # type: ignore[override]  # as above
+    async def alter_configs(
         self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool = False
     ) -> Outcomes:
         del validate_only
@@ -84,7 +84,8 @@ async def test_user_who_cannot_see_configs_can_delete_them() -> None:
 
 
 def test_every_name_of_an_entity_has_a_text_of_its_own() -> None:
-    names = [SpecialName.DEFAULT, "<default>", "\\<default>", "\\\\<default>", "<any>", "a", "", "\\a", "<default"]
+    names: list[str | SpecialName] = [SpecialName.DEFAULT, "a", "", "\\a", "<default", "<any>"]
+    names += ["<default>", "\\<default>", "\\\\<default>"]
     texts = [entity_name_text(name) for name in names]
     assert len(set(texts)) == len(names)
     assert [parse_entity_name(text) for text in texts] == names

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.permissions import missing_permission
 from kwire.client.admin.values import Outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from kwire.declare import Message
     from kwire.protocol.endpoint import Endpoint
 
 R = TypeVar("R", bound="Message")
+K = TypeVar("K")
+R2 = TypeVar("R2")
 
 error_code: Callable[[Any], int] = attrgetter("error_code")
 """Return the error code of a whole response."""
@@ -50,6 +53,16 @@ def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None
     return AdminError.of_kafka(result.error_code, item, text or getattr(result, "error_message", None), attempts)
 
 
+def complete(requested: Iterable[K], reported: Mapping[K, R2]) -> dict[K, R2 | AdminError]:
+    """Return the results of all requested items, and of no others: the error of an item that the response lacks."""
+    return {item: reported[item] if item in reported else lacking(str(item)) for item in requested}
+
+
+def lacking(item: str) -> AdminError:
+    """Return the error of an item that a response lacks although it was requested."""
+    return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, item, "the response of the broker lacks it")
+
+
 class Answer(NamedTuple, Generic[R]):
     """A response, the broker that sent it, and how many attempts it took."""
 
@@ -75,6 +88,15 @@ class Answer(NamedTuple, Generic[R]):
         """Return the error of one of the results, or None."""
         return result_error(result, item, self.attempts)
 
-    def outcomes(self, results: Iterable[tuple[str, Any]]) -> Outcomes:
-        """Return the outcomes for pairs of an item and its result."""
-        return Outcomes({item: self.error(result, item) for item, result in results}, self.attempts)
+    def outcomes(self, results: Iterable[tuple[str, Any]], requested: Iterable[str] | None = None) -> Outcomes:
+        """Return the outcomes for pairs of an item and its result.
+
+        Args:
+            results: the pairs in the response.
+            requested: the items of the request. An item that the response lacks has an error, and others are ignored.
+                None if the request was for all items.
+        """
+        reported = {item: self.error(result, item) for item, result in results}
+        if requested is not None:
+            reported = complete(requested, reported)
+        return Outcomes(reported, self.attempts)

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
-from kwire.client.admin.answer import result_error
+from kwire.client.admin.answer import lacking, result_error
 from kwire.client.admin.cluster_router import ANY, FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
@@ -153,7 +153,7 @@ def _result(key: str, outcomes: Mapping[str, Result[T] | Exception]) -> Result[T
         ConnectionFault: the coordinator did not respond.
     """
     if key not in outcomes:
-        return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, key, "the response of the broker lacks it")
+        return lacking(key)
     result = outcomes[key]
     if isinstance(result, Exception) and not isinstance(result, AdminError):
         raise result

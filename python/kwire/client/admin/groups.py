@@ -85,10 +85,13 @@ async def list_groups(
             kind = GroupType.of(group.group_type)
             groups.append(GroupListing(group.group_id, kind, group.group_state or None, group.protocol_type, broker))
     return sorted(
-        group
-        for group in groups
-        if (not wanted_types or group.type in wanted_types)
-        and (not wanted_states or (group.state or "").lower() in wanted_states)
+        (
+            group
+            for group in groups
+            if (not wanted_types or group.type in wanted_types)
+            and (not wanted_states or (group.state or "").lower() in wanted_states)
+        ),
+        key=lambda group: (group.group_id, group.coordinator),
     )
 
 

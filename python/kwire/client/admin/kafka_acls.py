@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin.acl_values import (
@@ -12,7 +13,7 @@ from kwire.client.admin.acl_values import (
     PatternType,
     ResourceType,
 )
-from kwire.client.admin.answer import error_code, first_error_code
+from kwire.client.admin.answer import error_code, first_error_code, lacking
 from kwire.client.admin.cluster_router import ANY, BrokerTarget
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class KafkaAcls:
             )
         )
         answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
-        return answer.outcomes(zip(map(str, acls), answer.response.results, strict=True))
+        return answer.outcomes(zip(map(str, acls), answer.response.results, strict=False), map(str, acls))
 
     async def delete(self, filters: tuple[AclBindingFilter, ...]) -> AclDeletions:
         """Delete ACLs with one command, which is never repeated: the second response would lack them."""
@@ -70,8 +71,8 @@ class KafkaAcls:
         request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(filter)) for filter in filters))
         answer = await self._router.command(request, error_code=first_error_code("filter_results"))
         deleted: AclDeletions = {}
-        for filter, result in zip(filters, answer.response.filter_results, strict=True):
-            error = answer.error(result, str(filter))
+        for filter, result in zip_longest(filters, answer.response.filter_results[: len(filters)]):
+            error = lacking(str(filter)) if result is None else answer.error(result, str(filter))
             if error is not None:
                 deleted[filter] = error
                 continue

@@ -100,7 +100,7 @@ class KafkaBackend:
             validate_only=validate_only,
         )
         answer = await self._router.command(request, error_code=first_error_code("topics"), repeatable=validate_only)
-        return answer.outcomes((topic.name, topic) for topic in answer.response.topics)
+        return answer.outcomes(((topic.name, topic) for topic in answer.response.topics), topics)
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
         from kwire.messages.kafka.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -111,7 +111,7 @@ class KafkaBackend:
             timeout_ms=self._timeout_ms,
         )
         answer = await self._router.command(request, error_code=first_error_code("responses"), adapt=_with_names_only)
-        return answer.outcomes((response.name or "", response) for response in answer.response.responses)
+        return answer.outcomes(((response.name or "", response) for response in answer.response.responses), names)
 
     async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
         from kwire.client.admin.kafka_topic_changes import KafkaTopicChanges
@@ -129,7 +129,7 @@ class KafkaBackend:
         )
 
     async def describe_topics(self, names: tuple[str, ...], *, configs: bool) -> Topics:
-        described = described_topics(await read_metadata(self._router, names or None))
+        described = described_topics(await read_metadata(self._router, names or None), names)
         return await with_configs(described, self._read) if configs else described
 
     async def with_lag(self, topics: Topics) -> Topics:
@@ -141,7 +141,7 @@ class KafkaBackend:
         async def send(request: Request[R]) -> R:
             return await self._router.send(broker, request)
 
-        described = described_topics(await send(metadata_request(names or None)))
+        described = described_topics(await send(metadata_request(names or None)), names)
         return await with_configs(described, send) if configs else described
 
     async def _read(self, request: Request[R]) -> R:
@@ -190,11 +190,12 @@ class KafkaBackend:
         )
         answer = await self._router.command(request, CONTROLLER, error_code, repeatable=repeatable)
         response = answer.accepted()
-        return answer.outcomes(
+        results = (
             (f"{topic.name}-{partition.partition_index}", partition)
             for topic in response.responses
             for partition in topic.partitions
         )
+        return answer.outcomes(results, (f"{topic}-{index}" for topic, indexes in targets.items() for index in indexes))
 
     async def list_reassignments(self, targets: Targets | None) -> list[ReassignmentStatus]:
         from kwire.messages.kafka.list_partition_reassignments import (

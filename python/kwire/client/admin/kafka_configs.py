@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kwire._util.bounded_gather import bounded_gather
-from kwire.client.admin.answer import error_code, first_error_code
+from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.config_values import ConfigResource, ConfigResourceType, ConfigValue, stored_source
@@ -48,11 +48,12 @@ class KafkaConfigs:
     ) -> ResourceConfigs:
         """Return the configs of resources by name."""
         described: ResourceConfigs = {}
-        async for resource, answer, result in self._results(resources, documentation=documentation, synonyms=synonyms):
+        requested = tuple(resources)
+        async for resource, answer, result in self._results(requested, documentation=documentation, synonyms=synonyms):
             described[resource] = answer.error(result, str(resource)) or {
                 config.name: ConfigValue.of_result(config) for config in result.configs
             }
-        return described
+        return complete(dict.fromkeys(requested), described)
 
     async def _results(
         self, resources: Iterable[ConfigResource], *, documentation: bool = False, synonyms: bool = False
@@ -61,7 +62,8 @@ class KafkaConfigs:
         from kwire.messages.kafka.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
         by_target: dict[Target, list[ConfigResource]] = defaultdict(list)
-        for resource in dict.fromkeys(resources):
+        requested = dict.fromkeys(resources)
+        for resource in requested:
             by_target[_target(resource)].append(resource)
         # Two requests for each broker: it answers one while the response to the other is decoded.
         turns = {target: asyncio.Semaphore(2) for target in by_target}
@@ -85,7 +87,9 @@ class KafkaConfigs:
         ]
         for answer in await bounded_gather(lambda part: send(*part), parts):
             for result in answer.response.results:
-                yield ConfigResource(ConfigResourceType(result.resource_type), result.resource_name), answer, result
+                described = _resource(result)
+                if described is not None and described in requested:
+                    yield described, answer, result
 
     async def alter(self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool) -> Outcomes:
         """Send a request to each broker concerned, and one to the controller for everything else."""
@@ -108,10 +112,8 @@ class KafkaConfigs:
             )
             repeatable = validate_only or not any(change.append or change.subtract for change in of_target.values())
             answer = await self._router.command(request, target, _wrong_broker_code, repeatable=repeatable)
-            return answer.outcomes(
-                (str(ConfigResource(ConfigResourceType(result.resource_type), result.resource_name)), result)
-                for result in answer.response.responses
-            )
+            results = ((str(_resource(result)), result) for result in answer.response.responses)
+            return answer.outcomes(results, map(str, of_target))
 
         parts = await asyncio.gather(*(send(target, of_target) for target, of_target in by_target.items()))
         merged: dict[str, AdminError | None] = {}
@@ -184,6 +186,13 @@ def _for_version(request: ListConfigResourcesRequest, version: int) -> ListConfi
     if request.resource_types != (ConfigResourceType.CLIENT_METRICS,):
         raise NotSupported("a list of groups with configs", "brokers have it from Kafka 4.1 on (KIP-1142)")
     return type(request)()
+
+
+def _resource(result: Any) -> ConfigResource | None:
+    """Return the resource of a result; None for a type that no request has."""
+    if result.resource_type not in ConfigResourceType._value2member_map_:
+        return None
+    return ConfigResource(ConfigResourceType(result.resource_type), result.resource_name)
 
 
 def _target(resource: ConfigResource) -> Target:

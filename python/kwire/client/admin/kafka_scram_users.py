@@ -53,7 +53,8 @@ class KafkaScramUsers:
 
     async def _describe(self, users: tuple[str, ...], target: Target) -> ScramUsers:
         names = tuple(UserName(name=user) for user in dict.fromkeys(users))
-        request = DescribeUserScramCredentialsRequest(users=names or None)
+        # No names stand for all users, as null does. Kafka 4.4 never refuses a request with null, but stays silent.
+        request = DescribeUserScramCredentialsRequest(users=names)
         answer = await self._router.read(request, target, error_code)
         return {
             result.user: answer.error(result, result.user)
@@ -79,7 +80,8 @@ class KafkaScramUsers:
         upserted = await asyncio.to_thread(lambda: tuple(map(_salted, upsertions)))
         request = AlterUserScramCredentialsRequest(deletions=deleted, upsertions=upserted)
         answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=not deleted)
-        return answer.outcomes((result.user, result) for result in answer.response.results)
+        requested = dict.fromkeys([*(entry.name for entry in deleted), *(entry.name for entry in upserted)])
+        return answer.outcomes(((result.user, result) for result in answer.response.results), requested)
 
 
 def _salted(credential: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:

@@ -96,7 +96,7 @@ class KafkaTopicChanges:
             validate_only=validate_only,
         )
         answer = await self._router.command(request, repeatable=True, error_code=first_error_code("responses"))
-        return answer.outcomes((response.resource_name, response) for response in answer.response.responses)
+        return answer.outcomes(((response.resource_name, response) for response in answer.response.responses), [topic])
 
     async def _change_factor(self, topic: TopicDescription, factor: int, *, validate_only: bool) -> Outcomes:
         from kwire.client.admin.replication_factor import with_replication_factor
@@ -138,7 +138,7 @@ class KafkaTopicChanges:
             validate_only=validate_only,
         )
         answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
-        outcomes = answer.outcomes((result.name, result) for result in answer.response.results)
+        outcomes = answer.outcomes(((result.name, result) for result in answer.response.results), [topic.name])
         error = outcomes.errors.get(topic.name)
         failed_late = error is not None and error.code == ErrorCode.INVALID_PARTITIONS and not validate_only
         if failed_late and len(topic.partitions) < count:

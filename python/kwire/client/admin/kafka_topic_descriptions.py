@@ -5,14 +5,14 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from kwire.client.admin.answer import result_error
+from kwire.client.admin.answer import complete, result_error
+from kwire.client.admin.errors import AdminError
 from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from kwire.client.admin.backend import Topics
-    from kwire.client.admin.errors import AdminError
     from kwire.messages.kafka.describe_configs import (
         DescribeConfigsRequest,
         DescribeConfigsResourceResult,
@@ -30,9 +30,15 @@ TOPICS_PER_REQUEST = 500
 """Topics in one DescribeConfigs request, which bounds the size of its response."""
 
 
-def described_topics(response: MetadataResponse) -> Topics:
-    """Return the topics of a response by name."""
-    return {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name is not None}
+def described_topics(response: MetadataResponse, names: Sequence[str] = ()) -> Topics:
+    """Return the topics of a response by name.
+
+    Args:
+        response: the response.
+        names: the topics that were requested; empty for all.
+    """
+    described = {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name is not None}
+    return complete(names, described) if names else described
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminError:
@@ -83,9 +89,12 @@ async def with_configs(
                 )
             )
         )
-        for result in response.results:
-            name = result.resource_name
-            completed[name] = result_error(result, name) or by_name[name]._replace(configs=_overrides(result.configs))
+        reported = {
+            result.resource_name: result_error(result, result.resource_name) or _overrides(result.configs)
+            for result in response.results
+        }
+        for name, configs in complete(by_name, reported).items():
+            completed[name] = configs if isinstance(configs, AdminError) else by_name[name]._replace(configs=configs)
     return completed
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
-from kwire.client.admin.answer import result_error
+from kwire.client.admin.answer import lacking, result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.topic_metadata import read_metadata
@@ -139,8 +139,7 @@ def _answer(partition: TopicPartition, result: Any) -> Any:
         ConnectionFault: the leader did not respond.
     """
     if result is None:
-        lacking = "the response of the broker lacks it"
-        return AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, str(partition), lacking)
+        return lacking(str(partition))
     if isinstance(result, AdminError):
         return result
     if isinstance(result, Exception):

@@ -137,11 +137,12 @@ async def alter_replica_log_dirs(admin: AdminSession, broker_id: int, paths: Map
         )
     )
     answer = await admin.router.command(request, BrokerTarget(broker_id), repeatable=True)
-    return answer.outcomes(
+    results = (
         (str(TopicPartition(topic.topic_name, partition.partition_index)), partition)
         for topic in answer.response.results
         for partition in topic.partitions
     )
+    return answer.outcomes(results, map(str, paths))
 
 
 async def wait_for_log_dirs(

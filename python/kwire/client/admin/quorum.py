@@ -14,10 +14,9 @@ import asyncio
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.client.admin.answer import error_code, result_error
+from kwire.client.admin.answer import error_code, lacking, result_error
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, SILENT_SHARE
 from kwire.client.admin.errors import AdminError
-from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault, NoCommonVersion
 
@@ -152,8 +151,7 @@ def _quorum(response: DescribeQuorumResponse) -> QuorumDescription:
         raise error
     partition = next((partition for topic in response.topics for partition in topic.partitions), None)
     if partition is None:
-        lacking = "the response of the broker lacks it"
-        raise AdminError.of_kafka(ErrorCode.UNKNOWN_SERVER_ERROR, "the quorum", lacking)
+        raise lacking("the quorum")
     error = result_error(partition, "the quorum")
     if error is not None:
         raise error

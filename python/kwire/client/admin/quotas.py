@@ -147,7 +147,9 @@ async def alter_client_quotas(
         validate_only=validate_only,
     )
     answer = await admin.router.command(request, error_code=first_error_code("entries"), repeatable=True)
-    return answer.outcomes((str(_entity(entry.entity)), entry) for entry in answer.response.entries)
+    return answer.outcomes(
+        ((str(_entity(entry.entity)), entry) for entry in answer.response.entries), map(str, changes)
+    )
 
 
 async def wait_until_client_quotas(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.client.admin.answer import result_error
+from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, back_off
 from kwire.client.admin.coordinators import KeyType, at_coordinators
@@ -240,8 +240,8 @@ async def describe_producers(
     requested = tuple(partitions)
     if broker_id is None:
         return await at_leaders(admin.router, requested, send, result)
-    reported = await send(BrokerTarget(broker_id), requested)
-    return {
-        partition: result_error(reported[partition], str(partition)) or result(reported[partition])
-        for partition in requested
+    reported = {
+        partition: result_error(answer, str(partition)) or result(answer)
+        for partition, answer in (await send(BrokerTarget(broker_id), requested)).items()
     }
+    return complete(requested, reported)

@@ -112,14 +112,13 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         if section in sections
     ]
     # A section that the cluster lacks is recorded, and is not an error; one that it refuses to show is.
-    stored, cluster, topics, quotas, users, acls, is_partial = await asyncio.gather(
+    stored, cluster, topics, quotas, users, acls = await asyncio.gather(
         asyncio.gather(*configs),
         admin.describe_cluster(),
         read(Section.TOPICS, _topics(admin, Section.TOPICS in sections), {}),
         read(Section.QUOTAS, _quotas(admin, Section.QUOTAS in sections), {}),
         read(Section.USERS, _users(admin, Section.USERS in sections), {}),
         read(Section.ACLS, _acls(admin, Section.ACLS in sections), frozenset()),
-        _is_partial(admin, Section.TOPICS in sections),
     )
     state = DocumentState(
         cluster_id=cluster.cluster_id,
@@ -130,13 +129,13 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         acls=acls,
         users=users,
     )
-    return ReadState(state, unsupported, is_partial)
+    return ReadState(state, unsupported, await _is_partial(admin, Section.TOPICS in sections))
 
 
-async def _is_partial(admin: AdminClient, has_topics: bool) -> bool:  # as for the other sections
+async def _is_partial(admin: AdminClient, wanted: bool) -> bool:
     from kwire.operations.verbs.visibility import may_be_incomplete
 
-    return has_topics and await may_be_incomplete(admin, "topics")
+    return wanted and await may_be_incomplete(admin, "topics")
 
 
 async def with_canonical_configs(admin: AdminClient, document: DocumentState, current: DocumentState) -> DocumentState:

@@ -54,5 +54,5 @@ async def list_(run: Run) -> Rows[BrokerSummary]:
             leaders[broker.id],
             replicas[broker.id],
         )
-        for broker in sorted(cluster.brokers)
+        for broker in sorted(cluster.brokers, key=lambda broker: broker.id)
     ]

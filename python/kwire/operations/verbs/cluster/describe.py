@@ -51,6 +51,6 @@ async def describe(run: Run) -> Rows[ClusterDetails]:
             broker.rack,
             None if controller is None else broker.id == controller,
         )
-        for broker in sorted(cluster.brokers)
+        for broker in sorted(cluster.brokers, key=lambda broker: broker.id)
     )
     return [ClusterDetails(cluster.cluster_id, run.admin.dialect, controller, brokers)]

@@ -107,7 +107,7 @@ async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool)
 
 def _refusal(item: str, partition: PartitionDescription, *, unclean: bool) -> AdminError | None:
     """Return the error of an election that no replica can win; None if one can."""
-    if not unclean and partition.replicas[0] not in partition.isr:
+    if not unclean and not set(partition.replicas[:1]) & set(partition.isr):
         return AdminError.of_kafka(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, item)
     if unclean and set(partition.replicas) <= set(partition.offline_replicas or ()):
         return AdminError.of_kafka(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, item)
