@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,8 @@ EXIT_CODES = {
     Problem.OUTCOME_UNKNOWN: UNKNOWN,
 }
 
+PLANNED_ROWS = 40
+"""Maximum number of rows of a change that are printed before the question about it. Chosen, not measured."""
 CLEAR_LINE = "\r\x1b[K"
 """Deletes the present line of a terminal."""
 
@@ -280,6 +283,7 @@ class VerbRun:
             dry_run=options.get("dry_run", False),
             wait=options.get("wait", 0.0),
             confirm=partial(_confirm, self._cluster, yes=options.get("yes", False)),
+            show_plan=partial(_show_plan, self._cluster, yes=options.get("yes", False)),
             on_progress=_show_progress if sys.stderr.isatty() else None,
             warn=self._warn,
             write=self._write,
@@ -356,6 +360,17 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
         confirmed = confirm(question)
     if not confirmed:
         raise NotConfirmed
+
+
+def _show_plan(cluster: ClusterChoice, rows: Sequence[Any], *, yes: bool) -> None:
+    """Print the rows of a change to stderr, if a person is asked about it: a number of changes says too little."""
+    rows = [row for row in rows if not isinstance(row, Failure)]
+    if not rows or (yes and not cluster.type_name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    with redirect_stdout(sys.stderr):
+        print_rows("table", type(rows[0]), rows[:PLANNED_ROWS], Paint(False))
+        if len(rows) > PLANNED_ROWS:
+            print(f"... and {len(rows) - PLANNED_ROWS} more: --dry-run shows all")
 
 
 def _note(line: str) -> None:

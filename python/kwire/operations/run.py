@@ -6,13 +6,13 @@ themselves, and work the same in a command, in the shell, and over HTTP.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.written_files import LocalFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kwire.client.admin import AdminClient, Progress
     from kwire.operations.written_files import WrittenFiles
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Run"]
 
 
-def _ignore(text: str) -> None:
-    """Ignore a question or a sentence."""
+def _ignore(shown: object) -> None:
+    """Ignore a question, a sentence, or rows."""
 
 
 class Run:
@@ -31,6 +31,7 @@ class Run:
         dry_run: True to report what would change, and to change nothing.
         wait: seconds to wait until every broker reports a change; 0 does not wait.
         confirm: asks before something is destroyed. It raises if the answer is no.
+        show_plan: shows the rows of a change, if a question about it follows.
         on_progress: called while waiting.
         warn: prints a sentence that is not part of the result.
         write: prints output of a tool as it comes; None if only rows are shown.
@@ -49,6 +50,7 @@ class Run:
         dry_run: bool = False,
         wait: float = 30.0,
         confirm: Callable[[str], None] = _ignore,
+        show_plan: Callable[[Sequence[Any]], None] = _ignore,
         on_progress: Callable[[Progress], None] | None = None,
         warn: Callable[[str], None] = _ignore,
         write: Callable[[str], None] | None = None,
@@ -61,6 +63,7 @@ class Run:
         self.dry_run = dry_run
         self.wait = wait
         self.confirm = confirm
+        self.show_plan = show_plan
         self.on_progress = on_progress
         self.warn = warn
         self.write = write

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Message")
 K = TypeVar("K")
-R2 = TypeVar("R2")
+V = TypeVar("V")
 
 error_code: Callable[[Any], int] = attrgetter("error_code")
 """Return the error code of a whole response."""
@@ -53,7 +53,7 @@ def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None
     return AdminError.of_kafka(result.error_code, item, text or getattr(result, "error_message", None), attempts)
 
 
-def complete(requested: Iterable[K], reported: Mapping[K, R2]) -> dict[K, R2 | AdminError]:
+def complete(requested: Iterable[K], reported: Mapping[K, V | AdminError]) -> dict[K, V | AdminError]:
     """Return the results of all requested items, and of no others: the error of an item that the response lacks."""
     return {item: reported[item] if item in reported else lacking(str(item)) for item in requested}
 

@@ -42,10 +42,12 @@ async def apply(
     surplus = sorted(existing.difference(document)) if prune else []
     surplus = [acl for acl in surplus if _pattern(acl) in resources]
     rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in document if acl in existing]
+    planned = [acl_change(acl, "would be added") for acl in new]
+    planned += [acl_change(acl, "would be deleted") for acl in surplus]
     if run.dry_run:
-        rows += [acl_change(acl, "would be added") for acl in new]
-        return [*rows, *(acl_change(acl, "would be deleted") for acl in surplus)]
+        return [*rows, *planned]
     if surplus:
+        run.show_plan(planned)
         shown = "; ".join(map(str, surplus[:3])) + ("; ..." if len(surplus) > 3 else "")
         run.confirm(f"Add {len(new)} ACLs, and delete {len(surplus)} that are not in {file} ({shown})?")
     added = await _add(run, new, rows)

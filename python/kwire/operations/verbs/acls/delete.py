@@ -50,9 +50,11 @@ async def delete(
     matching = sorted(frozenset[AclBinding]().union(*await asyncio.gather(*map(run.admin.describe_acls, filters))))
     if not matching:
         run.warn("no ACL matches: nothing is deleted.")
+    planned = [acl_change(acl, "would be deleted") for acl in matching]
     if run.dry_run or not matching:
-        return [acl_change(acl, "would be deleted") for acl in matching]
+        return [*planned]
     shown = "; ".join(map(str, matching[:3])) + ("; ..." if len(matching) > 3 else "")
+    run.show_plan(planned)
     run.confirm(f"Delete {len(matching)} ACLs ({shown})?")
     # What was confirmed is deleted, and nothing that was created meanwhile.
     results = await run.admin.delete_acls(acl.exact_filter() for acl in matching)

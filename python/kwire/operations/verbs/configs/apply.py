@@ -51,6 +51,7 @@ async def apply(
     )
     rows: Rows[DocumentChange] = [*planned.rows(would=True)]
     if planned.applied and not run.dry_run:
+        run.show_plan(rows)
         run.confirm(_question(planned))
         rows = [*await apply_plan(run, planned)]
     manual = [difference for difference in planned.differences if difference.action is DocumentAction.MANUAL]
@@ -62,4 +63,5 @@ async def apply(
 def _question(planned: DocumentPlan) -> str:
     counts = Counter(difference.action.value for difference in planned.applied)
     changes = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-    return f"Change {len(planned.applied)} settings of cluster {planned.cluster_id} ({changes})?"
+    count = len(planned.applied)
+    return f"Change {count} setting{'s' if count > 1 else ''} of cluster {planned.cluster_id} ({changes})?"

@@ -24,7 +24,7 @@ from kwire.operations.offset_resets import (
 )
 from kwire.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.group_offsets import alter_offsets, error_if_active, list_offsets
+from kwire.operations.verbs.group_offsets import alter_offsets, error_if_active, is_share_group, list_offsets
 from kwire.operations.verbs.positions import RESET, parse_position
 from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
 
@@ -139,10 +139,16 @@ async def reset_offsets(
         plan[partition] = planned
     if export is not None:
         run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
-    changed = {partition: planned.after for partition, planned in plan.items() if planned.after != planned.before}
+    forgets = set() if target is CommittedTarget.CURRENT else await _with_acknowledgements(run, group, before, plan)
+    changed = {
+        partition: planned.after
+        for partition, planned in plan.items()
+        if planned.after != planned.before or partition in forgets
+    }
     errors: dict[str, AdminError] = {}
     if changed and not run.dry_run:
-        run.confirm(f"Reset {len(changed)} offsets of {group}?")
+        run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
+        run.confirm(f"Reset {len(changed)} offset{'s' if len(changed) > 1 else ''} of {group}?")
         errors = (await alter_offsets(run.admin, group, changed)).errors
     rows += [Failure(item, error) for item, error in errors.items()]
     for partition, planned in plan.items():
@@ -150,6 +156,26 @@ async def reset_offsets(
             done = "would be reset" if run.dry_run else "reset"
             rows.append(_change(group, partition, planned, done if partition in changed else "unchanged"))
     return rows
+
+
+async def _with_acknowledgements(
+    run: Run,
+    group: str,
+    before: dict[TopicPartition, CommittedOffset],
+    plan: dict[TopicPartition, PlannedOffset],
+) -> set[TopicPartition]:
+    """Return the partitions of a share group with acknowledged records after the start offset.
+
+    A reset to the start offset is a change there: the broker forgets the acknowledgements, and delivers the records
+    again. Without a lag of the broker (before Kafka 4.2), that cannot be excluded.
+    """
+    if not await is_share_group(run.admin, group):
+        return set()
+    return {
+        partition
+        for partition, planned in plan.items()
+        if partition in before and before[partition].lag != planned.end - before[partition].offset
+    }
 
 
 def _target(

@@ -84,16 +84,14 @@ async def delete_records(
         if after[partition] <= starts[partition]
     ]
     after = {partition: offset for partition, offset in after.items() if offset > starts[partition]}
+    planned = [
+        Deletion(*partition, starts[partition], offset, "would be deleted") for partition, offset in after.items()
+    ]
     if run.dry_run or not after:
-        return [
-            *rows,
-            *(
-                Deletion(*partition, starts[partition], offset, "would be deleted")
-                for partition, offset in after.items()
-            ),
-        ]
+        return [*rows, *planned]
     count = sum(offset - starts[partition] for partition, offset in after.items())
-    run.confirm(f"Delete up to {count} records of {len(after)} partitions?")
+    run.show_plan(planned)
+    run.confirm(f"Delete up to {count} records of {len(after)} partition{'s' if len(after) > 1 else ''}?")
     for partition, result in (await run.admin.delete_records(after)).items():
         if isinstance(result, AdminError):
             rows.append(Failure(str(partition), result))

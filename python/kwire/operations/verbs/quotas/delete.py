@@ -35,7 +35,7 @@ async def delete(
     if not values:
         return []
     if not run.dry_run:
-        run.confirm(f"Delete {', '.join(values)} of {entity}?")
+        run.confirm(f"Delete {', '.join(f'{key}={existing[key]:.17g}' for key in values)} of {entity}?")
     outcomes = await run.admin.alter_client_quotas({entity: values}, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not outcomes.errors:
         await run.admin.wait_until_client_quotas({entity: values}, timeout=run.wait, on_progress=run.on_progress)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kwire.operations.declaration import Rows, operation
-from kwire.operations.parameters import Conflict, Danger
+from dataclasses import replace
+
+from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.parameters import Danger, NotFound
 from kwire.operations.run import Run
 from kwire.operations.verbs.execution_options import JournalFolder
 from kwire.operations.verbs.reassignments import (
@@ -11,10 +13,10 @@ from kwire.operations.verbs.reassignments import (
     check_not_running,
     executor,
     explain,
-    newest_run_of,
+    runs_of,
     summary,
 )
-from kwire.reassignment.execution.run_folder import RunFolder, is_over, read_run
+from kwire.reassignment.execution.run_folder import RunFolder, is_over, newest_run, read_run
 
 
 @operation(Danger.DESTROYS, examples=("reassign-partitions cancel",))
@@ -24,11 +26,14 @@ async def cancel(
 ) -> Rows[RunSummary]:
     """Cancel the moves in progress of the newest run, and remove its throttles.
 
-    Partitions in progress return to their old replicas. Moved partitions stay: `rollback` moves them back.
+    Partitions in progress return to their old replicas. Moved partitions stay: `rollback` moves them back. If no run of
+    kwire is in progress, the moves of other tools are cancelled, which `status` lists as well.
     """
-    path, state = await newest_run_of(run, journal)
-    if is_over(state):
-        raise Conflict(f"run {path.name} is {state.phase}: nothing is left to cancel")
+    newest = newest_run(await runs_of(run, journal))
+    state = None if newest is None else read_run(newest)
+    if newest is None or state is None or is_over(state):
+        return await _cancel_moves_of_others(run)
+    path = newest
     check_not_running(path)
     if run.dry_run:
         run.note(explain(state, path, None))
@@ -37,3 +42,28 @@ async def cancel(
     with RunFolder.take_over(path, run.note) as taken:
         await executor(run, taken).cancel()
         return [summary(path, read_run(path))]
+
+
+async def _cancel_moves_of_others(run: Run) -> Rows[RunSummary]:
+    """Cancel all moves in progress of a cluster without an open run.
+
+    Raises:
+        NotFound: there are none.
+    """
+    moving = {
+        status.topic: sorted(status.moves or status.partitions) for status in await run.admin.list_reassignments()
+    }
+    moving = {topic: indexes for topic, indexes in moving.items() if indexes}
+    if not moving:
+        raise NotFound("no run of this cluster is in progress, and no partition is being moved: nothing to cancel")
+    names = [f"{topic}-{index}" for topic, indexes in sorted(moving.items()) for index in indexes]
+    shown = ", ".join(names[:5]) + (f", and {len(names) - 5} more" if len(names) > 5 else "")
+    row = RunSummary("other tools", "moving", len(names), 0, 0, 0, (), "")
+    if run.dry_run:
+        run.note(f"would cancel the moves of {shown}")
+        return [row]
+    run.confirm(f"Cancel the moves of {shown}, which no run of kwire on this machine has started?")
+    outcomes = await run.admin.cancel_reassignments(moving)
+    failures = [Failure(item, error) for item, error in outcomes.errors.items()]
+    run.note("throttles that another tool has set stay as they are")
+    return [*failures, replace(row, phase="cancelled", failed=len(failures))]

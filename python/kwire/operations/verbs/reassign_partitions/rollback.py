@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from kwire._util.readable import size_text
 from kwire.operations.declaration import Rows, operation
 from kwire.operations.parameters import Conflict, Danger, Option
 from kwire.operations.run import Run
@@ -27,9 +28,15 @@ async def rollback(
     ] = False,
     journal: JournalFolder = None,
 ) -> Rows[RunSummary]:
-    """Move partitions back to where they were before the newest run, which must be complete or cancelled."""
+    """Move partitions back to where they were before the newest run, which must be complete or cancelled.
+
+    Without `--throttle`, the throttle of that run applies.
+    """
     path, state = await newest_run_of(run, journal)
     if not is_over(state):
         raise Conflict(f"run {path.name} is not complete ({state.phase}): end it with `cancel` first")
+    if throttle is None and state.rate is not None:
+        throttle = str(state.rate)
+        run.note(f"throttle of the run: {size_text(state.rate)}/s (--throttle sets another one)")
     request = ExecutionRequest(throttle, batch_size, moves_per_broker, True, force, journal)
     return await execute_file(run, read_file(path / ROLLBACK), request, f"Undo run {path.name}")
