@@ -83,6 +83,7 @@ UNREAD = {
     ("reassign-partitions", "snapshot"),  # reads metadata and log directories, as `log-dirs list`
     ("reassign-partitions", "verify"),  # a file
     ("tools", "list"),  # of this machine
+    ("zookeeper", "decode"),  # of ZooKeeper
     ("zookeeper", "show"),  # of ZooKeeper
 }
 

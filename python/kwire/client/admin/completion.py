@@ -53,6 +53,7 @@ async def wait_until(
 
     Raises:
         ChangeTimeout: a condition is not satisfied in time.
+        AdminError: 29 the user cannot describe a topic.
     """
 
     async def unmet(broker_id: int) -> Sequence[str]:
@@ -151,8 +152,15 @@ async def wait_for_brokers(
 async def _unmet(
     backend: Backend, broker: Endpoint, conditions: Mapping[str, Condition], *, configs: bool
 ) -> list[str]:
-    """Return which conditions a broker does not satisfy."""
+    """Return which conditions a broker does not satisfy.
+
+    Raises:
+        AdminError: the user cannot describe a topic, so that it cannot be waited for.
+    """
     topics = await backend.topics_at(broker, tuple(conditions), configs=configs)
+    for topic in topics.values():
+        if isinstance(topic, AdminError) and topic.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise topic
     unknown = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     unmet = ((name, condition(topics.get(name, unknown))) for name, condition in conditions.items())
     return [f"{name} {missing}" for name, missing in unmet if missing is not None]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, ScriptUsageError
-from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -112,14 +112,17 @@ async def _groups(admin: AdminClient, values: OptionValues) -> list[str]:
 
 
 async def _describe(run: ScriptRun, admin: AdminClient) -> None:
-
     from kwire.client.admin import AdminError
+    from kwire.messages.kafka.error_codes import ErrorCode
 
     names = await _groups(admin, run.values)
     described = await admin.describe_groups(names)
     committed = await admin.list_group_offsets(names)
     for name in names:
         group, offsets = described[name], committed[name]
+        if isinstance(group, AdminError) and group.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            run.print(f"\n{FAILURE}{java_error(group)}")  # of a member's topic (KAFKA-18813)
+            return
         if isinstance(group, AdminError) or (
             group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)
         ):
@@ -180,6 +183,13 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
         consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
         numbers = (_text(partition.committed), _text(partition.end), _text(partition.lag))
         rows.append((group.group_id, partition.topic, str(partition.partition), *numbers, *consumer))
+    rows += [
+        (group.group_id, "-", "-", "-", "-", "-", member.member_id, member.host, member.client_id)
+        for member in group.members
+        if not any((member.assignment or {}).values())
+    ]
+    if not rows:  # as Kafka's script, which prints no titles then
+        return
     titles = (
         "GROUP",
         "TOPIC",

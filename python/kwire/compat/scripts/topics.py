@@ -182,6 +182,18 @@ def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
             raise error
 
 
+async def _moves(admin: AdminClient) -> dict[str, Mapping[int, PartitionMove]]:
+    """Return the moves in progress by topic; none if the user cannot see them (KAFKA-10212)."""
+    from kwire.client.admin import AdminError
+
+    try:
+        return {status.topic: status.moves for status in await admin.list_reassignments()}
+    except AdminError as error:
+        if error.name != "CLUSTER_AUTHORIZATION_FAILED":
+            raise
+        return {}
+
+
 async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
     from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
     from kwire.operations.partition_states import PartitionTrouble, min_isr
@@ -192,7 +204,7 @@ async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> Non
     described = await admin.describe_topics(names)
     resources = {name: ConfigResource(ConfigResourceType.TOPIC, name) for name in names}
     configs = await admin.describe_configs(resources.values())
-    moves = {status.topic: status.moves for status in await admin.list_reassignments()}
+    moves = await _moves(admin)
     # Kafka's script describes a topic by id with a request that does not report eligible leaders.
     eligible = {} if "topic-id" in values else await _eligible_leaders(run, admin, names)
     only = next((name for name in FILTERS if name in values), None)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwire.client.admin import AdminError, Outcomes
+from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure, Rows
 from kwire.operations.run import Run
 
-__all__ = ["ItemChange", "carry_out", "changes", "errors_of"]
+__all__ = ["ItemChange", "carry_out", "changes", "errors_of", "wait_if_visible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,16 @@ async def carry_out(
         run.confirm(question)
     outcomes = await send(accepted)
     return Outcomes({**checked, **outcomes}, outcomes.attempts)
+
+
+async def wait_if_visible(run: Run, waiting: Awaitable[None]) -> None:
+    """Wait for a change that was made. A user who cannot describe the topic learns that it is made, and no more."""
+    try:
+        await waiting
+    except AdminError as error:
+        if error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        run.warn(f"the change is made, but this user cannot see if every broker reports it ({error.text.rstrip('.')}).")
 
 
 def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[ItemChange]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.client.admin import AdminError, TopicPartition
+from kwire.client.admin import AdminError
 from kwire.operations.parameters import INDEX, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.client.admin import AdminClient
+    from kwire.client.admin import AdminClient, TopicPartition
     from kwire.operations.run import Run
 
 
@@ -25,6 +25,8 @@ def parse_partition(text: str) -> TopicPartition:
     Raises:
         InvalidArgument: the text is not a partition.
     """
+    from kwire.client.admin import TopicPartition
+
     topic, index = PARTITION.match(text).groups()
     return TopicPartition(topic, int(index))
 
@@ -39,20 +41,38 @@ async def partitions_of(admin: AdminClient, texts: Sequence[str]) -> list[TopicP
         AdminError: a topic does not exist.
         InvalidArgument: a text is not a partition.
     """
+    partitions, errors = await visible_partitions(admin, texts)
+    for error in errors.values():
+        raise error
+    return partitions
+
+
+async def visible_partitions(
+    admin: AdminClient, texts: Sequence[str]
+) -> tuple[list[TopicPartition], dict[str, AdminError]]:
+    """Return the partitions for texts, each once, and the errors of topics that cannot be described.
+
+    Raises:
+        InvalidArgument: a text is not a partition.
+    """
+    from kwire.client.admin import TopicPartition
+
     for text in texts:
         PARTITIONS.match(text)
     topics = [text for text in texts if ":" not in text]
     described = await admin.describe_topics(topics) if topics else {}
     partitions: list[TopicPartition] = []
+    errors: dict[str, AdminError] = {}
     for text in texts:
         if ":" in text:
             partitions.append(parse_partition(text))
             continue
         topic = described[text]
         if isinstance(topic, AdminError):
-            raise topic
-        partitions += [TopicPartition(text, partition.partition) for partition in topic.partitions]
-    return list(dict.fromkeys(partitions))
+            errors[text] = topic
+        else:
+            partitions += [TopicPartition(text, partition.partition) for partition in topic.partitions]
+    return list(dict.fromkeys(partitions)), errors
 
 
 async def topics_marked_for_deletion(run: Run) -> frozenset[str] | None:

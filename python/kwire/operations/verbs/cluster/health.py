@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
+from kwire.errors import KwireError
 from kwire.operations.cluster_health.checks import (
     NOT_CHECKED,
     HealthProblem,
@@ -22,6 +23,7 @@ from kwire.operations.declaration import Rows, Unhealthy, operation
 from kwire.operations.partition_states import min_isr
 from kwire.operations.run import Run
 from kwire.operations.verbs.visibility import explain_if_hidden
+from kwire.protocol.errors import Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +94,7 @@ async def _topics(admin: AdminClient, sources: Sources) -> Topics:
         if not isinstance(answer, Exception):
             return answer
     assert isinstance(answer, Exception), "at least one broker answers"
-    raise answer
+    raise answer if isinstance(answer, KwireError) else Timeout(broker, "MetadataRequest", seconds)
 
 
 async def _marked_for_deletion(admin: AdminClient, sources: Sources) -> list[str]:

@@ -11,7 +11,7 @@ from kwire.operations.parameters import Argument, Option
 from kwire.operations.registry import similar
 from kwire.operations.rows import column
 from kwire.operations.run import Run
-from kwire.operations.verbs.visibility import explain_if_hidden
+from kwire.operations.verbs.visibility import explain_if_hidden, may_be_incomplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,9 @@ async def lag(
             suggested = similar(topic_name, tuple(topics))
             hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
             run.warn(f"no group has offsets of {topic_name}{hint}")
+    is_empty = not any(isinstance(group, AdminError) or group.partitions for group in lags.values())
+    if groups and is_empty and await may_be_incomplete(run.admin, "topics"):
+        run.warn("there may be offsets of topics that this user cannot describe: brokers leave them out.")
     for name, group in lags.items():
         if isinstance(group, AdminError):
             rows.append(Failure(name, group))

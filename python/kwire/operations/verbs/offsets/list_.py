@@ -11,7 +11,7 @@ from kwire.operations.parameters import Argument, Option
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.positions import LOOKUP, parse_position
-from kwire.operations.verbs.topic_partitions import PARTITIONS, partitions_of
+from kwire.operations.verbs.topic_partitions import PARTITIONS, visible_partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,10 @@ async def list_(
     """List offsets of partitions: the ends of the log, or the offset at a time."""
     spec = MAX_TIMESTAMP if LOOKUP.match(at).string == "max-timestamp" else parse_position(at)
     assert isinstance(spec, OffsetSpec)  # LOOKUP matches no offset
-    wanted = await partitions_of(run.admin, partitions)
+    wanted, errors = await visible_partitions(run.admin, partitions)
     offsets = await run.admin.list_offsets(dict.fromkeys(wanted, spec), committed_only=committed)
-    return [
+    failures = [Failure(topic, error) for topic, error in errors.items()]
+    return failures + [
         Failure(str(partition), result) if isinstance(result, AdminError) else Offset(*partition, *result)
         for partition, result in offsets.items()
     ]

@@ -9,7 +9,7 @@ from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Conflict, Danger, Option
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import ItemChange, changes
+from kwire.operations.verbs.changes import ItemChange, changes, wait_if_visible
 
 
 @operation(
@@ -38,5 +38,6 @@ async def add(
         return [ItemChange(topic, f"would be {done}", 1)]
     outcomes = await run.admin.alter_topics(change, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not outcomes.errors:
-        await run.admin.wait_until_created({topic: count}, timeout=run.wait, on_progress=run.on_progress)
+        waiting = run.admin.wait_until_created({topic: count}, timeout=run.wait, on_progress=run.on_progress)
+        await wait_if_visible(run, waiting)
     return changes(outcomes, done, dry_run=run.dry_run)

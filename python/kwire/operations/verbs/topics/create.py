@@ -18,7 +18,7 @@ from kwire.operations.parameters import (
     parse_configs,
 )
 from kwire.operations.run import Run
-from kwire.operations.verbs.changes import ItemChange, changes
+from kwire.operations.verbs.changes import ItemChange, changes, wait_if_visible
 
 
 @operation(
@@ -78,5 +78,6 @@ async def create(
     outcomes = await run.admin.create_topics(dict.fromkeys(names, topic), validate_only=run.dry_run)
     created = [name for name, error in outcomes.items() if error is None]
     if created and run.wait and not run.dry_run:
-        await run.admin.wait_until_created(created, timeout=run.wait, on_progress=run.on_progress)
+        waiting = run.admin.wait_until_created(created, timeout=run.wait, on_progress=run.on_progress)
+        await wait_if_visible(run, waiting)
     return changes(outcomes, "created", dry_run=run.dry_run)
