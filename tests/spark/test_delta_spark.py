@@ -81,6 +81,77 @@ print(json.dumps({
 spark.stop()
 """
 
+WRITERS = """
+import shutil
+
+from kwire.errors import KwireError
+from kwire.spark.pipeline import Pipeline
+from kwire.spark.store import maintenance
+from kwire.spark.store.check import check
+from tests.spark.bronze_rows import failed_poll, response, table, topic
+
+spark = builder.config("spark.databricks.delta.retentionDurationCheck.enabled", "false").getOrCreate()
+frames = Path(out) / "frames"
+seed = Pipeline(spark, f"{out}/seed")
+seed.ingest(table(spark, frames, response(0, topic("a")), response(1, topic("a"), topic("b"))))
+seed.ingest(table(spark, frames, failed_poll(2), failed_poll(3), response(4, topic("a"))))
+seed.gold()
+later = table(spark, frames, response(60, topic("a", 2, epoch=9)), failed_poll(61))
+
+OPERATIONS = {
+    "nothing": [],
+    "OPTIMIZE": ["OPTIMIZE {t}"],
+    "ZORDER": ["OPTIMIZE {t} ZORDER BY (topic)"],
+    "OPTIMIZE, VACUUM": ["OPTIMIZE {t}", "VACUUM {t} RETAIN 0 HOURS"],
+    "REORG": ["REORG TABLE {t} APPLY (PURGE)"],
+    "DELETE": ["DELETE FROM {t} WHERE topic = 'b'"],
+    "UPDATE": ["UPDATE {t} SET leader = 7"],
+    "MERGE": ["MERGE INTO {t} t USING (SELECT 'b' AS topic) s ON s.topic = t.topic WHEN MATCHED THEN DELETE"],
+    "RESTORE": ["RESTORE TABLE {t} TO VERSION AS OF 1"],
+    "INSERT": ["INSERT INTO {t} SELECT * FROM {t}"],
+    "ADD COLUMN": ["ALTER TABLE {t} ADD COLUMNS (note string)", "OPTIMIZE {t}"],
+    "properties": ["ALTER TABLE {t} SET TBLPROPERTIES ('delta.checkpointInterval' = '1')", "OPTIMIZE {t}"],
+    "prefixes": ["ALTER TABLE {t} SET TBLPROPERTIES ('delta.randomizeFilePrefixes' = 'true')", "OPTIMIZE {t}"],
+    "deletion vectors": [
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        "DELETE FROM {t} WHERE topic = 'b'",
+    ],
+    "overwrite, VACUUM": ["INSERT OVERWRITE {t} SELECT * FROM {t}", "VACUUM {t} RETAIN 0 HOURS"],
+    "DELETE, VACUUM": ["DELETE FROM {t} WHERE topic = 'b'", "VACUUM {t} RETAIN 0 HOURS"],
+}
+
+
+def rows(pipeline):
+    names = ("partitions", "polls", "incidents", "intervals")
+    collected = {name: pipeline.table(name).drop("note").collect() for name in names}
+    return {name: sorted(str(row.asDict(True)) for row in found) for name, found in collected.items()}
+
+
+def outcome(name):
+    folder = f"{out}/{name.replace(' ', '-').replace(',', '')}"
+    shutil.copytree(f"{out}/seed", folder)
+    for statement in OPERATIONS[name]:
+        spark.sql(statement.format(t=f"delta.`{folder}/silver/partitions`"))
+    try:
+        pipeline = Pipeline(spark, folder)
+        before = rows(pipeline)
+        pipeline.ingest(later)
+        pipeline.gold()
+        maintenance.optimize(pipeline._store)
+        return [before, rows(pipeline), len(check(pipeline._store))]
+    except KwireError as error:
+        return str(error)
+
+
+expected = outcome("nothing")
+print(json.dumps({
+    name: found if isinstance(found, str) else found == expected
+    for name in OPERATIONS
+    for found in [outcome(name) if name != "nothing" else expected]
+}))
+spark.stop()
+"""
+
 METASTORE = """
 from kwire.spark.sql_views import VIEWS, registration
 
@@ -137,3 +208,16 @@ def test_delta_spark_reads_all_tables_and_earlier_versions(tmp_path: Path) -> No
     assert found["spark"] == VERSION
     assert found["last"] == counts
     assert found["newest"] == counts["partitions"] > found["first"] > 0
+
+
+def test_delta_spark_may_write_to_the_tables(tmp_path: Path) -> None:
+    """The same rows, or an error that names the operation before anything is written."""
+    jars = jars_of(Path(__file__).with_name("delta42.xml"))
+
+    outcomes = json.loads(run_program(SESSION + WRITERS, tmp_path / "out", jars, version=VERSION).splitlines()[-1])
+
+    refused = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, str)}
+    assert {name for name, outcome in outcomes.items() if outcome is False} == set()
+    assert set(refused) <= {"DELETE, VACUUM", "deletion vectors"}
+    assert "lacks rows of commit 2" in refused["DELETE, VACUUM"]
+    assert "after DELETE of Apache-Spark" in refused["DELETE, VACUUM"]

@@ -29,7 +29,7 @@ from kwire.spark.store.record import (
     StoreChange,
     StoreProgress,
 )
-from kwire.spark.store.table_log import last_with_same_rows
+from kwire.spark.store.table_log import TableLog
 from kwire.spark.store.table_version import blame, number_of, pinned_table
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Findi
         return [Finding(INGESTS, "does not exist")]
     findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
     removed = store.removed_rows()
-    author = blame(store.files, INGESTS, ingests)
+    author = blame(store.location, INGESTS, ingests)
     findings += [Finding(INGESTS, f"lacks the row of commit {row['number']}{author}") for row in removed]
     rows = store.readable_rows()
     if rows and newest.number < rows[0]["number"]:
@@ -291,9 +291,10 @@ def _candidates(store: PipelineStore, checked: TableCheck) -> list[list[DataFile
         return []
     candidates = [delta_table.files_of(checked.table)]
     newest, pinned = checked.table.version(), checked.pin.version
-    same_rows, _ = last_with_same_rows(store.files, checked.name, pinned, newest)
+    location = store.location.child(checked.name)
+    same_rows, _ = TableLog.of(location, checked.table).last_with_same_rows(pinned, newest)
     for version in {pinned, same_rows} - {newest}:
-        table = delta_table.open_table(store.location.child(checked.name).native, version)
+        table = delta_table.open_table(location.native, version)
         if table is not None and number_of(table) >= checked.pin.number:
             candidates.append(delta_table.files_of(table))
     return candidates

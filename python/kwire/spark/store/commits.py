@@ -111,10 +111,8 @@ class PipelineStore:
 
     def _has_commits(self) -> bool:
         """Return whether a store without the table `ingests` has commits."""
-        if self._records():
-            return True
         tables = (self._open(name) for name in self._layouts)
-        return any(number_of(table) for table in tables if table is not None)
+        return bool(self._records()) or any(number_of(table) for table in tables if table is not None)
 
     # Reading
 
@@ -355,7 +353,8 @@ class PipelineStore:
         if pin is None:
             return table.version()
         pinned = pinned_table(self.location, name, pin, table)
-        if removed and not removed <= {file.path for file in delta_table.files_of(pinned.table)}:
+        is_unchanged = change.base == newest.number and table.version() == pin.version
+        if removed and not is_unchanged and not removed <= {file.path for file in delta_table.files_of(pinned.table)}:
             raise ConcurrentCommit
         return pinned.table.version()
 
@@ -481,7 +480,7 @@ class PipelineStore:
         return [file for file in self.list_files(RECORDS) if not file[0].removeprefix(f"{RECORDS}/").startswith(".")]
 
     def _ingests(self) -> Ingests:
-        return Ingests(self.out, self.files, self.open_table(INGESTS))
+        return Ingests(self.location, self.files, self.open_table(INGESTS))
 
     def _open(self, name: str) -> DeltaTable | None:
         return delta_table.open_table(self.location.child(name).native)

@@ -25,7 +25,7 @@ from kwire.errors import KwireError
 from kwire.spark.store.errors import UnwritableTable
 from kwire.spark.store.file_statistics import data_file
 from kwire.spark.store.record import DataFile
-from kwire.spark.store.table_log import APPLICATION, keeps_rows
+from kwire.spark.store.table_log import APPLICATION, TableLog
 from kwire.storage.location import Location
 from kwire.storage.object_storage import plain_errors
 
@@ -265,7 +265,7 @@ def _changed_files(
         return added, removed
     location = Location.parse(uri, any_name=True)
     current = {file.path: file for file in files_of(table)}
-    if all(file.path in current for file in removed) and keeps_rows(location.files(), "", base, table.version()):
+    if all(file.path in current for file in removed) and TableLog.of(location, table).keeps_rows(base, table.version()):
         return added, removed
     dropped = {file.path for file in removed}
     target = {file.path: file for file in files_of(DeltaTable(uri, version=base)) if file.path not in dropped}
@@ -350,6 +350,8 @@ def vacuum(uri: str, keep: timedelta, keep_unnamed: timedelta) -> int:
         return set(table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=full))
 
     unused = run(keep, full=True, dry_run=True)  # the next result repeats files that were deleted before
+    if not unused:
+        return 0  # each run adds two commits to the log
     deleted = run(keep, full=False, dry_run=False) | run(keep_unnamed, full=True, dry_run=False)
     return len(unused & deleted)
 

@@ -15,7 +15,7 @@ from kwire.spark.store import delta_table
 from kwire.spark.store.errors import DamagedStore
 from kwire.spark.store.file_statistics import data_file
 from kwire.spark.store.record import INGESTS, Pin
-from kwire.spark.store.table_log import read_entry
+from kwire.spark.store.table_log import TableLog
 from kwire.spark.store.table_version import blame, number_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from kwire.spark.store.record import DataFile
+    from kwire.storage.location import Location
 
 MERGED_INGESTS = 64
 """Number of small files of `ingests` that are merged into one."""
@@ -42,13 +43,14 @@ class Ingests:
     """The table `ingests` at one version.
 
     Args:
-        out: the store, for messages.
-        files: the file system of the store.
+        location: the folder of the store.
+        files: its file system.
         table: the table.
     """
 
-    def __init__(self, out: str, files: FileSystem, table: DeltaTable) -> None:
-        self._out = out
+    def __init__(self, location: Location, files: FileSystem, table: DeltaTable) -> None:
+        self._location = location
+        self._out = location.given
         self._files = files
         self.table = table
 
@@ -69,7 +71,7 @@ class Ingests:
                 break
         found, number = max(rows, default=0), number_of(self.table)
         if found < number:
-            author = blame(self._files, INGESTS, self.table)
+            author = blame(self._location, INGESTS, self.table)
             missing = f"commit {number}" if found == number - 1 else f"commits {found + 1} to {number}"
             raise DamagedStore(self._out, f"{INGESTS} lacks the rows of {missing}{author}")
         return [rows[number] for number in sorted(rows, reverse=True)]
@@ -87,10 +89,11 @@ class Ingests:
         rows: dict[int, Row] = {}
         newest = max(self._present_rows(), default=0)
         number = number_of(self.table)
+        table_log = TableLog.of(self._location.child(INGESTS), self.table)
         for version in range(self.table.version(), max(self.table.version() - SEARCHED_VERSIONS, -1), -1):
             if newest + len(rows) >= number:
                 break
-            entry = read_entry(self._files, INGESTS, version)
+            entry = table_log.entry(version)
             if entry is None:
                 break
             if entry.number > newest:

@@ -9,15 +9,22 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyarrow.fs import FileSystem
+    from deltalake import DeltaTable
+
+    from kwire.storage.location import Location
 
 APPLICATION = "kwire"
 """The id of the Delta transactions that number kwire's commits."""
+
+
+REMEMBERED_ENTRIES = 4096
+"""Number of commits that are remembered: a table that seldom changes may have many of other programs."""
 
 
 class LogEntry(NamedTuple):
@@ -46,19 +53,7 @@ class LogEntry(NamedTuple):
         return f"{self.operation or 'a commit'} of {self.author or 'another program'}{at} (version {self.version})"
 
 
-def read_entry(files: FileSystem, table: str, version: int) -> LogEntry | None:
-    """Read the commit of a version; None if the log does not have it any more.
-
-    Args:
-        files: the file system of the store.
-        table: the folder of the table in it; empty for the root.
-        version: the version.
-    """
-    try:
-        with files.open_input_stream(f"{table}/_delta_log/{version:020}.json".lstrip("/")) as stream:
-            text = bytes(stream.read())
-    except FileNotFoundError:
-        return None
+def _parse_entry(version: int, text: bytes) -> LogEntry:
     info: dict[str, Any] = {}
     number, changes_rows = 0, False
     added: list[str] = []
@@ -76,30 +71,57 @@ def read_entry(files: FileSystem, table: str, version: int) -> LogEntry | None:
     return LogEntry(version, number, changes_rows, info.get("operation", ""), _author(info), _time(info), tuple(added))
 
 
-def newest_entries(files: FileSystem, table: str, version: int, limit: int) -> Iterator[LogEntry]:
-    """Return at most `limit` commits up to a version, newest first, until the log ends."""
-    for earlier in range(version, max(version - limit, -1), -1):
-        entry = read_entry(files, table, earlier)
-        if entry is None:
-            return
-        yield entry
+class TableLog(NamedTuple):
+    """The log of a table, each commit of which is read once in a process: it never changes.
 
-
-def last_with_same_rows(files: FileSystem, table: str, first: int, newest: int) -> tuple[int, LogEntry | None]:
-    """Return the last version from `first` on to which all commits keep all rows, and the commit after it.
-
-    The commit is None if there is none, or the log does not have it any more.
+    Attributes:
+        location: the folder of the table.
+        table_id: the id that Delta gave the table, which differs if the folder is deleted and created again.
     """
-    for version in range(first + 1, newest + 1):
-        entry = read_entry(files, table, version)
-        if entry is None or entry.changes_rows:
-            return version - 1, entry
-    return newest, None
+
+    location: Location
+    table_id: str
+
+    @classmethod
+    def of(cls, location: Location, table: DeltaTable) -> TableLog:
+        """Return the log of an open table; `location` is its folder."""
+        return cls(location, str(table.metadata().id))
+
+    def entry(self, version: int) -> LogEntry | None:
+        """Return the commit of a version; None if the log does not have it any more."""
+        try:
+            return _remembered_entry(self, version)
+        except FileNotFoundError:
+            return None
+
+    def last_with_same_rows(self, first: int, newest: int) -> tuple[int, LogEntry | None]:
+        """Return the last version from `first` on to which all commits keep all rows, and the commit after it.
+
+        The commit is None if there is none, or the log does not have it any more.
+        """
+        for version in range(first + 1, newest + 1):
+            entry = self.entry(version)
+            if entry is None or entry.changes_rows:
+                return version - 1, entry
+        return newest, None
+
+    def keeps_rows(self, first: int, newest: int) -> bool:
+        """Return whether the log has all commits after a version up to another one, and they keep all rows."""
+        return self.last_with_same_rows(first, newest)[0] == newest
+
+    def newest_entries(self, version: int, limit: int) -> Iterator[LogEntry]:
+        """Return at most `limit` commits up to a version, newest first, until the log ends."""
+        for earlier in range(version, max(version - limit, -1), -1):
+            entry = self.entry(earlier)
+            if entry is None:
+                return
+            yield entry
 
 
-def keeps_rows(files: FileSystem, table: str, first: int, newest: int) -> bool:
-    """Return whether the log has all commits after a version up to another one, and they keep all rows."""
-    return last_with_same_rows(files, table, first, newest)[0] == newest
+@lru_cache(REMEMBERED_ENTRIES)
+def _remembered_entry(table_log: TableLog, version: int) -> LogEntry:
+    with table_log.location.files().open_input_stream(f"_delta_log/{version:020}.json") as stream:
+        return _parse_entry(version, bytes(stream.read()))
 
 
 def _author(info: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.spark.store.delta_table import files_of, open_table
 from kwire.spark.store.errors import CommitGone, DamagedStore
-from kwire.spark.store.table_log import APPLICATION, LogEntry, last_with_same_rows, newest_entries, read_entry
+from kwire.spark.store.table_log import APPLICATION, LogEntry, TableLog
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -93,9 +93,10 @@ def pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable | Non
     if number < pin.number:
         if pin.rows is not None and rows_of(head) == pin.rows:
             return PinnedTable(head, head, note=f"its log does not name commit {pin.number}")
-        raise DamagedStore(location.given, f"{name} lacks commit {pin.number}{blame(files, name, head)}")
-    first = _version_of_commit(location, name, pin, head)
-    version, blocker = (None, None) if first is None else last_with_same_rows(files, name, first, head.version())
+        raise DamagedStore(location.given, f"{name} lacks commit {pin.number}{blame(location, name, head)}")
+    table_log = TableLog.of(location.child(name), head)
+    first = _version_of_commit(table_log, pin, head)
+    version, blocker = (None, None) if first is None else table_log.last_with_same_rows(first, head.version())
     if version == head.version() and number == pin.number:
         return PinnedTable(head, head)
     reason = f"the log of its version {pin.version} is gone"
@@ -116,7 +117,7 @@ def pinned_table(location: Location, name: str, pin: Pin, head: DeltaTable | Non
         return PinnedTable(head, head, note=note)
     if number > pin.number:
         raise CommitGone(location.given, pin.number, f"{name}: {reason}")
-    changed = f" after {blocker}" if blocker is not None else blame(files, name, head)
+    changed = f" after {blocker}" if blocker is not None else blame(location, name, head)
     raise DamagedStore(location.given, f"{name} lacks rows of commit {pin.number}: {reason}{changed}")
 
 
@@ -133,24 +134,24 @@ def _warn(text: str) -> None:
     log.warning("%s", text)
 
 
-def blame(files: FileSystem, name: str, head: DeltaTable) -> str:
+def blame(location: Location, name: str, head: DeltaTable) -> str:
     """Return a text that names the newest commit of another program in a log; empty without any."""
-    entries = [entry for entry in newest_entries(files, name, head.version(), BLAMED_ENTRIES) if not entry.number]
+    table_log = TableLog.of(location.child(name), head)
+    entries = [entry for entry in table_log.newest_entries(head.version(), BLAMED_ENTRIES) if not entry.number]
     changing = [entry for entry in entries if entry.changes_rows]
     return f" after {(changing or entries)[0]}" if entries else ""
 
 
-def _version_of_commit(location: Location, name: str, pin: Pin, head: DeltaTable) -> int | None:
+def _version_of_commit(table_log: TableLog, pin: Pin, head: DeltaTable) -> int | None:
     """Return the version that a commit has made; None if the log does not say it.
 
     It is a later one than expected if another program has committed between the decision and the commit to the table.
     """
-    files = location.files()
     for version in range(pin.version, head.version() + 1):
-        entry = read_entry(files, name, version)
+        entry = table_log.entry(version)
         if entry is None:
             # The version of a checkpoint can be opened without the commit that made it.
-            at_version = open_table(location.child(name).native, version) if version == pin.version else None
+            at_version = open_table(table_log.location.native, version) if version == pin.version else None
             return version if at_version is not None and number_of(at_version) == pin.number else None
         if pin.number in {0, entry.number}:
             return version
