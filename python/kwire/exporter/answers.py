@@ -19,6 +19,8 @@ STALE_AFTER_S = 300.0
 """Age in seconds from which an answer is not shown if no intervals are set, as Prometheus does with samples."""
 INTERVALS = 3
 """Missed intervals after which an answer is stale. Chosen: one failure and its repetition change nothing."""
+GRACE_S = 10.0
+"""Seconds that a slow answer may take beyond, if they are more than the interval and less than the timeout. Chosen."""
 
 
 class Source(Enum):
@@ -84,7 +86,9 @@ class AnswerLog:
             timeout: seconds of a request.
         """
         often = (Source.METADATA, Source.NEWEST, Source.GROUPS, Source.OFFSETS)
-        self._max_ages = {source: INTERVALS * (short if source in often else long) + timeout for source in Source}
+        for source in Source:
+            interval = short if source in often else long
+            self._max_ages[source] = INTERVALS * interval + min(timeout, max(interval, GRACE_S))
 
     def succeed(self, broker: int, api_key: int, seconds: float) -> None:
         """Note a response."""

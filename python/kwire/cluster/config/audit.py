@@ -1,15 +1,20 @@
 """The audit of a cluster in ZooKeeper: changes of settings, ACLs, credentials, topics, and features.
 
 The write of an entry belongs into the transaction of the change, so that there is neither a change without its entry
-nor an entry without its change. The newest entries are kept. Entries of topics are counted separately from all others:
-otherwise, whoever may create topics could push out a change of an ACL. The numbers of both ascend together.
+nor an entry without its change. The newest entries are kept. The entries of topics have budgets of their own, one for
+each author and for creations, alterations, and deletions: whoever may create topics can push out neither a change of an
+ACL, nor what others did, nor the deletion of a topic before. The numbers of all ascend together.
+
+    /config/audit/change_0000000041               a change of settings, ACLs, credentials, or features
+    /config/audit/topic_deleted_3f2a91c0_0000000042   a deletion of a topic, by the author with that hash
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from itertools import groupby
+from collections import defaultdict
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.cluster.zookeeper.errors import ConnectionLost, NoNode, TransactionFailed, ZnodeError
@@ -17,7 +22,7 @@ from kwire.cluster.zookeeper.json_object import JsonObject, encode_json
 from kwire.cluster.zookeeper.operations import Create, Delete
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.cluster.zookeeper.store import Store
 
@@ -29,7 +34,14 @@ AUDIT = "/config/audit"
 TOPICS = "topics/"
 """Beginning of the entities that are topics."""
 MAX_AUDIT_ENTRIES = 1000
-"""Number of entries kept of topics, and of everything else."""
+"""Number of entries kept of each budget: of changes, and of the creations, alterations, or deletions of an author."""
+MAX_ALL_ENTRIES = 10_000
+"""Number of entries kept of all budgets together. Above it, the largest budgets shrink. Chosen: the names of 10,000
+entries are half of the largest packet of ZooKeeper."""
+MAX_READ_BYTES = 4 << 20
+"""Maximum size in bytes of the entries of an answer; older entries are left out."""
+READ_AT_ONCE = 500
+"""Number of entries that are read with one request to ZooKeeper."""
 AUDIT_SLACK = 100
 """Entries above the maximum before the oldest are deleted, so that not every change deletes one."""
 _DIGITS = 10
@@ -76,19 +88,44 @@ class AuditEntry(NamedTuple):
 def audit_write(author: str, node_id: int, entity: str, changes: Mapping[str, tuple[str | None, str | None]]) -> Create:
     """Return the write of an entry about a change that is made now, for the transaction of the change."""
     entry = AuditEntry(time.time_ns() // 1_000_000, author, node_id, entity, changes)
-    prefix = "topic_" if entity.startswith(TOPICS) else "change_"
+    prefix = "change_"
+    if entity.startswith(TOPICS):
+        principal = author.partition(" ")[0]
+        prefix = f"topic_{_action(changes)}_{sha256(principal.encode()).hexdigest()[:8]}_"
     return Create(f"{AUDIT}/{prefix}", entry.encode(), sequential=True)
+
+
+def _action(changes: Mapping[str, tuple[str | None, str | None]]) -> str:
+    """Return whether a topic was created, altered, or deleted: one without any text before did not exist."""
+    if all(old is None for old, _ in changes.values()):
+        return "created"
+    return "deleted" if all(new is None for _, new in changes.values()) else "altered"
 
 
 async def trim_audit(store: Store) -> None:
     """Delete the oldest entries above the limits. Another node may delete them at the same time."""
     try:
-        for _, names in groupby(await store.children(AUDIT), lambda name: name[:-_DIGITS]):
-            oldest = sorted(names)[:-MAX_AUDIT_ENTRIES]
+        budgets: dict[str, list[str]] = defaultdict(list)
+        for name in await store.children(AUDIT):
+            budgets[name[:-_DIGITS]].append(name)
+        limit = _limit(map(len, budgets.values()))
+        for names in budgets.values():
+            oldest = sorted(names)[: max(len(names) - limit, 0)]
             if len(oldest) > AUDIT_SLACK:
                 await _delete(store, oldest)
     except ConnectionLost:  # the next change trims
         return
+
+
+def _limit(sizes: Iterable[int]) -> int:
+    """Return the number of entries kept of each budget, such that all together are at most MAX_ALL_ENTRIES."""
+    ordered, left = sorted(sizes), MAX_ALL_ENTRIES
+    for position, size in enumerate(ordered):
+        share = left // (len(ordered) - position)
+        if min(size, MAX_AUDIT_ENTRIES) > share:
+            return max(share, 1)
+        left -= min(size, MAX_AUDIT_ENTRIES)
+    return MAX_AUDIT_ENTRIES
 
 
 async def _delete(store: Store, names: Sequence[str]) -> None:
@@ -103,7 +140,7 @@ async def _delete(store: Store, names: Sequence[str]) -> None:
 
 
 async def read_audit(store: Store, newest: int, entity: str | None = None) -> list[AuditEntry]:
-    """Return the newest entries, oldest first. Malformed entries are left out.
+    """Return the newest entries, oldest first: at most MAX_READ_BYTES. Malformed entries are left out.
 
     Args:
         store: the session.
@@ -117,16 +154,22 @@ async def read_audit(store: Store, newest: int, entity: str | None = None) -> li
         names = sorted(await store.children(AUDIT), key=lambda name: name[-_DIGITS:])
     except NoNode:
         return []
-    paths = [f"{AUDIT}/{name}" for name in (names if entity is not None else names[max(len(names) - newest, 0) :])]
-    entries = []
-    for path, znode in zip(paths, await store.get_many(paths), strict=True):
-        if znode is None or isinstance(znode, Exception):
-            continue
-        try:
-            entry = AuditEntry.decode(znode.data, path)
-        except ZnodeError as error:
-            log.error("ignoring malformed znode: %s", error)
-            continue
-        if entity in {None, entry.entity}:
-            entries.append(entry)
-    return entries[max(len(entries) - newest, 0) :]
+    entries: list[AuditEntry] = []
+    size = 0
+    while names and len(entries) < newest:
+        paths = [f"{AUDIT}/{name}" for name in reversed(names[-READ_AT_ONCE:])]
+        del names[-READ_AT_ONCE:]
+        for path, znode in zip(paths, await store.get_many(paths), strict=True):
+            if znode is None or isinstance(znode, Exception):
+                continue
+            try:
+                entry = AuditEntry.decode(znode.data, path)
+            except ZnodeError as error:
+                log.error("ignoring malformed znode: %s", error)
+                continue
+            if entity in {None, entry.entity}:
+                size += len(znode.data)
+                if size > MAX_READ_BYTES or len(entries) == newest:
+                    return entries[::-1]
+                entries.append(entry)
+    return entries[::-1]
