@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.client.admin.cluster_router import BrokerTarget
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.group_values import TopicPartition
-from kwire.client.admin.leaders import at_leaders, by_topic
+from kwire.client.admin.leaders import by_topic, results_at_leaders
 from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
 from kwire.records import batches
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kwire.client.admin import AdminClient
+    from kwire.client.admin.errors import BrokerNotFound
     from kwire.messages.kafka.fetch import AbortedTransaction
+    from kwire.protocol.errors import ConnectionFault
     from kwire.records import RecordBatch
 
 __all__ = ["DEBUGGING_REPLICA", "FetchedRecords", "RecordFetcher"]
@@ -82,16 +84,16 @@ class RecordFetcher:
         self._max_bytes = max_bytes
         self._committed_only = committed_only
 
-    async def fetch(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, FetchedRecords | AdminError]:
+    async def fetch(
+        self, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, FetchedRecords | AdminError | ConnectionFault | BrokerNotFound]:
         """Fetch records from the leaders, and look for the new leader of a partition that has moved.
 
-        Errors of a partition: 1 the offset is not in the log; 3 unknown partition; 5 it has no leader.
+        Errors of a partition: 1 the offset is not in the log; 3 unknown partition; 5 it has no leader. A
+        ConnectionFault or BrokerNotFound stands for a leader that did not respond, or was not listed, in time.
 
         Args:
             offsets: the offset of the first record, by partition.
-
-        Raises:
-            ConnectionFault: the leader of a partition did not respond in time.
         """
 
         async def send(leader: BrokerTarget, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Any]:
@@ -103,7 +105,7 @@ class RecordFetcher:
                 for partition in topic.partitions
             }
 
-        return await at_leaders(self._router, offsets, send, _fetched)
+        return await results_at_leaders(self._router, offsets, send, _fetched)
 
     async def fetch_from(
         self, broker_id: int, offsets: Mapping[TopicPartition, int]

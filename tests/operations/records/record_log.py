@@ -53,7 +53,9 @@ class RecordLog:
 
     Attributes:
         logs: stored batches by topic and partition.
-        errors: error codes of Metadata (of a partition), Fetch, and Produce by topic and partition.
+        leaders: leaders other than the broker itself, by topic and partition.
+        lists_dead_broker: true to list broker 2, at an address where nothing listens.
+        fetch_errors, produce_errors: error codes by topic and partition.
         max_message_bytes: maximum size of a produced batch.
         committed: offsets committed by groups.
         fetches: number of Fetch requests.
@@ -64,7 +66,8 @@ class RecordLog:
         self.logs: dict[tuple[str, int], list[bytes]] = {
             (topic, index): [] for topic, count in partitions.items() for index in range(count)
         }
-        self.leaderless: set[tuple[str, int]] = set()
+        self.leaders: dict[tuple[str, int], int] = {}
+        self.lists_dead_broker = False
         self.fetch_errors: dict[tuple[str, int], int] = {}
         self.produce_errors: dict[tuple[str, int], int] = {}
         self.max_message_bytes = 1_048_588
@@ -127,7 +130,7 @@ class RecordLog:
                     MetadataResponsePartition(
                         error_code=0,
                         partition_index=index,
-                        leader_id=-1 if (name, index) in self.leaderless else 1,
+                        leader_id=self.leaders.get((name, index), 1),
                         replica_nodes=(1,),
                         isr_nodes=(1,),
                     )
@@ -136,8 +139,9 @@ class RecordLog:
             )
             for name in named
         )
-        broker = MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port)
-        return MetadataResponse(brokers=(broker,), cluster_id="log", controller_id=1, topics=topics)
+        ports = {1: self.port, 2: 1} if self.lists_dead_broker else {1: self.port}
+        brokers = tuple(MetadataResponseBroker(node_id=id, host="127.0.0.1", port=port) for id, port in ports.items())
+        return MetadataResponse(brokers=brokers, cluster_id="log", controller_id=1, topics=topics)
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         self.fetches += 1

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from kwire._util.bounded_gather import bounded_gather
 from kwire.client.admin.answer import lacking, result_error
 from kwire.client.admin.cluster_router import FIRST_PAUSE, BrokerTarget, attempt, back_off
-from kwire.client.admin.errors import AdminError
+from kwire.client.admin.errors import AdminError, BrokerNotFound
 from kwire.client.admin.topic_metadata import read_metadata
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -31,6 +32,23 @@ LEADERLESS_SECONDS = 5.0
 async def at_leaders(
     router: ClusterRouter, partitions: Iterable[TopicPartition], send: Send, result: Callable[[Any], Result]
 ) -> dict[TopicPartition, Result | AdminError]:
+    """Do the same as `results_at_leaders`, and raise if a leader cannot be reached.
+
+    Raises:
+        ConnectionFault: the leader of a partition did not respond in time, and no other broker became its leader.
+        BrokerNotFound: the cluster did not list the leader in time.
+    """
+    results: dict[TopicPartition, Result | AdminError] = {}
+    for partition, answer in (await results_at_leaders(router, partitions, send, result)).items():
+        if isinstance(answer, ConnectionFault | BrokerNotFound):
+            raise answer
+        results[partition] = answer
+    return results
+
+
+async def results_at_leaders(
+    router: ClusterRouter, partitions: Iterable[TopicPartition], send: Send, result: Callable[[Any], Result]
+) -> dict[TopicPartition, Result | AdminError | ConnectionFault | BrokerNotFound]:
     """Send requests for partitions to their leaders, and again to the new leader of a partition that has moved.
 
     Leaders that the client knows already are not looked up.
@@ -40,10 +58,8 @@ async def at_leaders(
         result: converts a part of a response, unless its `error_code` is an error.
 
     Returns:
-        The result, or an AdminError, for each partition.
-
-    Raises:
-        ConnectionFault: the leader of a partition did not respond in time, and no other broker became its leader.
+        The result, or an error, for each partition: a ConnectionFault if its leader did not respond in time, and
+        BrokerNotFound if the cluster did not list the leader, unless another broker became the leader.
     """
     requested = list(dict.fromkeys(partitions))
     outcomes: dict[TopicPartition, Any] = {}
@@ -67,7 +83,8 @@ async def at_leaders(
             pause = await back_off(pause) if pause else FIRST_PAUSE
     answers = {partition: _answer(partition, outcomes.get(partition)) for partition in requested}
     return {
-        partition: answer if isinstance(answer, AdminError) else result(answer) for partition, answer in answers.items()
+        partition: answer if isinstance(answer, AdminError | ConnectionFault | BrokerNotFound) else result(answer)
+        for partition, answer in answers.items()
     }
 
 
@@ -133,15 +150,9 @@ def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, sta
 
 
 def _answer(partition: TopicPartition, result: Any) -> Any:
-    """Return the part of a response for a partition, or its error.
-
-    Raises:
-        ConnectionFault: the leader did not respond.
-    """
+    """Return the part of a response for a partition, or its error."""
     if result is None:
         return lacking(str(partition))
-    if isinstance(result, AdminError):
+    if isinstance(result, AdminError | ConnectionFault | BrokerNotFound):
         return result
-    if isinstance(result, Exception):
-        raise result
     return result_error(result, str(partition)) or result

@@ -22,13 +22,14 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire import records
-from kwire.client.admin import AdminError
+from kwire.client.admin import AdminError, BrokerNotFound
 from kwire.client.record_fetcher import RecordFetcher
 from kwire.client.record_sender import RecordSender
 from kwire.errors import EncodeError, KwireError, RecordsDecodeError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import ToolFailed
 from kwire.operations.records.record_groups import BATCH_BYTES, encode, groups, halves, size_of
+from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -142,7 +143,7 @@ class RecordCopy:
         Raises:
             ToolFailed: partitions have failed, after the others were copied. Without `until`, also when the target
                 refuses records, unless they are skipped.
-            ConnectionFault: a cluster does not respond in time.
+            ConnectionFault: the target does not respond in time.
         """
         sending: asyncio.Task[None] | None = None
         try:
@@ -189,7 +190,7 @@ class RecordCopy:
             return []
         chunks = []
         for partition, fetched in (await self._fetcher.fetch(wanted)).items():
-            if isinstance(fetched, AdminError):
+            if isinstance(fetched, AdminError | ConnectionFault | BrokerNotFound):
                 self._cannot_fetch(partition, wanted[partition], fetched, is_endless=until is None)
                 continue
             self._waiting.pop(partition, None)
@@ -200,16 +201,28 @@ class RecordCopy:
             await asyncio.sleep(0)  # a share takes up to a second of CPU: commits and responses come between
         return chunks
 
-    def _cannot_fetch(self, partition: TopicPartition, offset: int, error: AdminError, *, is_endless: bool) -> None:
-        code = ErrorCode(error.code)
-        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self.fail(partition, f"{partition} has no offset {offset}: records were deleted before they were copied")
-        elif is_endless and code.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    def _cannot_fetch(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        error: AdminError | ConnectionFault | BrokerNotFound,
+        *,
+        is_endless: bool,
+    ) -> None:
+        reason = str(error)
+        if isinstance(error, AdminError):
+            code = ErrorCode(error.code)
+            is_passing = code.retriable and code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                reason = f"{partition} has no offset {offset}: records were deleted before they were copied"
+        else:
+            reason, is_passing = f"{partition}: {error}", isinstance(error, BrokerNotFound) or error.retriable
+        if is_endless and is_passing:
             if partition not in self._waiting:
-                self._report(f"{error}: read again every {RETRY_SECONDS:.0f} s")
+                self._report(f"{reason}: read again every {RETRY_SECONDS:.0f} s")
             self._waiting[partition] = self._clock() + RETRY_SECONDS
         else:
-            self.fail(partition, str(error))
+            self.fail(partition, reason)
 
     def _chunk(self, partition: TopicPartition, start: int, fetched: FetchedRecords) -> _Chunk | None:
         """Return the records of a partition up to its share of a round, or up to a batch that cannot be decoded."""

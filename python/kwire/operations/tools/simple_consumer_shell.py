@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
+from kwire.client.admin import AdminError, BrokerNotFound, OffsetSpec, TopicPartition
 from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
 from kwire.errors import RecordsDecodeError
 from kwire.operations.declaration import ANYWHERE, Need, ToolFailed, operation
@@ -12,6 +12,7 @@ from kwire.operations.offsets.offset_times import offsets_of
 from kwire.operations.parameters import InvalidArgument, Option
 from kwire.operations.records.record_text import decoder
 from kwire.operations.tool_run import CLIENT_ID, ToolRun
+from kwire.protocol.errors import ConnectionFault
 from kwire.records import batch_headers
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, rep
     wanted = {place: offset}
     records = await (fetcher.fetch(wanted) if replica < 0 else fetcher.fetch_from(replica, wanted))
     fetched = records[place]
+    if isinstance(fetched, ConnectionFault | BrokerNotFound):
+        raise fetched
     if isinstance(fetched, AdminError):
         raise ToolFailed(f"offset {offset} of {fetched}")
     return fetched
