@@ -278,6 +278,7 @@ async def test_api_keys_of_vendors_change_nothing(cluster: FakeCluster, keys: ra
     for dialect in (None, "kafka"):
         async with poller(cluster, dialect=dialect) as polling:
             poll = (await until(polling, succeeded))[-1]
+            assert poll.message is not None
             assert (poll.dialect, len(poll.message.topics)) == ("kafka", 12)
     async with await AdminClient.open(cluster.bootstrap) as admin:
         assert (admin.dialect, len(await admin.list_topics())) == ("kafka", 12)

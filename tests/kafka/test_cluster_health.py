@@ -80,7 +80,8 @@ def test_two_dead_voters_are_seen_although_the_metadata_stays_as_before(three: K
     dead = three.brokers[:2]
     for broker in dead:
         broker.kill()
-    expected = {("broker-unreachable", broker.id) for broker in dead} | {("no-quorum", None)}
+    expected: set[tuple[str, int | None]] = {("broker-unreachable", broker.id) for broker in dead}
+    expected.add(("no-quorum", None))
     becomes(three, expected)
     assert leader(three) is None
     for broker in dead:

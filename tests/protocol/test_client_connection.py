@@ -193,7 +193,7 @@ VENDOR_KEYS = st.dictionaries(st.integers(500, 0x7FFF), VERSION_RANGES, max_size
 @given(VENDOR_KEYS, st.sampled_from(["0.11", "2.0", "3.9", "4.4"]))
 def test_api_keys_of_vendors_are_ignored(vendor: dict[int, tuple[int, int]], name: str) -> None:
     of_kafka = dict(release(name).versions)
-    for keys in (vendor, vendor | KIP4_VERSIONS):
+    for keys in (vendor, {**vendor, **KIP4_VERSIONS}):
         negotiated = connected(of_kafka | keys).negotiated
         assert negotiated is not None
         assert negotiated.dialect == "kafka"

@@ -9,8 +9,9 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from kwire.authorization.acl_entries import AclEntry
 from kwire.cluster.config.audit import AUDIT, AuditEntry
-from kwire.cluster.zookeeper.acls import AclChangeNotification, AclEntry, ResourceAcls
+from kwire.cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
 from kwire.cluster.zookeeper.admin_requests import (
     ListedPartition,
     PartitionReassignment,
