@@ -120,8 +120,8 @@ async def _describe(run: ScriptRun, admin: AdminClient) -> None:
     committed = await admin.list_group_offsets(names)
     for name in names:
         group, offsets = described[name], committed[name]
-        if isinstance(group, AdminError) and group.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            run.print(f"\n{FAILURE}{java_error(group)}")  # of a member's topic (KAFKA-18813)
+        if isinstance(group, AdminError) and group.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            run.print(f"\n{FAILURE}{java_error(group)}")  # such as a refusal, also of a member's topic (KAFKA-18813)
             return
         if isinstance(group, AdminError) or (
             group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)

@@ -37,7 +37,7 @@ async def features(
     action: Annotated[Action, Argument("What to do.", "|".join(Action))] = Action.DESCRIBE,
     feature: Annotated[list[str], Option("A feature, for upgrade and downgrade with its level.", "NAME[=LEVEL]")] = [],
     unsafe: Annotated[bool, Option("Allow a downgrade that loses metadata.")] = False,
-    dry_run: Annotated[bool, Option("Print what would change.")] = False,
+    dry_run: Annotated[bool, Option("Let the cluster check what would change, and change nothing.")] = False,
 ) -> None:
     """Describe and change the finalized features of a cluster, with the output of Kafka's tool.
 
@@ -53,11 +53,12 @@ async def features(
     lowers = action in {Action.DOWNGRADE, Action.DISABLE, Action.DOWNGRADE_ALL}
     failures = 0
     for name, level in levels.items():
-        error = None if dry_run else await _update(admin, name, level, downgrade=lowers, unsafe=unsafe)
+        update = FeatureUpdate(name, level, allow_downgrade=lowers, unsafe=unsafe)
+        error = await _update(admin, update, dry_run=dry_run)
         before = described.finalized_features.get(name)
         old = 0 if before is None else before.max_version_level
         what = "Add" if old == 0 else "Delete" if level == 0 else "Upgrade" if level > old else "Downgrade"
-        result = "dry run" if dry_run else "OK" if error is None else f"FAILED due to {error}"
+        result = f"FAILED due to {error}" if error is not None else "dry run" if dry_run else "OK"
         run.print(
             f"      {f'[{what}]':<11}\tFeature: {name}\tExistingFinalizedMaxVersion: {old or '-'}"
             f"\tNewFinalizedMaxVersion: {level or '-'}\tResult: {result}"
@@ -67,13 +68,18 @@ async def features(
         raise ToolFailed(f"{failures} of {len(levels)} updates failed")
 
 
-async def _update(admin: AdminClient, name: str, level: int, *, downgrade: bool, unsafe: bool) -> str | None:
-    """Update one feature, and return the reason of a failure."""
+async def _update(admin: AdminClient, update: FeatureUpdate, *, dry_run: bool) -> str | None:
+    """Update one feature, or let the controller check the update, and return the reason of a failure.
+
+    Raises:
+        NotSupported: a cluster of the drafts cannot check it.
+    """
     try:
-        await admin.update_features([FeatureUpdate(name, level, allow_downgrade=downgrade, unsafe=unsafe)])
+        await admin.update_features([update], validate_only=dry_run)
     except FeaturesRefused as error:
         return error.text
-    await admin.wait_until_features({name: level}, timeout=WAIT_SECONDS)
+    if not dry_run:
+        await admin.wait_until_features({update.name: update.max_version_level}, timeout=WAIT_SECONDS)
     return None
 
 

@@ -88,6 +88,7 @@ async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool)
     """Return the errors that an election of partitions would have, and the partitions that need none."""
     checked: dict[str, AdminError | None] = {}
     unchanged: list[str] = []
+    live = {broker.id for broker in (await run.admin.describe_cluster()).brokers}
     for name, topic in (await run.admin.describe_topics(named or ())).items():
         if not isinstance(topic, TopicDescription):
             checked[name] = topic
@@ -101,14 +102,17 @@ async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool)
             elif partition.leader is not None if unclean else partition.replicas[:1] == (partition.leader,):
                 unchanged.append(item)
             else:
-                checked[item] = _refusal(item, partition, unclean=unclean)
+                checked[item] = _refusal(item, partition, live, unclean=unclean)
     return Outcomes(checked), unchanged
 
 
-def _refusal(item: str, partition: PartitionDescription, *, unclean: bool) -> AdminError | None:
-    """Return the error of an election that no replica can win; None if one can."""
-    if not unclean and not set(partition.replicas[:1]) & set(partition.isr):
+def _refusal(item: str, partition: PartitionDescription, live: set[int], *, unclean: bool) -> AdminError | None:
+    """Return the error of an election that no replica can win; None if one can.
+
+    The last replica in sync stays in the ISR when its broker stops.
+    """
+    if not unclean and not set(partition.replicas[:1]) & set(partition.isr) & live:
         return AdminError.of_kafka(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, item)
-    if unclean and set(partition.replicas) <= set(partition.offline_replicas or ()):
+    if unclean and not (set(partition.replicas) - set(partition.offline_replicas or ())) & live:
         return AdminError.of_kafka(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, item)
     return None

@@ -39,6 +39,8 @@ async def set_(
 
     The derived keys that are sent must stay as secret as the password: use a listener with TLS.
     """
+    if not name:
+        raise InvalidArgument("a user needs a name, and this one is empty")
     try:
         credential = UserScramCredentialUpsertion(
             user=name, password=password, mechanism=mechanism, iterations=iterations
