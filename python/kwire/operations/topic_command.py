@@ -89,7 +89,10 @@ async def describe_topics(
     for name, topic in described.items():
         if isinstance(topic, Exception):
             raise topic
-        configs = ",".join(f"{key}={value}" for key, value in sorted((topic.configs or {}).items()))
+        # The user may see a topic, and not its configs.
+        configs = (
+            "-" if topic.configs is None else ",".join(f"{key}={topic.configs[key]}" for key in sorted(topic.configs))
+        )
         factor = len(topic.partitions[0].replicas) if topic.partitions else 0
         if only is None and (configs or not with_overrides_only):
             run.print(

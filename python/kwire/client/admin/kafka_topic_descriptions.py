@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kwire.client.admin.answer import complete, result_error
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.values import NO_LAG, PartitionDescription, TopicDescription
+from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -70,7 +71,7 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicDescription | AdminE
 async def with_configs(
     topics: Topics, send: Callable[[DescribeConfigsRequest], Awaitable[DescribeConfigsResponse]]
 ) -> Topics:
-    """Return topics with the configs that they override.
+    """Return topics with the configs that they override; None for a user who can see a topic, and not its configs.
 
     Args:
         send: sends a request to the broker that is to report the configs.
@@ -94,7 +95,10 @@ async def with_configs(
             for result in response.results
         }
         for name, configs in complete(by_name, reported).items():
-            completed[name] = configs if isinstance(configs, AdminError) else by_name[name]._replace(configs=configs)
+            if not isinstance(configs, AdminError):
+                completed[name] = by_name[name]._replace(configs=configs)
+            elif configs.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                completed[name] = configs
     return completed
 
 

@@ -152,7 +152,7 @@ class TopicDescription(NamedTuple):
     Attributes:
         name: the name of the topic.
         partitions: its partitions in ascending order.
-        configs: the configs that the topic overrides; None if they were not requested.
+        configs: the configs that the topic overrides; None if they were not requested, or the user cannot see them.
         topic_id: the id of the topic (KIP-516); None if the broker does not report it.
         is_internal: True if Kafka itself uses the topic, such as `__consumer_offsets`.
     """

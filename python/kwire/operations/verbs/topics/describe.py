@@ -47,7 +47,7 @@ class TopicDetails:
     topic_id: UUID | None = field(metadata=column(table=False))
     internal: bool = field(metadata=column(table=False))
     replication_factor: int | None = field(metadata=column(table=False))
-    configs: Mapping[str, str] = field(metadata=column(if_known=True))
+    configs: Mapping[str, str] | None = field(metadata=column(if_known=True))
     marked_for_deletion: bool | None = field(metadata=column(if_known=True))
     partitions: tuple[PartitionDetails, ...] = field(metadata=column(rows=True))
 
@@ -74,6 +74,9 @@ async def describe(
     marked = await topics_marked_for_deletion(run)
     if only and not names and (reason := await explain_if_hidden(run, len(topics), "topics")) is not None:
         run.warn(f"{reason}.")
+    hidden = [name for name, topic in topics.items() if not isinstance(topic, AdminError) and topic.configs is None]
+    if hidden:
+        run.warn(f"the configs of {len(hidden)} topics are not known: this needs DescribeConfigs on the topic.")
     least: dict[str, int | AdminError] = {}
     if any(state.needs_min_isr for state in only):
         least = await _min_isrs(run, [name for name, topic in topics.items() if not isinstance(topic, AdminError)])
@@ -110,7 +113,7 @@ def _details(topic: TopicDescription, partitions: list[PartitionDescription], ma
         topic.topic_id,
         topic.is_internal,
         len(topic.partitions[0].replicas) if topic.partitions else None,
-        topic.configs or {},
+        topic.configs,
         marked,
         tuple(
             PartitionDetails(
