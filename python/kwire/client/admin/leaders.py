@@ -68,7 +68,7 @@ async def results_at_leaders(
     pause = 0.0
     while unfinished:
         by_leader = await _leaders(router, unfinished, outcomes)
-        for results in await bounded_gather(lambda item: attempt(send, *item), by_leader.items()):
+        for results in await bounded_gather(lambda item: _attempt(send, *item), by_leader.items()):
             outcomes.update(results)
         passed = router.metadata.clock() - started
         retried = [
@@ -86,6 +86,16 @@ async def results_at_leaders(
         partition: answer if isinstance(answer, AdminError | ConnectionFault | BrokerNotFound) else result(answer)
         for partition, answer in answers.items()
     }
+
+
+async def _attempt(
+    send: Send, leader: BrokerTarget, partitions: Sequence[TopicPartition]
+) -> Mapping[TopicPartition, Any]:
+    """Return the results of one request, or its fault for each partition: those of other leaders do not suffer."""
+    try:
+        return await attempt(send, leader, partitions)
+    except ConnectionFault as fault:
+        return dict.fromkeys(partitions, fault)
 
 
 async def _leaders(
@@ -144,6 +154,8 @@ def _patience(router: ClusterRouter, partition: TopicPartition, result: Any, sta
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         is_new = router.metadata.topic(partition.topic, not_before=started) is not None
         return 0.0 if is_new else router.timeout
+    if isinstance(result, ConnectionFault) and not result.retriable:
+        return 0.0
     if isinstance(result, AdminError):
         return LEADERLESS_SECONDS if code == ErrorCode.LEADER_NOT_AVAILABLE else 0.0
     return router.timeout if isinstance(result, Exception) or code is None or code in MOVED else 0.0

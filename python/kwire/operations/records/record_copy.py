@@ -216,7 +216,7 @@ class RecordCopy:
             if code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 reason = f"{partition} has no offset {offset}: records were deleted before they were copied"
         else:
-            reason, is_passing = f"{partition}: {error}", isinstance(error, BrokerNotFound) or error.retriable
+            reason, is_passing = f"{partition}: {error}", True  # a broker that is down can return
         if is_endless and is_passing:
             if partition not in self._waiting:
                 self._report(f"{reason}: read again every {RETRY_SECONDS:.0f} s")
