@@ -67,6 +67,7 @@ class OptionValues:
 
     def __init__(self) -> None:
         self._values: dict[str, list[str]] = {}
+        self._in_order: list[tuple[str, str | None]] = []
         self.words: list[str] = []
 
     def __contains__(self, name: str) -> bool:
@@ -78,6 +79,7 @@ class OptionValues:
 
     def add_option(self, option: ScriptOption, value: str | None) -> None:
         """Add an option, and the option for which its name stands."""
+        self._in_order.append((option.name, value))
         for name in filter(None, (option.name, option.same_as)):
             self.add(name, value)
 
@@ -88,6 +90,10 @@ class OptionValues:
     def all(self, name: str) -> list[str]:
         """Return all values of an option."""
         return self._values.get(name, [])
+
+    def in_order(self, *names: str) -> list[tuple[str, str | None]]:
+        """Return some options with their values, in the order of the command line."""
+        return [given for given in self._in_order if given[0] in names]
 
     def need(self, *names: str) -> None:
         """Check that options are given.

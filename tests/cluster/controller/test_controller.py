@@ -298,6 +298,8 @@ async def test_malformed_znode_is_logged_and_the_rest_continues(
         reported = [record for record in caplog.records if getattr(record, "path", None) == path]
         assert [getattr(record, "key", None) for record in reported].count(key) >= 1
         assert await codes(cluster.active.create_topics([creation("more", (3,))])) == {"more": 0}
+        # A request that cannot be read would keep all other elections from starting.
+        assert cluster.memory.tree.get("/admin/preferred_replica_election") is None
         assert cluster.state("fine", 0).leader == 3
         if path == "/brokers/topics/bad":
             assert await codes(cluster.active.create_topics([creation("bad", (3,))])) == {"bad": 1001}

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from kwire.cluster.controller.errors import CommandError
-from kwire.cluster.controller.manual_assignment import by_partition, check_added, check_created, check_targets, parse
+from kwire.cluster.controller.manual_assignment import (
+    by_partition,
+    check_added,
+    check_created,
+    check_known,
+    check_targets,
+    parse,
+)
+from kwire.cluster.controller.topic_state import Partition, Topic
 from tests.cluster.controller.clusters import assignment
 from tests.for_rows import for_rows
 
@@ -56,3 +66,10 @@ def test_invalid_assignment_of_added_partitions_is_rejected(assigned: dict[int, 
 def test_valid_assignments_are_accepted() -> None:
     check_added({2: (1, 2), 3: (3, 1)}, 2, 2, {1, 2, 3})
     check_targets({0: (1, 2, 3), 5: (2,)}, {1, 2, 3})
+
+
+def test_new_topic_may_be_on_a_broker_that_is_down_but_not_on_one_that_never_existed() -> None:
+    elsewhere = Topic("a", UUID(int=1), (Partition(0, (7, 8)),))
+    check_known({0: (1, 7)}, {1, 2}, [elsewhere])
+    with pytest.raises(CommandError, match=r"partition 1: brokers \[77\] are neither alive nor known"):
+        check_known({0: (1, 2), 1: (2, 77)}, {1, 2}, [elsewhere])

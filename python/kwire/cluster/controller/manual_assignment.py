@@ -15,9 +15,10 @@ from kwire.messages.kip4.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from kwire.cluster.controller.topic_state import Topic
     from kwire.messages.kip4.structures import PartitionReplicas
 
-__all__ = ["by_partition", "check_added", "check_created", "check_targets", "parse"]
+__all__ = ["by_partition", "check_added", "check_created", "check_known", "check_targets", "parse"]
 
 _BROKER = re.compile(r"\s*\d{1,10}\s*", re.ASCII)
 _MAX_BROKER_ID = 0x7FFF_FFFF
@@ -48,7 +49,7 @@ def check_created(assigned: Mapping[int, tuple[int, ...]]) -> None:
     """Check the assignment of a new topic.
 
     The partition ids must be consecutive from 0, and all partitions must have the same number of replicas. The brokers
-    need not be alive.
+    need not be alive, but `check_known` refuses brokers that never existed.
     """
     for expected, partition in enumerate(sorted(assigned)):
         if partition != expected:
@@ -56,6 +57,20 @@ def check_created(assigned: Mapping[int, tuple[int, ...]]) -> None:
     for partition, replicas in assigned.items():
         _check_replicas(partition, replicas)
     _check_factor(assigned, len(next(iter(assigned.values()))))
+
+
+def check_known(assigned: Mapping[int, tuple[int, ...]], live: Collection[int], topics: Iterable[Topic]) -> None:
+    """Check that the brokers of a new topic are live, or hold replicas and are only down.
+
+    A topic on a broker that never existed has no leader and never gets one, and a wrong digit is easily typed.
+    """
+    down = {broker for replicas in assigned.values() for broker in replicas if broker not in live}
+    if down:
+        down -= {broker for topic in topics for partition in topic.partitions for broker in partition.replicas}
+    for partition, replicas in assigned.items():
+        unknown = [broker for broker in replicas if broker in down]
+        if unknown:
+            raise _error(partition, f"brokers {unknown} are neither alive nor known from other topics")
 
 
 def check_added(

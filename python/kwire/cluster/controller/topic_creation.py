@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kwire.cluster.controller.errors import CommandError, refusing_impossible_assignments
-from kwire.cluster.controller.manual_assignment import by_partition, check_created
+from kwire.cluster.controller.manual_assignment import by_partition, check_created, check_known
 from kwire.cluster.controller.partition_limits import PartitionBudget, check_partition_count
 from kwire.cluster.controller.topic_configs import check_configs
 from kwire.cluster.controller.topic_names import check_name
@@ -80,6 +80,7 @@ def _assignment(
         budget.check(len(creation.replica_assignment), cluster)
         assigned = by_partition(creation.replica_assignment)
         check_created(assigned)
+        check_known(assigned, cluster.racks, cluster.topics)
         check_partition_count(len(assigned))
         return assigned
     partitions, factor = creation.partitions, creation.replication_factor

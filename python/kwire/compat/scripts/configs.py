@@ -87,8 +87,7 @@ async def run(run: ScriptRun) -> None:
 
 
 def _entities(values: OptionValues) -> list[Entity]:
-    types = values.all("entity-type")
-    names: list[str | None] = [*values.all("entity-name"), *([""] if "entity-default" in values else [])]
+    types, names = values.all("entity-type"), paired_names(values)
     entities = [
         Entity(type, name) for type, name in zip(types, [*names, *[None] * (len(types) - len(names))], strict=False)
     ]
@@ -106,6 +105,12 @@ def _entities(values: OptionValues) -> list[Entity]:
     if len(entities) > 1 and {entity.type for entity in entities} != {"users", "clients"}:
         raise ScriptUsageError("Only 'users' and 'clients' entity types may be specified together")
     return entities
+
+
+def paired_names(values: OptionValues) -> list[str | None]:
+    """Return the name for each `--entity-type`, in the order of the command line; empty for `--entity-default`."""
+    given = values.in_order("entity-name", "entity-default")
+    return ["" if option == "entity-default" else name for option, name in given]
 
 
 async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:

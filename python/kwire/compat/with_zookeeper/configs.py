@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
-from kwire.compat.scripts.configs import QUOTA_TYPES, SCRAM, Entity, added_configs, deleted_configs, quota_entity
+from kwire.compat.scripts.configs import (
+    QUOTA_TYPES,
+    SCRAM,
+    Entity,
+    added_configs,
+    deleted_configs,
+    paired_names,
+    quota_entity,
+)
 from kwire.compat.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
@@ -47,14 +55,12 @@ async def run(run: ScriptRun) -> None:
 
 
 def _entities(run: ScriptRun) -> list[Entity]:
-    types, names = run.values.all("entity-type"), [*run.values.all("entity-name")]
+    types, names = run.values.all("entity-type"), paired_names(run.values)
     unknown = next((type for type in types if type not in TYPES[: 2 if run.is_before("0.10.0.0") else 4]), None)
     if unknown is not None:
         old = "--entity-type must be 'topics' or 'clients'"
         new = f"Invalid entity-type {unknown}, --entity-type must be one of List({', '.join(TYPES)})"
         raise ScriptUsageError(old if run.is_before("0.10.0.0") else new)
-    if "entity-default" in run.values:
-        names.append("")
     return [Entity(type, names[at] if at < len(names) else None) for at, type in enumerate(types)]
 
 
