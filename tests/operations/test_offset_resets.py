@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,8 @@ from kwire.operations.offset_resets import (
 )
 from kwire.operations.parameters import InvalidArgument
 from kwire.operations.verbs.groups.reset_offsets import reset_offsets
+from kwire.testing import FakeCluster
+from tests.cli.running import kwire
 from tests.client.admin.scripted_broker import scripted_broker
 from tests.for_rows import for_rows
 
@@ -117,7 +121,7 @@ async def plan_of(target: ResetTarget, *partitions: TopicPartition) -> dict[Topi
 )
 async def test_target(target: ResetTarget, requested: int, after: int, after_without_commit: int) -> None:
     plan = await plan_of(target, ORDERS, AUDIT)
-    assert plan[ORDERS] == PlannedOffset(30, requested, after, START, END)
+    assert plan[ORDERS] == PlannedOffset(30, requested, after, START, END, is_beyond=target == OffsetSpec(90_000))
     assert (plan[AUDIT].before, plan[AUDIT].after) == (None, after_without_commit)
 
 
@@ -226,3 +230,21 @@ def _begin_reset(**values: Any) -> None:
     defaults = {parameter.name: parameter.default for parameter in reset_offsets.parameters}
     check_arguments(reset_offsets.parameters, reset_offsets.choices, defaults | values)
     reset_offsets(None, **values).send(None)
+
+
+def test_file_with_an_unknown_partition_changes_nothing_and_a_late_time_warns(tmp_path: Path) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_text("orders,0,5\norders,7,6\n", encoding="utf-8")
+    script = ["--reset-offsets", "--group", "billing", "--topic", "orders", "--to-datetime", "2099-01-01T00:00:00.000"]
+    with FakeCluster(1, topics=["orders"], partitions=1) as fake:
+        fake.set_ends("orders", {0: 10})
+        fake.set_group("billing", {"orders": {0: 1}})
+        done = kwire("-b", fake.bootstrap, "groups", "reset-offsets", "billing", "--from-file", file, "--yes")
+        assert (done.code, "nothing was changed" in done.err) == (1, True), done.err
+        time = ("--to", "2099-01-01T00:00Z", "--dry-run")
+        late = kwire("-b", fake.bootstrap, "groups", "reset-offsets", "billing", *time)
+        assert (late.code, "orders-0 has no message at this time or later" in late.err) == (0, True), late.err
+        program = [sys.executable, "-m", "kwire.compat", "kafka-consumer-groups"]
+        words = [*program, "--bootstrap-server", fake.bootstrap, *script, "--dry-run"]
+        done_by_script = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        assert "Warn: Partition 0 from topic orders is empty. Falling back to latest known" in done_by_script.stdout

@@ -91,6 +91,7 @@ class PlannedOffset(NamedTuple):
         after: the offset to commit, which is within the log unless it is the committed one.
         start: the first offset of the log.
         end: the offset after the last message.
+        is_beyond: true if the target is a time after the last message, so that the end of the log takes its place.
     """
 
     before: int | None
@@ -98,6 +99,7 @@ class PlannedOffset(NamedTuple):
     after: int
     start: int
     end: int
+    is_beyond: bool = False
 
     @classmethod
     def of(cls, target: ResetTarget, before: int | None, requested: int | None, start: int, end: int) -> PlannedOffset:
@@ -140,7 +142,8 @@ async def plan_offsets(
             continue
         before = committed[partition].offset if partition in committed else None
         wanted = requested[partition] if offset is None else offset.offset
-        plan[partition] = PlannedOffset.of(target, before, wanted, start.offset or 0, end.offset or 0)
+        planned = PlannedOffset.of(target, before, wanted, start.offset or 0, end.offset or 0)
+        plan[partition] = planned._replace(is_beyond=offset is not None and offset.offset is None)
     return plan
 
 

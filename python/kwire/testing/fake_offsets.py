@@ -6,6 +6,7 @@ by one of the live brokers, which its id decides.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -119,6 +120,8 @@ class FakeOffsets:
                 if requested.timestamp == MAX_TIMESTAMP:
                     offset -= 1  # an empty log has no newest record
                     timestamp = self.ended_at.get(topic.name, -1) if offset >= 0 else -1
+                elif requested.timestamp > self.ended_at.get(topic.name, time.time() * 1000):
+                    offset = -1  # no record is as late as this
                 partitions.append(
                     ListOffsetsPartitionResponse(
                         partition_index=index,

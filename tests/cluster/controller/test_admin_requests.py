@@ -9,6 +9,7 @@ import pytest
 
 from kwire import codec
 from kwire.cluster.config.node_settings import NodeSettings
+from kwire.cluster.controller import change_handlers
 from kwire.cluster.node.controlled_shutdown import TOOL
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 CREATIONS: list[tuple[str, TopicCreation, int]] = [
     ("by numbers", TopicCreation(topic_name="t", partitions=3, replication_factor=2), 0),
-    ("by assignment", creation("t", (1, 2), (9, 1)), 0),
+    ("by assignment", creation("t", (1, 2), (3, 1)), 0),
     (
         "the assignment wins",
         TopicCreation(topic_name="t", partitions=0, replication_factor=77, replica_assignment=assignment((1,))),
@@ -63,6 +64,7 @@ CREATIONS: list[tuple[str, TopicCreation, int]] = [
     ("gap", TopicCreation(topic_name="t", replica_assignment=assignment((1,), first=1)), 1005),
     ("uneven", creation("t", (1, 2), (1,)), 1005),
     ("broker twice", creation("t", (1, 1)), 1005),
+    ("broker that never existed", creation("t", (1, 2), (9, 1)), 1005),
     ("unknown config", creation("t", (1,), no_such="5"), 1006),
     ("bad value", creation("t", (1,), retention_ms="-5"), 1006),
     ("factor before configs", TopicCreation(topic_name="t", partitions=1, config_entries=(entry("x", "y"),)), 1004),
@@ -238,7 +240,11 @@ async def test_delete_topics() -> None:
         cluster.check_agreement()
 
 
-async def test_preferred_election() -> None:
+async def do_nothing(context: object) -> None:
+    """Take the place of the handler of an election that is in progress."""
+
+
+async def test_preferred_election(monkeypatch: pytest.MonkeyPatch) -> None:
     async with cluster_of(1, 2, 3) as cluster:
         await create(cluster, creation("t", (3, 1), (1, 2)), creation("u", (3, 2)))
         await cluster.kill(3)
@@ -262,7 +268,10 @@ async def test_preferred_election() -> None:
         await cluster.wait_idle()
         assert cluster.state("u", 0).leader == 3
         assert not cluster.exists(PreferredReplicaElection.path())
-        cluster.write(PreferredReplicaElection.path(), b"")
+        # While another election is in progress, none starts.
+        handlers: Any = change_handlers._HANDLERS
+        monkeypatch.setitem(handlers, PreferredReplicaElection.path(), do_nothing)
+        cluster.write(PreferredReplicaElection.path(), PreferredReplicaElection(()).encode())
         assert await batch(cluster, elect(("t", []), ("v", []))) == {"t": 1007, "v": 3}
         (failed,) = (await send(cluster, elect(), 0)).topics
         assert (failed.topic, failed.error_code) == ("", 1007)

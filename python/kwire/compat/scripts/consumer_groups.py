@@ -9,7 +9,7 @@ from kwire.compat.options import ScriptOption, ScriptUsageError
 from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kwire.client.admin import AdminClient, GroupDescription, TopicPartition
     from kwire.compat.options import OptionValues
@@ -154,21 +154,34 @@ async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescripti
 
 
 def _print_members(run: ScriptRun, group: GroupDescription) -> None:
+    """Print a line for each member, also for a member without partitions; the ids of static members if there are."""
+    if not group.members:
+        return
+    titles: tuple[str, ...] = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
     rows = [
         (
             group.group_id,
             member.member_id,
+            member.instance_id or "",
             member.host,
             member.client_id,
             str(sum(map(len, (member.assignment or {}).values()))),
         )
         for member in group.members
     ]
-    widths = [max([15, *(len(row[index]) for row in rows)]) for index in range(4)]
-    titles = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
-    for number, row in enumerate((titles, *rows)):
-        line = " ".join(f"{cell:<{width}}" for cell, width in zip(row, [*widths, 15], strict=True))
-        run.print(("" if number else "\n") + line + " ")
+    widths = [*(max([len(titles[2]) if at == 2 else 15, *(len(row[at]) for row in rows)]) for at in range(5)), 15]
+    shown = [at for at in range(6) if at != 2 or any(row[2] for row in rows)]
+    verbose = "verbose" in run.values
+    assignments = ["ASSIGNMENT", *(_partitions_text(member.assignment or {}) for member in group.members)]
+    for number, (row, assignment) in enumerate(zip((titles, *rows), assignments, strict=True)):
+        line = " ".join(f"{row[at]:<{widths[at]}}" for at in shown)
+        run.print(f"{'' if number else chr(10)}{line} {assignment if verbose else ''}")
+
+
+def _partitions_text(assignment: Mapping[str, Sequence[int]]) -> str:
+    """Return the partitions of each topic, as Kafka 3.9.1 prints them: without the topics."""
+    texts = (f"({','.join(sorted(map(str, partitions)))})" for partitions in assignment.values() if partitions)
+    return ", ".join(sorted(texts)) or "-"
 
 
 async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
@@ -353,6 +366,11 @@ async def plan_targets(
     for partition, planned in plan.items():
         if isinstance(planned, AdminError):
             raise planned
+        if planned.is_beyond:
+            run.print(
+                f"\nWarn: Partition {partition.partition} from topic {partition.topic} is empty. Falling back to "
+                "latest known offset."
+            )
         targets[partition] = planned.after
     return targets
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.argument_checks import Choice
-from kwire.operations.declaration import Failure, Rows, operation
+from kwire.operations.declaration import Failed, Failure, Rows, operation
 from kwire.operations.offset_resets import (
     DURATION,
     CommittedTarget,
@@ -137,6 +137,12 @@ async def reset_offsets(
         if not isinstance(target, OffsetShift):
             _check_within_log(partition, planned)
         plan[partition] = planned
+    if from_file is not None and rows and not run.dry_run:
+        raise Failed(rows, f"{from_file} names partitions without an answer: {len(rows)}; nothing was changed")
+    beyond = [partition for partition, planned in plan.items() if planned.is_beyond]
+    if beyond:
+        others = f" and {len(beyond) - 1} more partitions" if len(beyond) > 1 else ""
+        run.warn(f"{beyond[0]}{others} has no message at this time or later: the end of the log is meant.")
     if export is not None:
         run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
     forgets = set() if target is CommittedTarget.CURRENT else await _with_acknowledgements(run, group, before, plan)
