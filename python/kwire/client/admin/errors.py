@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["AdminError", "BrokerNotFound", "ChangeTimeout", "ControllerNotFound", "NotSupported", "OutcomeUnknown"]
 
 
+KAFKA_CODES = {
+    1001: ErrorCode.TOPIC_ALREADY_EXISTS,
+    1002: ErrorCode.INVALID_PARTITIONS,
+    1003: ErrorCode.INVALID_PARTITIONS,
+    1004: ErrorCode.INVALID_REPLICATION_FACTOR,
+    1005: ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+    1006: ErrorCode.INVALID_CONFIG,
+    1007: ErrorCode.REASSIGNMENT_IN_PROGRESS,
+    1008: ErrorCode.INVALID_REQUEST,
+    1009: ErrorCode.REASSIGNMENT_IN_PROGRESS,
+    1010: ErrorCode.INVALID_TOPIC_EXCEPTION,
+    1011: ErrorCode.INVALID_REQUEST,
+    1012: ErrorCode.INVALID_REQUEST,
+}
+"""Codes of Kafka with the meaning of codes of the drafts."""
+
+
 class AdminError(KwireError):
     """A broker rejected a request, or the part of it that concerns one item.
 
@@ -48,6 +65,11 @@ class AdminError(KwireError):
     @classmethod
     def _of(cls, code: CodedError, item: str, text: str | None, attempts: int) -> Self:
         return cls(int(code), code.name, item, text or code.message, attempts)
+
+    @property
+    def kafka_code(self) -> int:
+        """The code of Kafka with the meaning of the error, for comparisons that hold for both kinds of clusters."""
+        return int(KAFKA_CODES.get(self.code, self.code))
 
     def __str__(self) -> str:
         sent = f", sent {self.attempts} times" if self.attempts > 1 else ""

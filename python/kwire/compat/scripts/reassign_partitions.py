@@ -251,7 +251,9 @@ async def _throttle(
 
 
 async def _limit(admin: AdminClient, brokers: Iterable[int], names: Iterable[str], rate: int) -> None:
-    """Set configs of brokers to a rate in bytes per second."""
+    """Set configs of brokers to a rate in bytes per second. Nodes of kwire hold no logs, and have no such settings."""
+    if admin.dialect == "kip4":
+        return
     from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
 
     change = ConfigChange(set=dict.fromkeys(names, str(rate)))
@@ -302,7 +304,7 @@ async def throttles_to_clear(admin: AdminClient, topics: Iterable[str]) -> dict[
     """Return the changes that delete the throttles of all brokers and of topics."""
     from kwire.client.admin import ConfigChange, ConfigResource, ConfigResourceType
 
-    brokers = [str(broker.id) for broker in (await admin.describe_cluster()).brokers]
+    brokers = [str(broker.id) for broker in (await admin.describe_cluster()).brokers if admin.dialect == "kafka"]
     return {ConfigResource(ConfigResourceType.BROKER, id): ConfigChange(delete=BROKER_THROTTLES) for id in brokers} | {
         ConfigResource(ConfigResourceType.TOPIC, name): ConfigChange(delete=REPLICAS) for name in topics
     }

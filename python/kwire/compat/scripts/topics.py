@@ -156,7 +156,7 @@ async def _create(run: ScriptRun, admin: AdminClient) -> None:
     from kwire.messages.kafka.error_codes import ErrorCode
 
     refused = (await admin.create_topics({name: topic}))[name]
-    if refused is not None and refused.code == ErrorCode.TOPIC_ALREADY_EXISTS and "if-not-exists" in values:
+    if refused is not None and refused.kafka_code == ErrorCode.TOPIC_ALREADY_EXISTS and "if-not-exists" in values:
         return
     if refused is not None:
         raise refused

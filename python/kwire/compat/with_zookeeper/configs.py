@@ -46,6 +46,9 @@ async def run(run: ScriptRun) -> None:
     if "alter" in values and any(entity.name is None for entity in entities):
         raise ScriptUsageError("--entity-name or --entity-default must be specified with --alter of users, clients")
     admin = await tool_run(run).admin()
+    if admin.dialect == "kip4" and any(entity.type in QUOTA_TYPES for entity in entities):
+        # An exit code of 0, which old releases have for errors, would be taken for a quota that is set.
+        raise ScriptUsageError("nodes of kwire limit each client by their own settings, and have no quotas of clients and users")
     if "alter" in values:
         await _alter(run, admin, entities)
     elif any(entity.type in QUOTA_TYPES for entity in entities):

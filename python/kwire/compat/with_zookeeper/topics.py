@@ -12,6 +12,8 @@ from kwire.compat.with_zookeeper import tool_run
 from kwire.messages.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kwire.client.admin import AdminClient, AdminError
     from kwire.compat.script import ScriptRun
     from kwire.operations.tool_run import ToolRun
@@ -21,7 +23,7 @@ DEPRECATED = (
     "WARNING: Altering topic configuration from this script has been deprecated and may be removed in future releases."
     "\n         Going forward, please use kafka-configs.sh for this functionality"
 )
-UNKNOWN_CONFIG = re.compile(r"Unknown topic config name: (.*)")
+UNKNOWN_CONFIG = re.compile(r"[Uu]nknown topic config(?: name:)? '?([^']*)'?")
 
 
 async def run(run: ScriptRun) -> None:
@@ -52,7 +54,8 @@ async def run(run: ScriptRun) -> None:
         else:
             await _change(run, tool, admin, topic or "")
     except AdminError as error:
-        raise _failed(run, _sentence(run, topic or "", error)) from None
+        brokers = len((await admin.describe_cluster()).brokers)
+        raise _failed(run, _sentence(run, topic or "", error, brokers)) from None
     except InvalidArgument as error:
         raise _failed(run, str(error)) from None
 
@@ -89,20 +92,51 @@ def _failed(run: ScriptRun, sentence: str) -> ScriptFailed:
     return ScriptFailed(f"Error while executing topic command{colon} {sentence}", on_stdout=True)
 
 
-def _sentence(run: ScriptRun, topic: str, error: AdminError) -> str:
-    """Return the sentence of the release for an error, which newer brokers report in other words."""
-    if error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
+def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int) -> str:
+    """Return the sentence of the release for an error, which newer brokers and nodes of kwire report in other words.
+
+    Args:
+        run: the run.
+        topic: the topic or the expression of the command line.
+        error: the error.
+        brokers: the number of live brokers.
+    """
+    if error.kafka_code == ErrorCode.TOPIC_ALREADY_EXISTS:
         quoted = f'"{topic}"' if run.is_before("0.10.0.0") else f"'{topic}'"
         return f"Topic {quoted} already exists."
-    if error.code == ErrorCode.INVALID_TOPIC_EXCEPTION and topic:
+    if error.kafka_code == ErrorCode.INVALID_TOPIC_EXCEPTION and topic:
         return f"topic name {topic} is illegal, contains a character other than ASCII alphanumerics, '.', '_' and '-'"
-    if error.code == ErrorCode.INVALID_PARTITIONS and "alter" in run.values:
+    if error.kafka_code == ErrorCode.INVALID_PARTITIONS and "alter" in run.values:
         return "The number of partitions for a topic can only be increased"
+    factor = run.values.number("replication-factor")
+    if error.kafka_code == ErrorCode.INVALID_REPLICATION_FACTOR and factor is not None and factor > brokers:
+        return f"replication factor: {factor} larger than available brokers: {brokers}"
     unknown = UNKNOWN_CONFIG.match(error.text)
     if unknown is not None:
-        old = f'requirement failed: Unknown configuration "{unknown[1]}".'
-        return old if run.is_before("0.10.0.0") else f"Unknown Log configuration {unknown[1]}."
+        return _unknown_config(run, unknown[1])
     return (error.text[:1].lower() + error.text[1:]).removesuffix(".")
+
+
+def _unknown_config(run: ScriptRun, name: str) -> str:
+    old = f'requirement failed: Unknown configuration "{name}".'
+    return old if run.is_before("0.10.0.0") else f"Unknown Log configuration {name}."
+
+
+async def _check_deleted(run: ScriptRun, admin: AdminClient, topic: str, names: Sequence[str]) -> None:
+    """Check that the configs to delete exist. A broker accepts any name, and the old scripts do not.
+
+    Raises:
+        ScriptFailed: a config does not exist.
+    """
+    from kwire.client.admin import ConfigResource, ConfigResourceType
+    from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
+
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+    reported = (await admin.describe_configs([resource]))[resource]
+    known = {*TOPIC_SETTINGS, *(reported if isinstance(reported, dict) else ())}
+    for name in names:
+        if name not in known:
+            raise _failed(run, _unknown_config(run, name))
 
 
 async def _create(run: ScriptRun, tool: ToolRun, admin: AdminClient, topic: str) -> None:
@@ -123,7 +157,7 @@ async def _create(run: ScriptRun, tool: ToolRun, admin: AdminClient, topic: str)
             configs=values.all("config"),
         )
     except AdminError as error:
-        if error.code != ErrorCode.TOPIC_ALREADY_EXISTS or "if-not-exists" not in values:
+        if error.kafka_code != ErrorCode.TOPIC_ALREADY_EXISTS or "if-not-exists" not in values:
             raise
 
 
@@ -142,6 +176,8 @@ async def _change(run: ScriptRun, tool: ToolRun, admin: AdminClient, pattern: st
             run.print("Note: This will have no impact if delete.topic.enable is not set to true.")
         return
     partitions, configs, deleted = values.number("partitions"), values.all("config"), values.all("delete-config")
+    if names and deleted:
+        await _check_deleted(run, admin, names[0], deleted)
     if names and (configs or deleted) and not run.is_before("0.9.0.0"):
         run.print(DEPRECATED)
     if partitions is not None or configs or deleted:
