@@ -35,7 +35,7 @@ FIRST_WORDS = {
     "version": "write `kafka --version`",
     "versions": "write `kafka brokers api-versions`",
 }
-"""What to write instead of the first word of a command."""
+"""Advice by the first word of a command that another tool has."""
 OPTIONS = {
     "--all-topics": "leave it out: without --topic, all topics of the group are meant",
     "--alter": "write a verb instead, such as `kafka topics alter`",
@@ -52,7 +52,7 @@ OPTIONS = {
     "--to-latest": "write --to latest",
     "--to-offset": "write --to OFFSET, such as --to 42",
 }
-"""What to write instead of an option of Kafka's scripts."""
+"""Advice by option of Kafka's scripts."""
 
 
 def first_word_hint(word: str) -> str | None:
