@@ -48,7 +48,9 @@ async def run(run: ScriptRun) -> None:
     admin = await tool_run(run).admin()
     if admin.dialect == "kip4" and any(entity.type in QUOTA_TYPES for entity in entities):
         # An exit code of 0, which old releases have for errors, would be taken for a quota that is set.
-        raise ScriptUsageError("nodes of kwire limit each client by their own settings, and have no quotas of clients and users")
+        raise ScriptUsageError(
+            "nodes of kwire limit each client by their own settings, and have no quotas of clients and users"
+        )
     if "alter" in values:
         await _alter(run, admin, entities)
     elif any(entity.type in QUOTA_TYPES for entity in entities):

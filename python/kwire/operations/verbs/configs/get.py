@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kwire.client.admin import AdminError
+from kwire.client.admin import AdminError, ConfigResourceType
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, NotFound, Option
 from kwire.operations.registry import similar
@@ -44,7 +44,7 @@ async def get(
         str, Argument("topic/NAME, broker/ID, broker/default, group/ID.", "RESOURCE", "resources", syntax=RESOURCE)
     ],
     names: Annotated[list[str], Argument("Names of configs [default: all that are set].", "NAME", "configs")],
-    all: Annotated[bool, Option("Include defaults.")] = False,
+    all: Annotated[bool, Option("Include defaults, and what a topic inherits from its brokers.")] = False,
 ) -> Rows[Config]:
     """Get the configs of a resource, with where their values come from."""
     parsed = parse_resource(resource)
@@ -57,6 +57,8 @@ async def get(
             suggested = similar(name, tuple(configs))
             hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
             raise NotFound(f"{resource} has no config {name!r}{hint}")
+    # The file of a broker sets values; for a topic, they are inherited.
+    inherited = ("DEFAULT",) if parsed.type is ConfigResourceType.BROKER else ("DEFAULT", "STATIC")
     return [
         Config(
             resource,
@@ -67,5 +69,5 @@ async def get(
             value.is_read_only,
         )
         for name, value in sorted(configs.items())
-        if (name in names if names else all or value.source.name not in ("DEFAULT", "STATIC"))
+        if (name in names if names else all or value.source.name not in inherited)
     ]
