@@ -143,7 +143,7 @@ def test_offsets_are_listed_and_records_deleted_by_the_command(orders: Operator)
     expected = {"topic": "group-orders", "partition": 0, "before": 0, "after": 3}
     assert orders.json(*deletion, "--dry-run") == [expected | {"status": "would be deleted"}]
     unconfirmed = orders.run(*deletion)
-    assert (unconfirmed.code, "Delete up to 3 records of 1 partitions? Confirm with --yes" in unconfirmed.err) == (
+    assert (unconfirmed.code, "Delete up to 3 records of 1 partition? Confirm with --yes" in unconfirmed.err) == (
         2,
         True,
     )
@@ -304,7 +304,8 @@ def test_lag_reset_and_deletion_of_a_group_without_members(orders: Operator, tmp
     ]
     assert orders.json("groups", "lag", group)[0]["lag"] == 16
     assert orders.json("groups", "lag", group, "--total")[0] == {
-        "name": group, "topic": None, "partition": None, "committed": None, "end": None, "lag": 16
+        "name": group, "topic": None, "partition": None, "committed": None, "end": None, "lag": 16,
+        "client": None, "host": None,
     }  # fmt: skip
 
     dry = orders.json("groups", "reset-offsets", group, "--to", "latest", "--dry-run")

@@ -53,7 +53,10 @@ def test_command_sets_gets_and_deletes_quotas(administrator: Operator) -> None:
     assert "user alice has no quota nosuch_rate: it has consumer_byte_rate" in unknown.err
     unconfirmed = operator.run("quotas", "delete", *alice)
     assert unconfirmed.code == 2
-    assert "Delete producer_byte_rate, request_percentage of user alice, client-id <default>?" in unconfirmed.err
+    assert (
+        "Delete producer_byte_rate=1000000, request_percentage=12.5 of user alice, client-id <default>?"
+        in unconfirmed.err
+    )
 
     [dry_deletion] = operator.json("quotas", "delete", "consumer_byte_rate", "--user", "alice", "--dry-run")
     assert (dry_deletion["status"], dry_deletion["value"]) == ("would be deleted", None)

@@ -124,7 +124,12 @@ async def change_configs(
 
 
 async def _is_any_set(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> bool:
-    """Return whether a resource itself has one of the configs; True if that is not known."""
+    """Return whether a resource itself has one of the configs; True if that is not known.
+
+    A broker reports what was set for brokers a moment ago with a delay, so only topics are asked.
+    """
+    if resource.type is not ConfigResourceType.TOPIC:
+        return True
     try:
         configs = (await admin.describe_configs([resource])).get(resource)
     except AdminError:

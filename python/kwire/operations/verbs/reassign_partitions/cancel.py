@@ -29,10 +29,16 @@ async def cancel(
     Partitions in progress return to their old replicas. Moved partitions stay: `rollback` moves them back. If no run of
     kwire is in progress, the moves of other tools are cancelled, which `status` lists as well.
     """
-    newest = newest_run(await runs_of(run, journal))
+    folder = await runs_of(run, journal)
+    newest = newest_run(folder)
     state = None if newest is None else read_run(newest)
     if newest is None or state is None or is_over(state):
-        return await _cancel_moves_of_others(run)
+        ended = (
+            f"{folder} has no run of this cluster"
+            if state is None
+            else f"run {newest and newest.name} is {state.phase}"
+        )
+        return await _cancel_moves_of_others(run, ended)
     path = newest
     check_not_running(path)
     if run.dry_run:
@@ -44,18 +50,22 @@ async def cancel(
         return [summary(path, read_run(path))]
 
 
-async def _cancel_moves_of_others(run: Run) -> Rows[RunSummary]:
+async def _cancel_moves_of_others(run: Run, ended: str) -> Rows[RunSummary]:
     """Cancel all moves in progress of a cluster without an open run.
 
+    Args:
+        run: the run of the verb.
+        ended: why there is no run of kwire to cancel.
+
     Raises:
-        NotFound: there are none.
+        NotFound: there are no moves.
     """
     moving = {
         status.topic: sorted(status.moves or status.partitions) for status in await run.admin.list_reassignments()
     }
     moving = {topic: indexes for topic, indexes in moving.items() if indexes}
     if not moving:
-        raise NotFound("no run of this cluster is in progress, and no partition is being moved: nothing to cancel")
+        raise NotFound(f"{ended}, and no partition is being moved: nothing is left to cancel")
     names = [f"{topic}-{index}" for topic, indexes in sorted(moving.items()) for index in indexes]
     shown = ", ".join(names[:5]) + (f", and {len(names) - 5} more" if len(names) > 5 else "")
     row = RunSummary("other tools", "moving", len(names), 0, 0, 0, (), "")
