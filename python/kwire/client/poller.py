@@ -15,13 +15,16 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from kwire.client.broker_poller import UNKNOWN_BROKER, BrokerPoller, PollerContext
 from kwire.client.capture_thread import CaptureThread
 from kwire.client.connection import MAX_RESPONSE_SIZE
+from kwire.client.connection_pool import SILENT_SHARE
 from kwire.client.polled_requests import PolledRequest
 from kwire.client.poller_options import PollerOptions
+from kwire.client.race import first_success
 from kwire.metadata.events import BrokerJoined
 from kwire.metadata.response_tracker import ResponseTracker
 from kwire.protocol import Endpoint
@@ -285,23 +288,35 @@ class Poller(Generic[M]):
                         await self._rebootstrap.wait()
 
     async def _discover(self) -> None:
-        """Ask the bootstrap servers, in random order, until one of them lists brokers."""
+        """Ask the bootstrap servers, in random order, until one of them lists brokers.
+
+        The next one is asked when one is silent, so that it does not cost the timeout.
+        """
         context = self._context
+
+        async def ask(endpoint: Endpoint) -> Any:
+            broker = BrokerPoller(context, UNKNOWN_BROKER, endpoint, ResponseTracker())
+            try:
+                poll = await broker.list_brokers()
+            finally:
+                await broker.close()
+            if poll.message is None:
+                await self._deliver(poll)
+            if not getattr(poll.message, "brokers", ()):
+                raise LookupError(endpoint)
+            return poll.message
+
         failures = 0
         while True:
-            for endpoint in context.random.sample(self.options.bootstrap, len(self.options.bootstrap)):
-                broker = BrokerPoller(context, UNKNOWN_BROKER, endpoint, ResponseTracker())
-                try:
-                    poll = await broker.list_brokers()
-                finally:
-                    await broker.close()
-                if poll.message is None:
-                    await self._deliver(poll)
-                elif poll.message.brokers:
-                    self._update_brokers(poll.message)
-                    return
-            failures += 1
-            await asyncio.sleep(context.pause(failures))
+            endpoints = context.random.sample(self.options.bootstrap, len(self.options.bootstrap))
+            try:
+                attempts = [partial(ask, endpoint) for endpoint in endpoints]
+                self._update_brokers(await first_success(attempts, self.options.timeout * SILENT_SHARE))
+            except LookupError:
+                failures += 1
+                await asyncio.sleep(context.pause(failures))
+            else:
+                return
 
     async def _poll_broker(self, broker: BrokerPoller) -> None:
         """Poll a broker forever, or until it is forgotten."""

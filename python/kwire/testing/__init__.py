@@ -3,6 +3,7 @@
 - `FakeCluster`: fake brokers that serve the metadata of thousands of topics, change, and misbehave on demand.
 - `Misbehavior`: the protocol violations that they can commit.
 - `ClusterState` and `ReceivedRequest`: what `FakeCluster.state` and `FakeCluster.requests` return.
+- `SimulatedNetwork`: an event loop with a simulated clock, in which any address may be silent, slow, or forgetful.
 - `LocalCluster`: a KIP-4 cluster of kwire nodes and ZooKeeper as processes.
 - `kwire.testing.kafka`: real Kafka brokers as processes.
 - `kwire.testing.strategies`: Hypothesis strategies for messages.
@@ -18,6 +19,7 @@ _MODULES = {
     "kwire.testing.fake_cluster": ("FakeCluster",),
     "kwire.testing.local_cluster": ("LocalCluster",),
     "kwire.testing.misbehavior": ("Misbehavior",),
+    "kwire.testing.simulated_network": ("NetworkFault", "SimulatedNetwork"),
 }
 
 __all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSIONS", "FakeBroker", "PlannedMisbehavior", "ReceivedRequest"]
 
-API_VERSIONS = 18
+METADATA, API_VERSIONS = 3, 18
 UNSUPPORTED_VERSION = 35
+THROTTLED_SINCE = 3
+"""The first version of Metadata with a throttle time, which is the first field."""
 KEPT_REQUESTS = 10_000
 """The number of received requests that a broker keeps."""
 
@@ -107,6 +109,7 @@ class FakeBroker:
         self._permanent: PlannedMisbehavior | None = None
         self.paused = False
         self.delay = 0.0
+        self.throttle_ms = 0
         self.connections: set[_Connection] = set()
         self._responses = responses
         self._state = state
@@ -141,6 +144,10 @@ class FakeBroker:
     def release_port(self) -> None:
         """Release the port of a stopped broker, which cannot be started again."""
         self._socket.close()
+
+    def accept(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection, for a network without sockets."""
+        return _Connection(self)
 
     def resume(self) -> None:
         """Respond to the requests that have arrived in the meantime, and continue."""
@@ -214,7 +221,10 @@ class FakeBroker:
             case (_, 18):
                 return (self.api_versions(version),)
             case ("kafka", 3):
-                return self._responses.metadata(state, message, version, controller_id)
+                pieces = self._responses.metadata(state, message, version, controller_id)
+                if self.throttle_ms and version >= THROTTLED_SINCE:
+                    return (pack(">i", self.throttle_ms), b"".join(pieces)[4:])
+                return pieces
             case ("kafka", 32):
                 return (kwire.encode(response_cache.describe_configs(state, message, self.broker_id), version=version),)
             case ("kafka", 60):
@@ -302,7 +312,7 @@ class _Connection(asyncio.Protocol):
         if broker.delay and self._waiting and self._timer is None and not broker.paused:
             self._timer = asyncio.get_running_loop().call_later(broker.delay, self._process_delayed)
         elif not broker.delay:
-            while self._waiting and not broker.paused and self._transport is not None:
+            while self._waiting and not broker.paused and self._transport is not None and self._timer is None:
                 self._process_next()
 
     def _process_delayed(self) -> None:
@@ -312,9 +322,10 @@ class _Connection(asyncio.Protocol):
         self.process()
 
     def _process_next(self) -> None:
+        broker = self._broker
         pending = self._waiting.popleft()
         try:
-            request = pending.decode(self._broker.dialect)
+            request = pending.decode(broker.dialect)
             self._record(request.header, request.message)
             response = self._response(request)
         except UnsupportedRequest as error:
@@ -327,6 +338,12 @@ class _Connection(asyncio.Protocol):
             return
         self._protocol.respond(pending, response)
         self._write(*self._protocol.data_to_send())
+        if broker.throttle_ms and request.message.api_key == METADATA:  # Kafka mutes the connection (KIP-219)
+            self._timer = asyncio.get_running_loop().call_later(broker.throttle_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._timer = None
+        self.process()
 
     def _record(self, header: RequestHeader, message: Message | None) -> None:
         received = ReceivedRequest(header.request_api_key, header.request_api_version, header.client_id, message)

@@ -128,6 +128,10 @@ class FakeCluster:
         """Return the address of a broker, `host:port`."""
         return f"127.0.0.1:{self._brokers[broker_id].port}"
 
+    def broker(self, broker_id: int) -> FakeBroker:
+        """Return a broker, for a network without sockets. Its methods belong to the thread of an event loop."""
+        return self._brokers[broker_id]
+
     def requests(self, broker_id: int | None = None) -> list[ReceivedRequest]:
         """Return the last 10,000 requests that a broker has received, oldest first.
 
