@@ -8,6 +8,7 @@ may still succeed is given up for that: what is slow everywhere is not asked for
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ async def first_success(
         attempts: functions that start an attempt, the preferred one first.
         delay: seconds without a result after which the next attempt starts.
         is_final: returns whether an error ends the race, since other attempts would have it as well.
-        discard: releases the result of a second attempt that succeeded at the same time.
+        discard: releases the result of another attempt that succeeded as well.
         is_progressing: returns whether a result is on its way, so that the next attempt waits for another delay.
         on_silent: called with the number of an attempt that is overdue when the next one starts.
 
@@ -72,15 +73,14 @@ async def first_success(
                     raise error
                 errors[place] = error
     finally:
-        await _end(running, discard)
+        # Not waited for: whoever is cancelled meanwhile could not return the result, and nothing would release it.
+        for loser in running:
+            loser.add_done_callback(partial(_discard_result, discard))
+            loser.cancel()
     raise errors[min(errors)]
 
 
-async def _end(losers: Iterable[asyncio.Task[T]], discard: Callable[[T], None]) -> None:
-    """Cancel attempts, wait for their end, and discard the results of those that had one already."""
-    losers = tuple(losers)
-    for task in losers:
-        task.cancel()
-    for result in await asyncio.gather(*losers, return_exceptions=True):
-        if not isinstance(result, BaseException):
-            discard(result)
+def _discard_result(discard: Callable[[T], None], task: asyncio.Task[T]) -> None:
+    """Release the result of an attempt that lost, if it has one. Its error does not matter."""
+    if not task.cancelled() and task.exception() is None:
+        discard(task.result())

@@ -5,3 +5,5 @@ from kwire.testing.fake_broker import ReceivedRequest as ReceivedRequest
 from kwire.testing.fake_cluster import FakeCluster as FakeCluster
 from kwire.testing.local_cluster import LocalCluster as LocalCluster
 from kwire.testing.misbehavior import Misbehavior as Misbehavior
+from kwire.testing.simulated_network import NetworkFault as NetworkFault
+from kwire.testing.simulated_network import SimulatedNetwork as SimulatedNetwork

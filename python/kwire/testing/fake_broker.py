@@ -338,7 +338,7 @@ class _Connection(asyncio.Protocol):
             return
         self._protocol.respond(pending, response)
         self._write(*self._protocol.data_to_send())
-        if broker.throttle_ms and request.message.api_key == METADATA:  # Kafka mutes the connection (KIP-219)
+        if broker.throttle_ms and broker.received[-1].api_key == METADATA:  # Kafka mutes the connection (KIP-219)
             self._timer = asyncio.get_running_loop().call_later(broker.throttle_ms / 1000, self._unmute)
 
     def _unmute(self) -> None:

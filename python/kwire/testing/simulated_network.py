@@ -236,7 +236,7 @@ class _Transport(asyncio.Transport):
         elif isinstance(self._protocol, asyncio.BufferedProtocol):
             view = memoryview(data)
             while view and not self._is_closed:
-                buffer = self._protocol.get_buffer(-1)
+                buffer = memoryview(self._protocol.get_buffer(-1))
                 count = min(len(buffer), len(view))
                 buffer[:count] = view[:count]
                 self._protocol.buffer_updated(count)
