@@ -54,10 +54,13 @@ if TYPE_CHECKING:
         PartitionOffset,
         TopicPartition,
     )
+    from kwire.messages.kafka.offset_fetch import OffsetFetchRequest
 
     Offsets: TypeAlias = dict[TopicPartition, CommittedOffset]
 
 T = TypeVar("T")
+GROUPS_SINCE = 8
+"""The version of OffsetFetch from which on a request has several groups (KIP-709, Kafka 3.0)."""
 NAMES_UNTIL = 9
 """The last version of OffsetFetch and OffsetCommit with names of topics; later ones have ids (KIP-848)."""
 
@@ -201,22 +204,38 @@ async def list_group_offsets(admin: AdminSession, group_ids: Iterable[str]) -> d
     from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
     async def send(coordinator: BrokerTarget, ids: Sequence[str]) -> Mapping[str, Result[Offsets]]:
+        if len(ids) > 1 and await admin.router.highest_version(OffsetFetchRequest) < GROUPS_SINCE:
+            results: dict[str, Result[Offsets]] = {}
+            for group in ids:
+                results |= await send(coordinator, [group])
+            return results
         request = OffsetFetchRequest(
             groups=tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in ids)
         )
-        answer = await admin.router.read(request, coordinator, highest=NAMES_UNTIL)
+        answer = await admin.router.read(request, coordinator, adapt=_with_one_group, highest=NAMES_UNTIL)
+        fetched: Any = answer.response.groups or [answer.response]
         return {
-            group.group_id: answer.error(group, group.group_id)
+            group_id: answer.error(group, group_id)
             or {
                 TopicPartition(topic.name, partition.partition_index): committed_offset(partition)
                 for topic in group.topics
                 for partition in topic.partitions
                 if partition.committed_offset >= 0
             }
-            for group in answer.response.groups
+            for group in fetched
+            for group_id in (getattr(group, "group_id", ids[0]),)  # the response for one group does not name it
         }
 
     return await at_coordinators(admin.router, strings_tuple(group_ids), send)
+
+
+def _with_one_group(request: OffsetFetchRequest, version: int) -> OffsetFetchRequest:
+    """Return the request for versions below 8 (Kafka 3.0), which have one group."""
+    if version >= GROUPS_SINCE:
+        return request
+    from kwire.messages.kafka.offset_fetch import OffsetFetchRequest
+
+    return OffsetFetchRequest(group_id=request.groups[0].group_id, topics=None)
 
 
 async def group_lags(admin: AdminSession, group_ids: Iterable[str] | None = None) -> dict[str, GroupLag | AdminError]:

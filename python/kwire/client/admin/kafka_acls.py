@@ -15,11 +15,15 @@ from kwire.client.admin.acl_values import (
 )
 from kwire.client.admin.answer import error_code, first_error_code, lacking
 from kwire.client.admin.cluster_router import ANY, BrokerTarget
+from kwire.client.admin.errors import NotSupported
 
 if TYPE_CHECKING:
     from kwire.client.admin.backend import AclDeletions
     from kwire.client.admin.cluster_router import ClusterRouter, Target
     from kwire.client.admin.values import Outcomes
+    from kwire.messages.kafka.create_acls import CreateAclsRequest
+    from kwire.messages.kafka.delete_acls import DeleteAclsRequest
+    from kwire.messages.kafka.describe_acls import DescribeAclsRequest
 
 __all__ = ["KafkaAcls"]
 
@@ -40,7 +44,8 @@ class KafkaAcls:
         from kwire.messages.kafka.describe_acls import DescribeAclsRequest
 
         request = DescribeAclsRequest(**_filter_fields(filter))
-        response = (await self._router.read(request, target, error_code)).accepted("ACLs")
+        answer = await self._router.read(request, target, error_code, adapt=_with_literal_filter)
+        response = answer.accepted("ACLs")
         return sorted(_binding(resource, entry) for resource in response.resources for entry in resource.acls)
 
     async def create(self, acls: tuple[AclBinding, ...]) -> Outcomes:
@@ -61,7 +66,9 @@ class KafkaAcls:
                 for acl in acls
             )
         )
-        answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=True)
+        answer = await self._router.command(
+            request, error_code=first_error_code("results"), repeatable=True, adapt=_with_literal_names
+        )
         return answer.outcomes(zip(map(str, acls), answer.response.results, strict=False), map(str, acls))
 
     async def delete(self, filters: tuple[AclBindingFilter, ...]) -> AclDeletions:
@@ -69,7 +76,9 @@ class KafkaAcls:
         from kwire.messages.kafka.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
         request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_filter_fields(filter)) for filter in filters))
-        answer = await self._router.command(request, error_code=first_error_code("filter_results"))
+        answer = await self._router.command(
+            request, error_code=first_error_code("filter_results"), adapt=_with_literal_filters
+        )
         deleted: AclDeletions = {}
         for filter, result in zip_longest(filters, answer.response.filter_results[: len(filters)]):
             error = lacking(str(filter)) if result is None else answer.error(result, str(filter))
@@ -79,6 +88,44 @@ class KafkaAcls:
             matches = {_binding(match, match): match for match in result.matching_acls}
             deleted[filter] = {acl: answer.error(match, str(acl)) for acl, match in sorted(matches.items())}
         return deleted
+
+
+# In version 0 (Kafka before 2.0), every ACL is literal: a filter for literal ones finds what one for any pattern does.
+
+
+def _with_literal_filter(request: DescribeAclsRequest, version: int) -> DescribeAclsRequest:
+    if version > 0:
+        return request
+    from dataclasses import replace
+
+    return replace(request, pattern_type_filter=_literal(request.pattern_type_filter))
+
+
+def _with_literal_filters(request: DeleteAclsRequest, version: int) -> DeleteAclsRequest:
+    if version > 0:
+        return request
+    from dataclasses import replace
+
+    filters = [replace(filter, pattern_type_filter=_literal(filter.pattern_type_filter)) for filter in request.filters]
+    return replace(request, filters=tuple(filters))
+
+
+def _with_literal_names(request: CreateAclsRequest, version: int) -> CreateAclsRequest:
+    for creation in request.creations if version == 0 else ():
+        _literal(creation.resource_pattern_type)
+    return request
+
+
+def _literal(code: int) -> int:
+    """Return the code of literal names, if a pattern type means them in version 0.
+
+    Raises:
+        NotSupported: it means other names.
+    """
+    if code in (PatternType.ANY.code, PatternType.LITERAL.code):
+        return PatternType.LITERAL.code
+    pattern = PatternType.of_code(code)
+    raise NotSupported(f"an ACL with the pattern {pattern}", "brokers before Kafka 2.0 have literal names only")
 
 
 def _filter_fields(filter: AclBindingFilter) -> dict[str, Any]:
