@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from kwire.client.poll import PollClock
+from kwire.client.poll import LONGEST_SLEW, PollClock
 
 START = datetime(2026, 11, 21, 14, tzinfo=UTC)
 
@@ -100,3 +100,29 @@ def test_times_never_go_back_and_are_right_in_the_end_for_random_steps() -> None
             last = time
         clocks.advance(5000)
         assert clock.read()[0] == clocks.wall
+
+
+def test_clock_that_was_far_ahead_is_followed_back_at_once() -> None:
+    for ahead in (200, 3_600, 86_400, 3_650 * 86_400):
+        clocks = Clocks()
+        clock = clocks.poll_clock()
+        clocks.advance(1, step=ahead)
+        assert read(clock) == (1 + ahead, ahead)
+
+        clocks.advance(60, step=-ahead)
+
+        assert read(clock) == (61, -ahead)
+        clocks.advance(1)
+        assert read(clock) == (62, None)
+
+
+def test_polls_are_never_far_ahead_of_the_system_clock() -> None:
+    chance = Random(22)
+    clocks = Clocks()
+    clock = clocks.poll_clock()
+    for _ in range(1000):
+        clocks.advance(
+            chance.expovariate(1), step=chance.choice((0, 0, chance.uniform(-1, 1) * 10 ** chance.uniform(0, 6)))
+        )
+
+        assert timedelta(0) <= clock.read()[0] - clocks.wall <= LONGEST_SLEW

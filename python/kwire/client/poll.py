@@ -43,7 +43,7 @@ class Poll(NamedTuple, Generic[M]):
         request: the bytes of the request from the API key on.
         controller_id: the controller that the response names; None if it names none.
         clock_step_us: microseconds by which the system's clock was set since the poller's poll before; None if it was
-            not. `polled_at` does not go back: see `PollClock`.
+            not. `polled_at` hardly ever goes back: see `PollClock`.
     """
 
     cluster_id: str | None
@@ -78,12 +78,21 @@ some 10 ms on a busy machine. Chosen, not measured.
 """
 
 
+LONGEST_SLEW = timedelta(seconds=150)
+"""Maximum time by which polls are ahead of the system's clock after it was set back.
+
+Without it, polls after a clock was a day ahead would have wrong times for two days. Chosen, not measured: longer than the steps of a host whose NTP works.
+"""
+
+
 class PollClock:
-    """Times of polls that never go back, and the steps of the system's clock.
+    """Times of polls that go back only after a great fault, and the steps of the system's clock.
 
     If the system's clock is set back, polls that follow would seem to precede polls that have been made, and a broker
     would seem to return to its old state. So the time of polls then advances at half the speed until the system's clock
     has caught up, as `adjtime` does. A clock that is set forward is followed at once: that is a gap between two polls.
+    A clock that is set back by more than `LONGEST_SLEW` is followed at once, too: the polls before had wrong times, which
+    an ingest keeps aside (`kwire.spark.ingest.clock_faults`), and those that follow have the right ones.
 
     Args:
         wall: returns the time of the system's clock.
@@ -107,7 +116,8 @@ class PollClock:
         elapsed = timedelta(seconds=steady - self._steady)
         step = wall - self._wall - elapsed
         self._wall, self._steady = wall, steady
-        self._time = max(wall, self._time + elapsed / 2)
+        slewed = self._time + elapsed / 2
+        self._time = wall if slewed - wall > LONGEST_SLEW else max(wall, slewed)
         time = self._time if at is None else self._time - (wall - at)
         return time, step // timedelta(microseconds=1) if abs(step) >= SMALLEST_STEP else None
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kwire.capture.folder import segments
+from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold.build import build
 from kwire.spark.gold.snapshot import PipelineSnapshot
 from kwire.spark.ingest.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
@@ -251,7 +252,10 @@ class Pipeline:
             change = to_change(record, entries)
             report = to_report(entries)
             if late:
-                LateFrames(self.spark, self._store, record, entries, self.reference_codec).ingest(late, change, report)
+                frames_of_late = LateFrames(
+                    self.spark, self._store, record, entries, self.reference_codec, self._latest_poll()
+                )
+                frames_of_late.ingest(late, change, report)
             update(change)
             self._store.commit(change)
         finally:
@@ -274,7 +278,12 @@ class Pipeline:
 
     def _task(self, record: CommitRecord) -> IngestTask:
         progress = record.progress
-        return IngestTask(self._store.location, progress.reporters, progress.clusters, self.reference_codec)
+        latest = self._latest_poll()
+        return IngestTask(self._store.location, progress.reporters, progress.clusters, self.reference_codec, latest)
+
+    def _latest_poll(self) -> int:
+        """Return the latest plausible time of a poll: no clock that gold corrects is further ahead."""
+        return microseconds(datetime.now(UTC) + self.max_clock_skew)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
         return entries_of(manifest.toArrow())

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from kwire.cluster.zookeeper.admin_requests import ReassignPartitions
 from kwire.cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoint, SupportedVersionRange
 from kwire.cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.cluster.zookeeper.controllers import ActiveController, ControllerEpoch
@@ -172,3 +173,39 @@ async def test_registration_with_invalid_features_is_reported(
         assert set(cluster.active.cluster.brokers) == {1, 2}
         [reported] = [record for record in caplog.records if getattr(record, "path", None) == "/brokers/ids/9"]
         assert f"found {low} and {high}" in reported.getMessage()
+
+
+@pytest.mark.parametrize("added", [77, 3])
+async def test_interrupted_deletion_goes_on_beside_a_reassignment_that_cannot_end(added: int) -> None:
+    """The broker that is added never existed, or has failed before the controller was elected."""
+    async with cluster_of(1, 2, 3, controllers=(1,)) as cluster:
+        await cluster.active.create_topics([creation("a", (1, 2), (2, 1))])
+        await cluster.wait_idle()
+        await cluster.kill(3)
+        await cluster.kill(1)  # so there is no controller meanwhile
+        path = TopicRegistration.path("a")
+        registration = TopicRegistration.decode(cluster.memory.tree.get(path).data, path)
+        moved = {**registration.partitions, 0: (1, 2, added)}
+        cluster.write(path, replace(registration, partitions=moved, adding_replicas={0: (added,)}).encode())
+        for partition in (0, 1):
+            cluster.tool.delete(f"{path}/partitions/{partition}/state")
+        cluster.write(DeletionMarker.path("a"), b"")
+        await cluster.start(1)
+
+        await eventually(lambda: not cluster.exists(path) and not cluster.exists(DeletionMarker.path("a")))
+
+
+async def test_deletion_that_waits_for_a_reassignment_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with cluster_of(1, 2, 3) as cluster:
+        await cluster.active.create_topics([creation("a", (1, 2))])
+        moves = b'{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,77]}]}'
+        cluster.write(ReassignPartitions.path(), moves)
+        await cluster.wait_idle()
+        assert await codes(cluster.active.delete_topics(["a"])) == {"a": 0}
+        await cluster.wait_idle()
+        assert cluster.exists(TopicRegistration.path("a"))
+        assert [record.getMessage() for record in caplog.records].count(
+            "deletion of topic a waits for the reassignment of partitions [0], which cannot end while brokers [77] are "
+            "not alive: start them, or cancel it"
+        ) == 1

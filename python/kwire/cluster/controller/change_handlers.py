@@ -19,7 +19,7 @@ from kwire.cluster.controller.feature_commands import process_features_change
 from kwire.cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
 from kwire.cluster.controller.partition_reassignment import advance_reassignments, cancel_reassignments
 from kwire.cluster.controller.preferred_replica_election import elect_requested_leaders
-from kwire.cluster.controller.topic_deletion import delete_marked_topics
+from kwire.cluster.controller.topic_deletion import begun_deletions, delete_marked_topics
 from kwire.cluster.controller.topic_map import TopicMap
 from kwire.cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire.cluster.zookeeper.brokers import BrokerRegistration
@@ -100,6 +100,7 @@ async def reload_cluster(context: ControllerContext) -> None:
         topics_to_delete=frozenset(marked or ()),
         malformed_topics=frozenset(loaded.malformed),
     )
+    context.begun_deletions = begun_deletions(context.cluster)  # before an election creates the states that are gone
     for name in loaded.unauthorized:
         context.reread_topic(name)
     log.info(

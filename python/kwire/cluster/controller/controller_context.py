@@ -67,7 +67,8 @@ class ControllerContext:
         reassignment: `/admin/reassign_partitions` as last read or written and its version, None if it does not exist or
             is malformed.
         features: the finalized features, None if they cannot be read or written.
-        awaited_brokers: the dead brokers that the deletions of topics wait for, by topic.
+        begun_deletions: marked topics whose deletion an earlier controller has begun.
+        obstacles: what the deletions of topics wait for, by topic; empty for nothing.
         config_changes: paths of the config change notifications that were processed, with their creation times in
             milliseconds.
     """
@@ -104,7 +105,8 @@ class ControllerContext:
         self.reassignment: tuple[ReassignPartitions, int] | None = None
         self.features: VersionedFeatures | None = None
         self.config_changes: dict[str, int] = {}
-        self.awaited_brokers: dict[str, list[int]] = {}
+        self.begun_deletions: set[str] = set()
+        self.obstacles: dict[str, str] = {}
         self._reported: set[tuple[str, str]] = set()
         self._audit_entries = AUDIT_SLACK  # those of earlier controllers, which perhaps did not trim them
 

@@ -2,7 +2,8 @@
 
 `delete_marked_topics` deletes what can be deleted in the current cluster state and may be called at any time. A
 deletion waits while a reassignment of the topic is in progress, and for replicas on brokers that failed. It does not
-wait for brokers that were not alive since this controller was elected, because they might not exist at all.
+wait for brokers that were not alive since this controller was elected, because they might not exist at all. A deletion
+that was interrupted does not wait for a reassignment: without the states of its partitions, none can end.
 """
 
 from __future__ import annotations
@@ -24,9 +25,16 @@ if TYPE_CHECKING:
     from kwire.cluster.controller.controller_context import ControllerContext
     from kwire.cluster.controller.topic_state import Topic
 
-__all__ = ["delete_marked_topics"]
+__all__ = ["begun_deletions", "delete_marked_topics"]
 
 log = logging.getLogger("kwire.cluster.controller")
+
+
+def begun_deletions(cluster: Cluster) -> set[str]:
+    """Return the marked topics whose deletion an earlier controller has begun: states of partitions are gone."""
+    topics = (cluster.topics.get(name) for name in cluster.topics_to_delete)
+    missing = {NO_ZNODE, NO_STATE_ZNODE}
+    return {topic.name for topic in topics if topic and any(one.version in missing for one in topic.partitions)}
 
 
 async def delete_marked_topics(context: ControllerContext) -> None:
@@ -35,19 +43,19 @@ async def delete_marked_topics(context: ControllerContext) -> None:
     for name in sorted(context.cluster.topics_to_delete):
         topic = context.cluster.topics.get(name)
         if topic is not None:
-            awaited = _awaited_brokers(topic, context.cluster)
-            if awaited and awaited != context.awaited_brokers.get(name):
-                log.warning("deletion of topic %s waits for brokers %s", name, awaited)
-            context.awaited_brokers[name] = awaited
-            if not awaited and not _is_reassigned(topic, context.cluster):
+            obstacle = _obstacle(topic, context)
+            if obstacle and obstacle != context.obstacles.get(name):
+                log.warning("deletion of topic %s waits for %s", name, obstacle)
+            context.obstacles[name] = obstacle
+            if not obstacle:
                 has_config = topic.config_version != NO_ZNODE
                 operations = plan_deletion(name, _descendants(topic), has_config=has_config)
                 pending[name] = context.start_writes(operations)
         elif name not in context.cluster.malformed_topics:
             log.warning("ignoring request to delete non-existing topic %s", name)
             pending[name] = context.writer.commit([Delete(DeletionMarker.path(name))])
-    for name in context.awaited_brokers.keys() - context.cluster.topics_to_delete:
-        del context.awaited_brokers[name]
+    for name in context.obstacles.keys() - context.cluster.topics_to_delete:
+        del context.obstacles[name]
     failed = await context.wait_for_writes(pending)
     for name in failed.keys() | context.cluster.malformed_topics & context.cluster.topics_to_delete:
         await _delete_unconditionally(context, name)
@@ -55,8 +63,22 @@ async def delete_marked_topics(context: ControllerContext) -> None:
     context.update_cluster(topics_to_delete=context.cluster.topics_to_delete.difference(pending.keys() - failed.keys()))
 
 
-def _is_reassigned(topic: Topic, cluster: Cluster) -> bool:
-    return bool(topic.reassignments) or any(name == topic.name for name, _ in cluster.pending_reassignments)
+def _obstacle(topic: Topic, context: ControllerContext) -> str:
+    """Return what the deletion of a topic waits for; empty if it can begin."""
+    cluster = context.cluster
+    if awaited := _awaited_brokers(topic, cluster):
+        return f"brokers {awaited}"
+    if topic.name in context.begun_deletions:
+        return ""
+    reassigned = {id: set(reassignment.adding) for id, reassignment in topic.reassignments.items()}
+    for name, id in cluster.pending_reassignments:
+        if name == topic.name:
+            reassigned.setdefault(id, set())
+    if not reassigned:
+        return ""
+    missing = sorted(set().union(*reassigned.values()) - cluster.brokers.keys())
+    cause = f", which cannot end while brokers {missing} are not alive: start them, or cancel it" if missing else ""
+    return f"the reassignment of partitions {sorted(reassigned)}{cause}"
 
 
 def _awaited_brokers(topic: Topic, cluster: Cluster) -> list[int]:

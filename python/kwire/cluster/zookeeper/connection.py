@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kwire.cluster.zookeeper.errors import Unreachable
+from kwire.cluster.zookeeper.errors import InvalidConnectString, Unreachable
 from kwire.cluster.zookeeper.operations import OPEN_ACL_UNSAFE, SessionState
 from kwire.cluster.zookeeper.store import make_path
 
@@ -84,7 +85,9 @@ async def connect(
     Raises:
         Unreachable: no server accepted the connection in time.
         AuthenticationFailed: the server rejected the credentials.
+        InvalidConnectString: `hosts` is none (`check_hosts`).
     """
+    hosts = check_hosts(hosts)
     from kwire.cluster.zookeeper.kazoo_store import KazooStore
 
     # Each attempt is a warning of kazoo, which Python prints on stderr if the program has no logs. The error says it.
@@ -144,6 +147,49 @@ async def connect(
             await store.close()
             raise
     return store
+
+
+def check_hosts(hosts: str) -> str:
+    """Return a connect string as ZooKeeper's client takes it, without spaces and a line end.
+
+    Raises:
+        InvalidConnectString: it is another text; the error says what to write.
+    """
+    text = "".join(hosts.split())
+    if "://" in text:
+        raise _wrong_hosts(hosts, f"without {text.partition('://')[0]}://")
+    if "@" in text.partition("/")[0]:
+        raise _wrong_hosts(hosts, "without a user: credentials are settings of their own")
+    servers, slash, chroot = text.partition("/")
+    if "," in chroot:
+        raise _wrong_hosts(hosts, "with the chroot once, behind the last host")
+    chroot = "/".join(filter(None, chroot.split("/")))
+    for server in servers.split(","):
+        if not server:
+            raise _wrong_hosts(hosts, "without an empty host")
+        host, port = _split_port(server)
+        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]", host):
+            brackets = " (IPv6 in brackets)" if server.count(":") > 1 else ""
+            raise _wrong_hosts(hosts, f"with a valid host instead of {host!r}{brackets}")
+        if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65_536):
+            raise _wrong_hosts(hosts, f"with a port from 1 to 65535 instead of {port!r}")
+    for name in chroot.split("/"):
+        if name in {".", ".."} or not name.isprintable():
+            raise _wrong_hosts(hosts, f"with valid znodes in the chroot instead of {name!r}")
+    return f"{servers}{slash}{chroot}".rstrip("/")
+
+
+def _split_port(server: str) -> tuple[str, str | None]:
+    if server.startswith("["):
+        host, bracket, rest = server.partition("]")
+        return host + bracket, rest.removeprefix(":") if rest.startswith(":") else rest or None
+    host, colon, port = server.rpartition(":")
+    return (host, port) if colon else (server, None)
+
+
+def _wrong_hosts(hosts: str, instead: str) -> InvalidConnectString:
+    shown = re.sub(r"[^/@,]*@", "***@", hosts.strip())
+    return InvalidConnectString(shown, instead)
 
 
 def _repeat_hosts(hosts: str, session_timeout: float) -> str:

@@ -32,6 +32,7 @@ __all__ = [
     "BadVersion",
     "ConnectionLost",
     "ForbiddenPath",
+    "InvalidConnectString",
     "NoChildrenForEphemerals",
     "NoNode",
     "NodeExists",
@@ -219,6 +220,24 @@ class ZnodeError(KwireError, ValueError):
     def __str__(self) -> str:
         location = f"{self.path}: {self.key}" if self.key else self.path
         return f"{location}: {self.reason}"
+
+
+class InvalidConnectString(StoreError, ValueError):
+    """The address of an ensemble is not `HOST:PORT,HOST:PORT/CHROOT`.
+
+    Attributes:
+        hosts: the address, without credentials.
+        instead: what to change, as a part of a sentence.
+    """
+
+    def __init__(self, hosts: str, instead: str) -> None:
+        KwireError.__init__(self, hosts, instead)
+        self.path = "/"
+        self.hosts = hosts
+        self.instead = instead
+
+    def __str__(self) -> str:
+        return f"the address of ZooKeeper {self.hosts!r}: expected HOST:PORT,HOST:PORT/CHROOT, {self.instead}"
 
 
 class Unreachable(StoreError):

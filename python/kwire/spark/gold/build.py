@@ -63,7 +63,7 @@ from kwire.spark.session import require_utc
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -206,7 +206,8 @@ def _build(
     full_rebuild = first_hour is not None or store.has_replaced_rows(progress.get("commit", 0), record.number)
     has_new_configs = full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs")
     skew = {} if since is None else skew_by_hour.get(since, {})
-    for start, stop in _windows(since, oldest, end):
+    polled = _polled_times(build, max_clock_skew)
+    for start, stop in _windows(since, oldest, end, polled):
         with build.engine(in_process=_is_small(build, start, stop, max_clock_skew, in_process_rows)):
             if has_new_configs:
                 build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
@@ -249,12 +250,29 @@ def _state_time(oldest: datetime, stop: datetime, end: datetime) -> datetime | N
     return as_of if as_of > oldest else None
 
 
-def _windows(since: datetime | None, oldest: datetime, end: datetime) -> list[tuple[datetime | None, datetime]]:
-    """Return the windows to build; a start of None is the beginning of the history."""
+def _polled_times(build: GoldBuild, margin: timedelta) -> list[tuple[datetime, datetime]]:
+    """Return the times of the first and the last poll of each file, sorted, with a margin for the clocks of pollers."""
+    return sorted(
+        (state.to_time(file.first) - margin, state.to_time(file.last) + margin)
+        for file in build.files("silver/polls")
+        if file.first is not None and file.last is not None
+    )
+
+
+def _windows(
+    since: datetime | None, oldest: datetime, end: datetime, polled: Sequence[tuple[datetime, datetime]] = ()
+) -> list[tuple[datetime | None, datetime]]:
+    """Return the windows to build; a start of None is the beginning of the history.
+
+    A window includes the time without polls after it, so that the costs of a build depend on the polls and not on the
+    time between them.
+    """
     windows: list[tuple[datetime | None, datetime]] = []
     start, begin = since, since or oldest
     while begin <= end:
         stop = begin + WINDOW
+        if (following := min((max(first, stop) for first, last in polled if last >= stop), default=stop)) > stop:
+            stop = max(state.hour_of(following), stop)
         windows.append((start, stop))
         start = begin = stop
     return windows

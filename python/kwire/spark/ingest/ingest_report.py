@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 
+SHOWN = 10
+"""Maximum number of polls kept aside that the text of a report names."""
+
 
 class ReporterPolls(NamedTuple):
     """The outcome of polls of a broker.
@@ -40,6 +43,7 @@ class IngestReport:
         missing: rows of captures that no segment has.
         polls: the outcome of the new polls of each broker, by its `reporter_key`.
         refused: late frames that are not ingested because bronze lacks other frames of their broker since that day.
+        outside: polls that are kept aside because of their time (`clock_faults`).
         seconds: duration.
     """
 
@@ -50,6 +54,7 @@ class IngestReport:
     missing: list[str] = field(default_factory=list)
     polls: dict[str, ReporterPolls] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -61,6 +66,8 @@ class IngestReport:
             + "".join(f"\n  damaged: {reason}" for reason in self.damaged)
             + "".join(f"\n  missing: {rows}" for rows in self.missing)
             + "".join(f"\n  refused: {reason}" for reason in self.refused)
+            + "".join(f"\n  kept aside: {poll}" for poll in self.outside[:SHOWN])
+            + (f"\n  and {len(self.outside) - SHOWN:,} more kept aside" if len(self.outside) > SHOWN else "")
         )
 
     def add(self, other: IngestReport) -> None:
@@ -74,6 +81,7 @@ class IngestReport:
         self.damaged += other.damaged
         self.missing += other.missing
         self.refused += other.refused
+        self.outside += other.outside
 
     def add_polls(self, key: str, polls: ReporterPolls) -> None:
         """Add later polls of a broker."""

@@ -7,7 +7,7 @@ together with the known rows of their days.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
@@ -17,6 +17,7 @@ from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.capture.rows import SCHEMA, Row, to_rows, with_all_columns
 from kwire.metadata.timestamps import microseconds
+from kwire.spark.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls
 from kwire.spark.ingest.row_files import BronzeFiles, SilverFiles
 from kwire.spark.session import require_engine
 from kwire.spark.silver.poll_order import OrderedPoll, PollOrder
@@ -56,6 +57,9 @@ polls, 10 MB."""
 BATCH_ROWS = 64
 """Rows of bronze after which the rows of silver are handed to the files. Chosen, not measured."""
 
+FAULTS_KEPT = 1_000
+"""Maximum number of times of polls kept aside that the progress of a broker has, newest last. Chosen."""
+
 NEVER = -(2**63)
 
 
@@ -67,6 +71,13 @@ class IngestTask(NamedTuple):
     clusters: dict[str, str]
     reference_codec: bool = False
     """True if workers may decode without the engine."""
+    latest: int = ANY_TIME
+    """The latest time of a poll in microseconds since 1970 (`clock_faults`)."""
+
+    def clock_faults(self, key: str) -> ClockFaults:
+        """Return what sorts out the polls of a reporter with times of a wrong clock."""
+        is_bounded = self.latest < ANY_TIME and has_live_polls(self.reporters, self.latest)
+        return ClockFaults(self.reporters.get(key, {}), self.latest, is_bounded=is_bounded)
 
     def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
@@ -159,7 +170,8 @@ class _Files:
         last = NEVER
         reporter: _ReporterIngest | None = None
         before: list[Row] = []
-        for recorded, known_cluster in _with_cluster(chain([first], rows), cluster):
+        faults = task.clock_faults(reporter_key(cluster, broker_id, endpoint, poller_id))
+        for recorded, known_cluster in _with_cluster(faults.plausible(chain([first], rows)), cluster):
             key = reporter_key(known_cluster, broker_id, endpoint, poller_id)
             if reporter is None or reporter.key != key:
                 if reporter is not None:
@@ -178,7 +190,11 @@ class _Files:
             elif not _is_repeated(row, before):
                 reporter.apply(row, to_bronze=True)
             before = [*(other for other in before if other.polled_at == row.polled_at), row]
-        assert reporter is not None
+        if reporter is None:  # all polls are kept aside
+            key = reporter_key(cluster, broker_id, endpoint, poller_id)
+            reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
+        for row in faults.found:
+            reporter.set_aside(row._replace(cluster_id=row.cluster_id or cluster), to_bronze=True)
         self._end(reporter)
 
     def ingest_segments(self, task: IngestTask, folder: str, first: int) -> int:
@@ -201,13 +217,21 @@ class _Files:
                             rows.append((row, False))
                         number += 1
             # Within a segment, rows of several brokers are written as they answer, not in the order of their times.
+            by_reporter: dict[str, list[tuple[Row, bool]]] = defaultdict(list)
             for row, carried in sorted(rows, key=lambda each: each[0].polled_at):
                 key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
+                by_reporter[key].append((row, carried))
+            for key, own in by_reporter.items():
                 reporter = reporters.get(key)
                 if reporter is None:
                     reporter = reporters[key] = _ReporterIngest(key, task.reporters.get(key, {}), self)
-                if not carried or not reporter.has_response(row):
-                    reporter.apply(row)
+                faults = task.clock_faults(key)
+                plausible = set(map(id, faults.plausible(row for row, carried in own if not carried)))
+                for row, carried in own:
+                    if id(row) in plausible or (carried and not reporter.has_response(row)):
+                        reporter.apply(row)
+                for row in faults.found:
+                    reporter.set_aside(row)
         for reporter in reporters.values():
             self._end(reporter)
         return number
@@ -238,8 +262,14 @@ class _Files:
     def _apply_again(self, task: IngestTask, reporters: dict[str, _ReporterIngest], row: Row, late: bool) -> None:
         key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
         if key not in reporters:
-            reporters[key] = _ReporterIngest(key, task.reporters.get(key, {}) | {"last": NEVER}, self)
-        reporters[key].apply(row, to_bronze=late)
+            progress = task.reporters.get(key, {})
+            before = {"last": NEVER, "last_before": min(progress.get("last", NEVER), task.latest)}
+            reporters[key] = _ReporterIngest(key, progress | before, self)
+        at = microseconds(row.polled_at)
+        if at in reporters[key].aside or (at > task.latest and has_live_polls(task.reporters, task.latest)):
+            reporters[key].set_aside(row, to_bronze=late, again=not late)
+        else:
+            reporters[key].apply(row, to_bronze=late)
 
     def drop_untimed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows with a poll time; the manifest has the number of the others."""
@@ -287,7 +317,7 @@ class _Files:
 
     def _end(self, reporter: _ReporterIngest) -> None:
         reporter.finish()
-        if reporter.applied:
+        if reporter.applied or reporter.outside:
             self.entries.append(reporter.end())
 
 
@@ -307,12 +337,17 @@ class _ReporterIngest:
             self._initial_requests = {row.request_key for row in rows}
         self._days: dict[str, str] = dict(progress.get("days", {}))
         self._last: int = progress.get("last", NEVER)
+        self._last_before: int = progress.get("last_before", NEVER)
         self._cluster = ("", "")
         self._responded = False
         self._failed_polls = 0
         self._failing_since: int | None = None
         self._order = PollOrder()
         self.applied = 0
+        self.aside: list[int] = list(progress.get("aside", ()))
+        """The times of the polls that are kept aside (`clock_faults`), in microseconds since 1970."""
+        self.outside: list[str] = []
+        """The polls that this ingest has set aside, for people."""
 
     def has_response(self, carried: Row) -> bool:
         """Return whether the carried response is known already."""
@@ -330,6 +365,29 @@ class _ReporterIngest:
             return
         for ordered in self._order.add(row, to_bronze=to_bronze):
             self._apply_ordered(ordered)
+
+    def set_aside(self, row: Row, *, to_bronze: bool = False, again: bool = False) -> None:
+        """Keep a row aside whose time is the fault of a clock.
+
+        Args:
+            row: the row.
+            to_bronze: True if bronze gets it.
+            again: True if it was set aside before, and its row of silver is replaced.
+        """
+        at = microseconds(row.polled_at)
+        if at in self.aside and not again:
+            return  # the same poll is ingested again
+        is_ahead = at > max(self._last, self._last_before)
+        self._builder.set_aside(row, is_ahead=is_ahead)
+        if to_bronze:
+            self._output.add_to_bronze(row)
+        if at not in self.aside:
+            self.aside.append(at)
+            self.outside.append(
+                f"a poll of broker {row.broker_id} of cluster {row.cluster_id or ''!r} at "
+                f"{row.polled_at.isoformat(' ', 'seconds')}: the clock of its poller was "
+                f"{'ahead' if is_ahead else 'behind'}"
+            )
 
     def finish(self) -> None:
         """Apply the rows that wait for others."""
@@ -383,6 +441,8 @@ class _ReporterIngest:
             responded=self._responded,
             failed_polls=self._failed_polls,
             failing_since=self._failing_since,
+            aside=self.aside[-FAULTS_KEPT:],
+            outside=self.outside,
         )
 
     def _current_state(self) -> str:

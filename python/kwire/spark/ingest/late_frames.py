@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.rows import SCHEMA, to_rows
+from kwire.spark.ingest.clock_faults import ANY_TIME
 from kwire.spark.ingest.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.ingest.manifest_changes import of_type, oldest, row_counts, to_change
 from kwire.spark.silver.tables import SILVER_SCHEMAS
@@ -62,6 +63,7 @@ class LateFrames:
         record: the record that the ingest continues.
         entries: the manifest of the ingest of all other frames, which is not committed yet.
         reference_codec: as of `Pipeline`.
+        latest: as of `IngestTask`.
     """
 
     def __init__(
@@ -71,12 +73,14 @@ class LateFrames:
         record: CommitRecord,
         entries: list[ManifestEntry],
         reference_codec: bool,
+        latest: int = ANY_TIME,
     ) -> None:
         self._spark = spark
         self._location = store.location
         self._record = record
         self._entries = entries
         self._reference_codec = reference_codec
+        self._latest = latest
         self._snapshot = Snapshot.of(store.location, record)
 
     def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
@@ -228,7 +232,7 @@ class LateFrames:
         return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
 
     def _task(self, reporters: dict[str, dict[str, Any]], clusters: dict[str, str]) -> IngestTask:
-        return IngestTask(self._location, reporters, clusters, self._reference_codec)
+        return IngestTask(self._location, reporters, clusters, self._reference_codec, self._latest)
 
     def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
         return entries_of(manifest.toArrow())
@@ -261,4 +265,5 @@ def _state_at(reporter: dict[str, Any], day: str) -> dict[str, Any]:
     days: dict[str, str] = reporter["days"]
     later = [kept for kept in sorted(days) if kept >= day]
     state = days[later[0]] if later and day >= min(days) else ""
-    return {"state": state, "days": {kept: days[kept] for kept in days if kept < day}, "last": reporter["last"]}
+    kept_days = {kept: days[kept] for kept in days if kept < day}
+    return {"state": state, "days": kept_days, "last": reporter["last"], "aside": reporter.get("aside", [])}

@@ -30,8 +30,10 @@ def to_change(record: CommitRecord, entries: Iterable[ManifestEntry]) -> StoreCh
     change = StoreChange("ingest", record.number, rows=row_counts(entries))
     for entry in entries:
         match entry:
-            case ReporterProgress():
+            case ReporterProgress(last=last) if last >= 0 or entry.days:
                 change.reporters[entry.key] = {"state": entry.state, "last": entry.last, "days": entry.days}
+                if entry.aside:
+                    change.reporters[entry.key]["aside"] = entry.aside
                 if entry.cluster:
                     change.clusters[entry.address] = entry.cluster
             case WrittenFile() if entry.kind != FileKind.LATE:
@@ -52,6 +54,7 @@ def to_report(entries: Iterable[ManifestEntry]) -> IngestReport:
     for reporter in of_type(entries, ReporterProgress):
         polls = ReporterPolls(reporter.responded, reporter.failed_polls, reporter.failing_since)
         report.add_polls(reporter.key, polls)
+        report.outside += reporter.outside
     report.missing += sorted(entry.reason for entry in of_type(entries, UnreadRows))
     return report
 

@@ -382,6 +382,24 @@ class StateBuilder:
             )
         )
 
+    def set_aside(self, row: Row, *, is_ahead: bool) -> None:
+        """Add the row of `bad_frames` about a poll that is not applied because its poller's clock was wrong."""
+        kind = "clock_ahead" if is_ahead else "clock_behind"
+        self.rows["bad_frames"].append(
+            (
+                row.cluster_id,
+                microseconds(row.polled_at),
+                row.broker_id,
+                row.api_key,
+                row.api_version,
+                kind,
+                None,
+                "",
+                None,
+                row.poller_id,
+            )
+        )
+
     def _add_bad_frame(self, row: Row, kind: str, offset: int | None, path: str, around: bytes) -> None:
         if row.kind == RowKind.CARRIED:
             return

@@ -187,13 +187,16 @@ _TABLES = (
     ),
     Table(
         "bad_frames",
-        "Responses that cannot be decoded; bronze has the whole frames.",
+        "Responses that cannot be decoded, and polls with times of a wrong clock; bronze has the whole frames.",
         (
             *_POLL,
             Column("api_key", "int", "the API key of the request"),
             Column("api_version", "int", "its version"),
             Column(
-                "kind", "string", "kwire's kind of decode error, or 'unknown_version', 'unknown_api', 'no_full_frame'"
+                "kind",
+                "string",
+                "kwire's kind of decode error, or 'unknown_version', 'unknown_api', 'no_full_frame', 'clock_ahead', "
+                "'clock_behind'",
             ),
             Column(
                 "offset",

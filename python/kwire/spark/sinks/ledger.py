@@ -2,8 +2,8 @@
 
     OUT/_notified/<sink>/ledger.json
 
-An alert is an incident as the sink knows it. Its id is the incident id of its first notice, although gold gives an
-outage another id when more signs change its diagnosis.
+An alert is an incident as the sink knows it (`alert_identity`). Its id is the incident id of its first notice, although
+gold gives an outage another id when more signs change its diagnosis.
 
 | alert | meaning | next notice |
 |---|---|---|
@@ -36,12 +36,14 @@ import logging
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.atomic_file import replace_file
 from kwire.capture.folder import sync_directory
-from kwire.spark.sinks.notice import MISSED, OUTAGE_KINDS, IncidentNotice, NoticeStatus, summary_of
+from kwire.spark.sinks.alert_identity import SAME_OUTAGE, follow, follow_flapping, new_alert, withdrawn
+from kwire.spark.sinks.notice import MISSED, IncidentNotice, NoticeStatus, summary_of
 from kwire.spark.sinks.sent_alerts import AlertState, DeadLetter, Sending, SentAlert, decode_alert
 from kwire.storage.location import Location
 
@@ -53,9 +55,6 @@ FOLDER = "_notified"
 KEPT = timedelta(days=7)
 """Retention of ended incidents, before the newest end. Incidents that ended earlier are never sent. Chosen, not
 measured: longer than captures are late after a weekend."""
-
-SAME_OUTAGE = timedelta(seconds=60)
-"""Maximum move of the first sign of an outage when its diagnosis changes: longer than the session of any broker."""
 
 BACKLOG_AFTER = timedelta(minutes=10)
 """Time without an accepted notice after which a sink gets a summary of what has ended since. Chosen, not measured:
@@ -82,6 +81,7 @@ class Ledger:
         dead_letter_count: number of dead letters ever.
         totals: number of alerts ever sent by cluster id and kind; a new diagnosis of an outage is not counted again.
         unavailable_since: the end of the first round in which the sink accepted nothing; None while it accepts notices.
+        saves_at_once: True if each change is written at once; False if `save` writes changes, as a delivery does.
     """
 
     def __init__(self, out: str, sink: str, generation: int | None = 0) -> None:
@@ -95,15 +95,36 @@ class Ledger:
         self.dead_letter_count = 0
         self.totals: Counter[tuple[str, str]] = Counter()
         self.unavailable_since: datetime | None = None
+        self.saves_at_once = True
+        self._is_saved = True
+        self._encoded: dict[str, tuple[str, str]] = {}
+        """The incident id and the JSON of each alert that has not changed since the last write."""
         self._missed: list[IncidentNotice] = []
         self._ended_until = datetime.min.replace(tzinfo=UTC)
         self._load(generation)
+
+    def __len__(self) -> int:
+        """Return the number of alerts."""
+        return len(self._alerts)
 
     def start(self, began_at: datetime) -> None:
         """Begin a new ledger: incidents that ended until `began_at` are never sent."""
         self._ended_until = began_at
         self.is_new = False
         self._write()
+
+    def save(self) -> None:
+        """Write the ledger if it has changed since the last write."""
+        if not self._is_saved:
+            self._write()
+
+    def _change(self, id: str | None = None) -> None:
+        """Note that an alert has changed, or something else."""
+        self._is_saved = False
+        if id is not None:
+            self._encoded.pop(id, None)
+        if self.saves_at_once:
+            self._write()
 
     # What to send
 
@@ -141,6 +162,11 @@ class Ledger:
         ]
 
     @property
+    def open_alerts(self) -> int:
+        """The number of alerts that the sink has, or may have, as open."""
+        return sum(alert.state is AlertState.FIRING for alert in self._alerts.values())
+
+    @property
     def alert_counts(self) -> Counter[AlertState]:
         """The number of alerts in each state."""
         return Counter(alert.state for alert in self._alerts.values())
@@ -153,7 +179,7 @@ class Ledger:
     def pending(
         self,
         incidents: Iterable[Mapping[str, Any]],
-        settled: datetime | None = None,
+        settled: datetime | Callable[[dict[str, Any]], bool] | None = None,
         accepts: Callable[[Mapping[str, Any]], bool] = lambda _: True,
     ) -> list[IncidentNotice]:
         """Return one notice for each alert that differs from gold, in the order in which to send them.
@@ -163,30 +189,37 @@ class Ledger:
         Args:
             incidents: rows of gold's `incidents`: at least all that last, that ended after `ended_until`, that began
                 after `followed_since`, or that are `unfinished`.
-            settled: the latest first sign of a new incident that is sent [default: any].
+            settled: the latest first sign of a new incident that is sent, or the condition on it [default: any].
             accepts: the filter of new alerts. What the sink has received is resolved whatever its row says by now.
         """
         rows = {str(row["incident_id"]): row for row in incidents}
-        self._follow(rows)
+        if isinstance(settled, datetime):
+            settled = partial(_first_sign_until, settled)
+        follow(self._alerts.values(), rows)
+        settled_rows = (row for row in rows.values() if settled is None or settled(dict(row)))
+        follow_flapping(self._alerts.values(), filter(accepts, settled_rows))
         self._forget_old(rows)
         missed = {id: alert for summary in self._alerts.values() for id, alert in summary.missed.items()}
         ids = [id for id in self._alerts if id not in missed]
         notices = [notice for id in ids if (notice := self._next_notice(id, rows, accepts))]
         tracked = {alert.incident_id for alert in (*self._alerts.values(), *missed.values())}
+        former = {id for alert in self._alerts.values() for id in alert.former}
+        alert_of_incident = {alert.incident_id: id for id, alert in reversed(self._alerts.items())}
         for id, row in rows.items():
             ended = row["ended_at"]
-            is_history = ended is not None and ended <= self._ended_until
-            is_new = settled is not None and row["first_sign_at"] > settled
+            is_history = ended is not None and (ended <= self._ended_until or id in former)
+            is_new = settled is not None and not settled(dict(row))
             if id in tracked or is_history or is_new or not accepts(row):
                 continue
             status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
-            notices.append(IncidentNotice(status, row, self._free_labels(row)))
+            notices.append(IncidentNotice(status, row, self._free_labels(row, alert_of_incident)))
         self._missed = []
         if self.unavailable_since is not None and datetime.now(UTC) - self.unavailable_since >= BACKLOG_AFTER:
             self._missed = [
                 notice for notice in notices if notice.status is NoticeStatus.RESOLVED and self._is_unheard(notice)
             ]
-            notices = [notice for notice in notices if notice not in self._missed]
+            unheard = set(map(_id_of, self._missed))
+            notices = [notice for notice in notices if _id_of(notice) not in unheard]
             if self._missed and not any(notice.incident["kind"] == MISSED for notice in notices):
                 notices.append(summary_of(self._missed, self.unavailable_since))
         return sorted(notices, key=self._order)
@@ -220,7 +253,7 @@ class Ledger:
                     return None
                 return IncidentNotice(target, row, alert.labels, alert.episode)
             case AlertState.FIRING, NoticeStatus.RESOLVED:
-                return IncidentNotice(target, row or _withdrawn(alert), alert.labels, alert.episode)
+                return IncidentNotice(target, row or withdrawn(alert), alert.labels, alert.episode)
             case AlertState.RESOLVED, NoticeStatus.FIRING:
                 assert row is not None
                 return IncidentNotice(target, row, alert.labels, alert.episode + 1)
@@ -234,7 +267,7 @@ class Ledger:
         is_withdrawn = "withdrawn" in (incident.get("attributes") or {})
         return attempts, is_withdrawn, incident["first_sign_at"], incident["incident_id"]
 
-    def _free_labels(self, row: Mapping[str, Any]) -> dict[str, str] | None:
+    def _free_labels(self, row: Mapping[str, Any], alert_of_incident: Mapping[str, str]) -> dict[str, str] | None:
         """Return the labels of a new alert if they differ from its row; None otherwise.
 
         They have another id if an alert had this id first and now has another one in gold, and the id of the causing
@@ -246,7 +279,7 @@ class Ledger:
             id = f"{row['incident_id']}-{number}"
         cause = row["caused_by"]
         if cause is not None:
-            cause = next((first for first, alert in self._alerts.items() if alert.incident_id == cause), cause)
+            cause = alert_of_incident.get(cause, cause)
         if number == 1 and cause == row["caused_by"]:
             return None
         return IncidentNotice(NoticeStatus.FIRING, {**row, "incident_id": id, "caused_by": cause}).labels
@@ -262,9 +295,9 @@ class Ledger:
         """
         alert = self._alerts.get(notice.id)
         if alert is None:
-            alert = self._alerts[notice.id] = _new_alert(notice)
+            alert = self._alerts[notice.id] = new_alert(notice)
             if notice.incident["kind"] == MISSED:
-                alert.missed = {missed.id: _new_alert(missed) for missed in self._missed}
+                alert.missed = {missed.id: new_alert(missed) for missed in self._missed}
                 for missed in self._missed:
                     self._set_state(alert.missed[missed.id], missed, AlertState.RESOLVED)
                 self._missed = []
@@ -273,8 +306,20 @@ class Ledger:
             alert.sending = Sending(notice.as_json(), first_labels, notice.episode, position)
         alert.sending.attempts += 1
         alert.sending.is_under_way = True
-        self._write()
+        self._change(notice.id)
         return alert.sending
+
+    def cancel(self, notice: IncidentNotice) -> None:
+        """Record that a notice that has begun was not sent."""
+        alert = self._alerts[notice.id]
+        assert alert.sending is not None
+        alert.sending.attempts -= 1
+        alert.sending.is_under_way = False
+        if alert.sending.attempts == 0:
+            alert.sending = None
+            if alert.state is AlertState.UNSENT:
+                del self._alerts[notice.id]
+        self._change(notice.id)
 
     def sending(self, notice: IncidentNotice) -> Sending | None:
         """Return the earlier attempts to send a notice, if any."""
@@ -284,11 +329,11 @@ class Ledger:
     def confirm(self, notice: IncidentNotice) -> None:
         """Record that the sink has accepted a notice."""
         alert = self._alerts[notice.id]
-        if alert.state is AlertState.UNSENT:
-            row = notice.incident
+        if not alert.is_counted:
+            alert.is_counted, row = True, notice.incident
             self.totals[str(row["cluster_id"]), str(row["kind"])] += 1
         self._set_state(alert, notice, AlertState(notice.status))
-        self._write()
+        self._change(notice.id)
 
     def fail(self, notice: IncidentNotice, *, may_have_arrived: bool) -> None:
         """Record that the sink has not accepted a notice, which remains pending."""
@@ -296,7 +341,7 @@ class Ledger:
         assert sending is not None
         sending.is_under_way = False
         sending.may_have_arrived |= may_have_arrived
-        self._write()
+        self._change(notice.id)
 
     def strike(self, notice: IncidentNotice) -> int:
         """Count that the sink failed at a notice while it accepted others, and return the number of such rounds."""
@@ -304,7 +349,7 @@ class Ledger:
         if sending is None:  # the attempt failed before it began
             return 0
         sending.strikes += 1
-        self._write()
+        self._change(notice.id)
         return sending.strikes
 
     def end_round(self, *, accepted: int, failed: int) -> None:
@@ -316,7 +361,7 @@ class Ledger:
             since = since or datetime.now(UTC)
         if since != self.unavailable_since:
             self.unavailable_since = since
-            self._write()
+            self._change()
 
     def bury(self, notice: IncidentNotice, reason: str) -> None:
         """Make a notice a dead letter."""
@@ -331,7 +376,7 @@ class Ledger:
         else:
             state = AlertState.FIRING if sending.may_have_arrived else AlertState.REFUSED
         self._set_state(alert, notice, state)
-        self._write()
+        self._change(notice.id)
 
     def _set_state(self, alert: SentAlert, notice: IncidentNotice, state: AlertState) -> None:
         alert.state, alert.sending, alert.episode = state, None, notice.episode
@@ -346,23 +391,6 @@ class Ledger:
 
     # Changes of gold
 
-    def _follow(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep one alert for an outage with a new id: nearest first signs first."""
-        tracked = {alert.incident_id for alert in self._alerts.values()}
-        gone = [alert for alert in self._alerts.values() if alert.incident_id not in rows]
-        new = [row for id, row in rows.items() if id not in tracked]
-        pairs = [
-            (moved, str(row["incident_id"]), alert)
-            for row in new
-            for alert in gone
-            if alert.subject == _subject(row)
-            and (moved := abs(row["first_sign_at"] - datetime.fromisoformat(alert.first_sign_at))) <= SAME_OUTAGE
-        ]
-        for _, id, alert in sorted(pairs, key=lambda pair: (pair[0], pair[1], pair[2].incident_id)):
-            if alert.incident_id not in rows and id not in tracked:
-                alert.incident_id = id
-                tracked.add(id)
-
     def _forget_old(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         ends = {
             id: rows[alert.incident_id]["ended_at"] if alert.incident_id in rows else _time(alert.ended_at)
@@ -374,6 +402,10 @@ class Ledger:
         if newest is None or newest - KEPT <= self._ended_until:
             return
         self._ended_until = newest - KEPT
+        until = _iso(self._ended_until)
+        self._encoded.clear()
+        for alert in self._alerts.values():
+            alert.former = {id: at for id, at in alert.former.items() if at > until}
         for id, ended in ends.items():
             if ended is not None and ended <= self._ended_until:
                 del self._alerts[id]
@@ -413,21 +445,30 @@ class Ledger:
             self.start(files[path].mtime)
         self.is_new = False
 
+    def _encode(self, id: str, alert: SentAlert) -> str:
+        incident_id, encoded = self._encoded.get(id, ("", ""))
+        if not encoded or incident_id != alert.incident_id:
+            encoded = json.dumps(asdict(alert))
+            self._encoded[id] = alert.incident_id, encoded
+        return encoded
+
     def _write(self) -> None:
         values = {
             "ended_until": _iso(self._ended_until),
             "unavailable_since": None if self.unavailable_since is None else _iso(self.unavailable_since),
-            "alerts": {id: asdict(alert) for id, alert in self._alerts.items()},
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
             "dead_letter_count": self.dead_letter_count,
             "totals": [[*labels, count] for labels, count in self.totals.items()],
         }
-        content = json.dumps(values).encode()
+        alerts = ", ".join(f"{json.dumps(id)}: {self._encode(id, alert)}" for id, alert in self._alerts.items())
+        content = f'{{"alerts": {{{alerts}}}, {json.dumps(values)[1:]}'.encode()
         if self._location.is_path:
             _replace(Path(self._location.native) / self._path, content)
+            self._is_saved = True
             return
         with self._system.open_output_stream(self._path) as stream:  # an object appears as a whole
             stream.write(content)
+        self._is_saved = True
 
 
 def sinks_with_ledgers(out: str) -> list[str]:
@@ -449,20 +490,13 @@ def _replace(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
-def _new_alert(notice: IncidentNotice) -> SentAlert:
-    row = notice.incident
-    subject, first_sign_at = _subject(row), _iso(row["first_sign_at"])
-    return SentAlert(AlertState.UNSENT, str(row["incident_id"]), subject, first_sign_at, None, notice.labels)
+def _first_sign_until(latest: datetime, row: Mapping[str, Any]) -> bool:
+    return bool(row["first_sign_at"] <= latest)
 
 
-def _withdrawn(alert: SentAlert) -> dict[str, Any]:
-    """Return the row with which an alert is resolved that gold no longer has."""
-    assert alert.incident is not None
-    row = dict(IncidentNotice.from_json(alert.incident, None).incident)
-    row["ended_at"] = datetime.now(UTC)
-    row["cause"] = "withdrawn: later polls explain its signs by another incident, or by none"
-    row["attributes"] = {**(row.get("attributes") or {}), "withdrawn": "true"}
-    return row
+def _id_of(notice: IncidentNotice) -> str:
+    """Return the id of the alert of a notice."""
+    return notice.id
 
 
 def _time(text: str | None) -> datetime | None:
@@ -471,10 +505,3 @@ def _time(text: str | None) -> datetime | None:
 
 def _iso(time: datetime) -> str:
     return time.astimezone(UTC).isoformat()
-
-
-def _subject(row: Mapping[str, Any]) -> str:
-    """Return the identity of an incident without its kind, if it is an outage, and without its times."""
-    kind = "outage" if row["kind"] in OUTAGE_KINDS else row["kind"]
-    topic = "" if row["broker_id"] is not None else next(iter(row.get("topics") or ()), "")
-    return f"{row['cluster_id']}/{kind}/{row['broker_id']}/{topic}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from html import escape
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 MESSAGE = "*$status* $summary ($severity)\n$description"
 """The default template of a message, in Slack's mrkdwn."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""The beginning of incidents that began earlier by a wrong clock: the year 1 means "now" to Alertmanager."""
+
+LONGEST_TEXT = 1_000
+"""Maximum number of characters of an annotation of Alertmanager. Chosen, not measured: a screen of text."""
 
 MESSAGE_FIELDS = (
     "status",
@@ -94,23 +101,45 @@ def alertmanager_payload(notice: IncidentNotice) -> dict[str, Any]:
     }
 
 
-def postable_alert(notice: IncidentNotice) -> dict[str, Any]:
+def postable_alert(
+    notice: IncidentNotice, now: datetime | None = None, end: datetime | None = None, *, is_short: bool = False
+) -> dict[str, Any]:
     """Return a notice as a `postableAlert` of Alertmanager's API v2.
 
-    A firing alert has no `endsAt`, so the clock and the `resolve_timeout` of Alertmanager decide when it ends unless it
-    is repeated. The notice about missed incidents has none either: Alertmanager sends no message about an alert that
-    has ended when it arrives. Attributes become annotations with names that every version of Alertmanager accepts.
+    Attributes become annotations with names that every version of Alertmanager accepts. Long texts are cut, so that the
+    size of a body depends on the number of its alerts.
+
+    Args:
+        notice: the notice.
+        now: the time of Alertmanager's clock, after which nothing begins or ends: it refuses an alert that ends before
+            it begins, and one that ends later lasts until then [default: any].
+        end: when a firing alert ends unless it is repeated [default: Alertmanager decides, by its `resolve_timeout`].
+        is_short: True to leave out all annotations but the summary.
     """
+    annotations = {_label_name(name): shorten(text) for name, text in notice.annotations.items()}
+    begin = max(notice.incident["began_at"], EPOCH)
+    if now is not None:
+        begin = min(begin, now)
     alert = {
         "labels": notice.labels,
-        "annotations": {_label_name(name): text for name, text in notice.annotations.items()},
-        "startsAt": rfc3339(notice.incident["began_at"]),
+        "annotations": {"summary": annotations["summary"]} if is_short else annotations,
+        "startsAt": rfc3339(begin),
     }
-    if notice.status == "resolved" and notice.incident["kind"] != MISSED:
-        alert["endsAt"] = rfc3339(notice.incident["ended_at"])
+    if notice.status == "resolved":
+        # Alertmanager sends no message about an alert that has ended when it arrives, so missed incidents have no end.
+        if notice.incident["kind"] != MISSED:
+            ended = notice.incident["ended_at"]
+            alert["endsAt"] = rfc3339(max(begin, ended if now is None else min(ended, now)))
+    elif end is not None:
+        alert["endsAt"] = rfc3339(end)
     return alert
+
+
+def shorten(text: str) -> str:
+    """Return a text of at most `LONGEST_TEXT` characters."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 
 
 def _label_name(name: str) -> str:
     """Return a valid name of a label of Prometheus."""
-    return re.sub(r"^(?=[0-9])|[^A-Za-z0-9_]", "_", name)
+    return re.sub(r"^(?=[0-9])|[^A-Za-z0-9_]", "_", name) or "_"

@@ -3,16 +3,8 @@
 A round of a sink reads gold's newest incidents, compares them with the ledger, and sends the difference. Threads are
 woken after each build of gold, so neither a slow sink nor a failing one delays gold or another sink.
 
-| outcome of sending a notice | next |
-|---|---|
-| accepted | the next notice |
-| `SinkFailed`, final | dead letter; the next notice |
-| `SinkFailed`, not final | the next notice; this one is repeated in the next round, after all others |
-| the third such failure in a row, or a pause that the sink asked for | the round ends |
-| `STRIKES` rounds failed at this notice, but others were accepted | dead letter |
-
-While a sink accepts nothing, its notices wait without becoming dead letters, and the time between rounds doubles up to
-`LONGEST_BACKOFF`.
+While a sink accepts nothing, the time between rounds doubles up to `LONGEST_BACKOFF`. A sink that accepts others but
+fails at a notice gets new notices at once.
 """
 
 from __future__ import annotations
@@ -22,32 +14,31 @@ import math
 import threading
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.spark.sinks.ledger import Ledger
-from kwire.spark.sinks.ledger_owner import LedgerInUse, OwnershipRequest
-from kwire.spark.sinks.sink import SinkFailed
+from kwire.spark.sinks.delivery import FAILURES_IN_A_ROW, LONGEST_PAUSE, SETTLING, STRIKES, Round, SinkDelivery
+from kwire.spark.sinks.ledger_owner import LedgerInUse
 from kwire.spark.sinks.subscription import IncidentFilter, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.sinks.job_metrics import JobMetrics
-    from kwire.spark.sinks.ledger_owner import LedgerOwner
-    from kwire.spark.sinks.notice import IncidentNotice
+    from kwire.spark.sinks.ledger import Ledger
     from kwire.spark.sinks.sink import IncidentSink
 
-SETTLING = timedelta(seconds=5)
-"""Minimum age of the first sign of a new incident: by then, an outage has explained the leaders that moved with it."""
-
-FAILURES_IN_A_ROW = 3
-"""Number of consecutive failures that end a round, so that an unavailable sink costs three timeouts and not one for
-each notice. Chosen, not measured."""
-
-STRIKES = 8
-"""Number of rounds after which a notice that fails while others are accepted is a dead letter: about four minutes
-of backoff. Chosen, not measured."""
+__all__ = [
+    "FAILURES_IN_A_ROW",
+    "LONGEST_PAUSE",
+    "SETTLING",
+    "STRIKES",
+    "IncidentPublisher",
+    "Round",
+    "SinkDelivery",
+    "SinkThread",
+    "read_incidents",
+]
 
 LONGEST_BEGINNING = timedelta(days=7)
 """Maximum time from the beginning of an incident to its first sign, which is the longest gap between polls, and from
@@ -59,9 +50,6 @@ FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 60.0
 """Maximum number of seconds between rounds that fail, unless the sink asks for more."""
 
-LONGEST_PAUSE = 600.0
-"""Maximum number of seconds of a pause that a sink asks for (Retry-After)."""
-
 STANDBY = 5.0
 """Seconds between attempts to own a ledger that another job owns."""
 
@@ -69,206 +57,6 @@ FLUSH = 15.0
 """Default number of seconds that `close` waits for sinks: longer than one exchange with a webhook."""
 
 log = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class SearchableSink(Protocol):
-    """A sink that can look up received notices, so that a crash repeats nothing."""
-
-    def position(self) -> Any:
-        """Return where the sink keeps the notices that it receives from now on, as a value of JSON.
-
-        Raises:
-            SinkFailed: that cannot be found out now.
-        """
-
-    def has_received(self, notice: IncidentNotice, position: Any) -> bool:
-        """Return whether the sink has received a notice since it had a position.
-
-        Raises:
-            SinkFailed: that cannot be found out now.
-        """
-
-
-@runtime_checkable
-class RepeatingSink(Protocol):
-    """A sink that forgets open alerts unless they are repeated."""
-
-    @property
-    def repeat_s(self) -> float:
-        """Seconds between repetitions."""
-
-    def repeat(self, notices: Sequence[IncidentNotice]) -> None:
-        """Deliver the `firing` notices of open alerts again.
-
-        Raises:
-            SinkFailed: they were not accepted.
-        """
-
-
-class Round(NamedTuple):
-    """The outcome of a round.
-
-    Attributes:
-        accepted: number of notices that the sink accepted.
-        failed: number of notices that are to be repeated, and 1 if open alerts are.
-        pause: seconds in which the sink wants no notices.
-        repeat_s: seconds until open alerts must be repeated.
-    """
-
-    accepted: int
-    failed: int
-    pause: float = 0.0
-    repeat_s: float = math.inf
-
-
-class SinkDelivery:
-    """The delivery of notices to one sink.
-
-    Args:
-        out: the folder of the pipeline.
-        sink: the sink.
-        began_at: incidents that ended before are not sent to a new sink.
-        filter: the incidents that are sent [default: all].
-
-    Attributes:
-        pending: number of notices that the sink lacks after the last round.
-    """
-
-    def __init__(self, out: str, sink: IncidentSink, began_at: datetime, filter: IncidentFilter | None = None) -> None:
-        self.sink = sink
-        self.pending = 0
-        self._filter = filter or IncidentFilter()
-        self._out = out
-        self._began_at = began_at
-        self._request = OwnershipRequest(out, sink.name)
-        self._owner: LedgerOwner | None = None
-        self._ledger: Ledger | None = None
-        self._lock = threading.Lock()
-        self._repeated_at = -math.inf
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """The ledger, or None if another process owns it."""
-        return self._ledger
-
-    def open(self) -> Ledger:
-        """Own the ledger, and return it.
-
-        Raises:
-            LedgerInUse: another process owns it.
-        """
-        if self._owner is not None and not self._owner.is_valid:
-            self.release()
-        if self._ledger is None:
-            owner = self._request.acquire()
-            try:
-                ledger = Ledger(self._out, self.sink.name, owner.generation)
-                if ledger.is_new:
-                    ledger.start(self._began_at)
-            except BaseException:
-                owner.release()
-                raise
-            self._owner, self._ledger = owner, ledger
-        return self._ledger
-
-    def release(self) -> None:
-        """Let another process own the ledger."""
-        owner, self._owner, self._ledger = self._owner, None, None
-        if owner is not None:
-            owner.release()
-
-    def publish(
-        self,
-        read: Callable[[Ledger], Iterable[dict[str, Any]]],
-        settled: datetime | None = None,
-        patience: int = FAILURES_IN_A_ROW,
-    ) -> Round:
-        """Send what the sink lacks.
-
-        Args:
-            read: reads the incidents that a ledger needs (`Ledger.pending`).
-            settled: the latest first sign of a new incident that is sent [default: any].
-            patience: number of consecutive failures that end the round.
-
-        Raises:
-            LedgerInUse: another process sends the notices of this sink.
-        """
-        with self._lock:
-            ledger = self.open()
-            # Before gold is read: a store that cannot be read must not end alerts.
-            repetition = self._repeat(ledger)
-            accepted, failures_in_a_row = 0, int(repetition is not None)
-            pause = 0.0 if repetition is None else min(repetition.retry_after, LONGEST_PAUSE)
-            failed: list[tuple[IncidentNotice, str]] = []
-            pending = ledger.pending(read(ledger), settled, self._filter.accepts)
-            self.pending = len(pending)
-            for notice in pending:
-                if self._owner is None or not self._owner.is_valid or failures_in_a_row == patience or pause:
-                    break
-                try:
-                    self._deliver(notice, ledger)
-                except SinkFailed as failure:
-                    log.warning("%s", failure)
-                    if failure.is_final:
-                        ledger.bury(notice, str(failure.reason))
-                        self.pending -= 1
-                        continue
-                    failed.append((notice, str(failure.reason)))
-                    failures_in_a_row += 1
-                    pause = min(failure.retry_after, LONGEST_PAUSE)
-                else:
-                    accepted += 1
-                    failures_in_a_row = 0
-                    self.pending -= 1
-            if accepted:  # so the sink is available, and it is the notices at which it failed
-                for notice, reason in failed:
-                    if ledger.strike(notice) >= STRIKES:
-                        ledger.bury(notice, reason)
-            ledger.end_round(accepted=accepted, failed=len(failed) + (repetition is not None))
-            repeat_s = self.sink.repeat_s if isinstance(self.sink, RepeatingSink) else math.inf
-            return Round(accepted, len(failed) + (repetition is not None), pause, repeat_s)
-
-    def _repeat(self, ledger: Ledger) -> SinkFailed | None:
-        """Repeat open alerts if that is due, and return the failure if it must be tried again."""
-        sink, now = self.sink, time.monotonic()
-        if not isinstance(sink, RepeatingSink) or now < self._repeated_at + sink.repeat_s:
-            return None
-        if self._owner is None or not self._owner.is_valid:  # its next owner may have resolved them
-            return None
-        if notices := ledger.firing:
-            try:
-                sink.repeat(notices)
-            except SinkFailed as failure:
-                log.warning("%s", failure)
-                if not failure.is_final:
-                    return failure
-        self._repeated_at = now
-        return None
-
-    def _deliver(self, notice: IncidentNotice, ledger: Ledger) -> None:
-        """Send a notice, unless the sink can look up that it has received it before.
-
-        Raises:
-            SinkFailed: the sink did not accept it.
-        """
-        sink, earlier, position = self.sink, ledger.sending(notice), None
-        if isinstance(sink, SearchableSink):
-            if earlier is None:
-                position = sink.position()
-            elif earlier.may_have_arrived and sink.has_received(notice, earlier.position):
-                ledger.confirm(notice)
-                return
-        ledger.begin(notice, position)
-        try:
-            sink.send(notice)
-        except SinkFailed as failure:
-            ledger.fail(notice, may_have_arrived=failure.may_have_arrived)
-            raise
-        except Exception as error:
-            ledger.fail(notice, may_have_arrived=True)
-            raise SinkFailed(sink.name, repr(error)) from error
-        ledger.confirm(notice)
 
 
 class IncidentPublisher:
@@ -331,20 +119,48 @@ class IncidentPublisher:
             thread.join(max(deadline - time.monotonic(), 0.0))
 
     def _run_round(self, delivery: SinkDelivery, patience: int) -> Round:
-        settled = datetime.now(UTC) - SETTLING
+        now = datetime.now(UTC)
+        newest_polls: dict[str, datetime] = {}
+
+        def is_settled(row: Mapping[str, Any]) -> bool:
+            # A clock that was ahead, or is, must not hold back what its polls have shown.
+            at = max(now, newest_polls.get(str(row["cluster_id"]), now))
+            return bool(row["first_sign_at"] <= at - SETTLING)
 
         def read(ledger: Ledger) -> list[dict[str, Any]]:
             incidents = read_incidents(self._pipeline, ledger)
+            newest_polls.update(self._pipeline.newest_polls())
             if self._metrics is not None and delivery.sink is self._metrics:
-                self._metrics.set_open_incidents(row for row in incidents if row["first_sign_at"] <= settled)
-                self._metrics.set_store(self._pipeline.newest_polls(), self._pipeline.snapshot().sizes())
+                self._metrics.set_open_incidents(filter(is_settled, incidents))
+                self._metrics.set_store(newest_polls, self._pipeline.snapshot().sizes())
             return incidents
 
         try:
-            return delivery.publish(read, settled, patience)
+            return delivery.publish(read, is_settled, patience)
         finally:
             if self._metrics is not None:
                 self._metrics.set_ledger(delivery.sink.name, delivery.ledger, delivery.pending)
+
+
+class Plan(NamedTuple):
+    """What follows a round: seconds until the next one, seconds of rest even if gold changes, and the next backoff."""
+
+    delay: float
+    rest: float
+    backoff: float
+
+
+def plan(outcome: Round, backoff: float) -> Plan:
+    """Plan the next round of a sink; `backoff` is the time that another failure costs."""
+    longer = min(backoff * 2, LONGEST_BACKOFF) if outcome.failed else backoff
+    if not outcome.failed and not outcome.pause:
+        return Plan(outcome.repeat_s, 0.0, FIRST_BACKOFF)
+    if outcome.is_available and outcome.pause:  # it accepts notices at a rate of its own
+        return Plan(outcome.pause, outcome.pause, FIRST_BACKOFF)
+    if outcome.is_available:  # a notice at which the sink fails delays neither new ones nor repetitions
+        return Plan(min(backoff, outcome.repeat_s), 0.0, longer)
+    rest = max(outcome.pause, backoff if outcome.failed else 0.0)
+    return Plan(rest, rest, longer)
 
 
 class SinkThread:
@@ -427,14 +243,9 @@ class SinkThread:
     def _plan(self, outcome: Round) -> None:
         """Decide when the next round begins at the earliest."""
         with self._condition:
-            if not outcome.failed and not outcome.pause:
-                self._backoff, self._not_before = FIRST_BACKOFF, 0.0
-                self._next_at = min(self._next_at, time.monotonic() + outcome.repeat_s)
-                return
-            self._not_before = time.monotonic() + max(outcome.pause, self._backoff if outcome.failed else 0.0)
-            self._next_at = self._not_before
-            if outcome.failed:
-                self._backoff = min(self._backoff * 2, LONGEST_BACKOFF)
+            now, planned = time.monotonic(), plan(outcome, self._backoff)
+            self._backoff, self._not_before = planned.backoff, now + planned.rest
+            self._next_at = max(min(self._next_at, now + planned.delay), self._not_before)
 
     def _report_owner(self, error: LedgerInUse) -> None:
         if error.owner != self._owner:

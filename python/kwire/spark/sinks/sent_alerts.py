@@ -56,6 +56,8 @@ class SentAlert:
         incident_id: the id that gold has for it now.
         labels: the labels of its first notice.
         incident: the values of its last notice as `firing`, with which it is resolved if gold no longer has it.
+        former: the ends of earlier incidents of the alert, by their ids in gold.
+        is_counted: False until a notice about the incident is accepted.
         missed: the resolved alerts that a summary stands for, by id; empty for an incident.
     """
 
@@ -69,6 +71,8 @@ class SentAlert:
     incident: dict[str, Any] | None = None
     sending: Sending | None = None
     missed: dict[str, SentAlert] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
+    is_counted: bool = False
 
 
 @dataclass(slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kwire.spark.sinks.notice import IncidentNotice
 
@@ -56,6 +56,59 @@ class IncidentSink(Protocol):
 
         Raises:
             SinkFailed: it was not accepted. Any other exception means the same, and that it may have arrived.
+        """
+
+
+@runtime_checkable
+class SearchableSink(Protocol):
+    """A sink that can look up received notices, so that a crash repeats nothing."""
+
+    def position(self) -> Any:
+        """Return where the sink keeps the notices that it receives from now on, as a value of JSON.
+
+        Raises:
+            SinkFailed: that cannot be found out now.
+        """
+
+    def has_received(self, notice: IncidentNotice, position: Any) -> bool:
+        """Return whether the sink has received a notice since it had a position.
+
+        Raises:
+            SinkFailed: that cannot be found out now.
+        """
+
+
+@runtime_checkable
+class BatchSink(Protocol):
+    """A sink that takes several notices at once."""
+
+    def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
+        """Deliver notices, as `send` does.
+
+        Raises:
+            SinkFailed: they were not accepted; some of them may have arrived.
+        """
+
+
+@runtime_checkable
+class RepeatingSink(Protocol):
+    """A sink that forgets open alerts unless they are repeated.
+
+    Attributes:
+        open_alerts: number of alerts that are open, or will be after this round. The delivery sets it.
+    """
+
+    open_alerts: int
+
+    @property
+    def repeat_s(self) -> float:
+        """Seconds between repetitions."""
+
+    def repeat(self, notices: Sequence[IncidentNotice]) -> None:
+        """Deliver the `firing` notices of open alerts again.
+
+        Raises:
+            SinkFailed: they were not accepted.
         """
 
 

@@ -10,6 +10,14 @@
 | none within `TIMEOUT`, or a lost connection | yes | repeated |
 
 After a repeated answer with `Retry-After`, such as 429 or 503, the sink rests for that time.
+
+Alertmanager ends an alert that has no `endsAt` after its `resolve_timeout`, unless it is repeated. While all open
+alerts can be repeated well within that time, its clock decides. A receiver that is too slow for that (measured, by the
+number of open alerts) gets an `endsAt` by which they are certainly repeated; it then lasts longer until the alerts of a
+job that has died end.
+
+Times are corrected by the `Date` of the last response, so that neither an alert that has begun "in the future" is
+refused, nor one that has ended lasts until the clock of Alertmanager has caught up.
 """
 
 from __future__ import annotations
@@ -22,11 +30,11 @@ import threading
 import time
 from base64 import b64encode
 from contextlib import suppress
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ssl import create_default_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kwire._util.secret import Secret
@@ -46,6 +54,24 @@ timeout of Alertmanager's own webhooks."""
 RESOLVE_TIMEOUT = 300.0
 """Seconds of Alertmanager's default `resolve_timeout`."""
 
+SMALLEST_SKEW = timedelta(seconds=2)
+"""Smallest difference between the clocks that is corrected: `Date` has whole seconds."""
+
+LONGEST_WAIT_S = 30.0
+"""Maximum number of seconds between two successes that are the limit of a receiver, and no outage. Chosen."""
+
+SHORT_KEPT = 10_000
+"""Maximum number of alerts that are known to need short texts."""
+
+LONGEST_S = 86_400.0
+"""Maximum number of seconds that an alert lasts without a repetition. Chosen, not measured."""
+
+SHORT_S = 0.5
+"""Seconds in which all open alerts are repeated by any measure."""
+
+SMOOTHING = 0.03
+"""Weight of the last exchange in the measured time of an alert. Chosen, not measured."""
+
 REPEATED_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
 """HTTP statuses of the class 4xx that another attempt may change."""
 
@@ -54,6 +80,14 @@ OWN_HEADERS = frozenset(
     {"connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "user-agent"}
 )
 """Lower-case names of headers that a request has already."""
+
+
+class Answer(NamedTuple):
+    """The head of a response: its status, and the headers `Retry-After` and `Date`."""
+
+    status: int
+    retry_after: str | None = None
+    date: str | None = None
 
 
 class WebhookSink:
@@ -128,7 +162,6 @@ class WebhookSink:
         name = f"webhook {self._host}"
         if self._thread is not None and self._thread.is_alive():
             raise SinkFailed(name, "still connecting since the last attempt", may_have_arrived=False)
-        exchange = _PostRequest(self._connect())
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "kwire",
@@ -143,7 +176,21 @@ class WebhookSink:
                 headers["Authorization"] = f"Bearer {_read_token(self._token_file).reveal()}"
             except ValueError as error:  # perhaps it is being replaced
                 raise SinkFailed(name, error, may_have_arrived=False) from None
-        body = json.dumps(payload).encode()
+        answer = self._exchange(json.dumps(payload).encode(), headers)
+        self._observe(answer)
+        _check(name, answer.status, answer.retry_after)
+
+    def _observe(self, answer: Answer) -> None:
+        """Take note of an answer."""
+
+    def _exchange(self, body: bytes, headers: dict[str, str]) -> Answer:
+        """Post a body, and return the answer.
+
+        Raises:
+            SinkFailed: there is no answer.
+        """
+        name = f"webhook {self._host}"
+        exchange = _PostRequest(self._connect())
         # A timeout of a socket limits each read, so a server that sends a byte now and then is cut off from outside.
         self._thread = thread = threading.Thread(
             target=exchange.run, args=(self._target.reveal(), body, headers), name="kwire-webhook", daemon=True
@@ -159,7 +206,7 @@ class WebhookSink:
             is_http = isinstance(exchange.error, HTTPException)
             reason = type(exchange.error).__name__ if is_http else str(exchange.error)
             raise SinkFailed(name, reason, may_have_arrived=exchange.has_connected) from exchange.error
-        _check(name, exchange.status, exchange.retry_after)
+        return Answer(exchange.status, exchange.retry_after, exchange.date)
 
     def _connect(self) -> HTTPConnection:
         if self._is_https:
@@ -198,16 +245,18 @@ _EXPECTED = "expected the URL of a webhook, such as http://host:9093/path"
 
 
 class AlertmanagerSink(WebhookSink):
-    """Posts each notice to Alertmanager's API v2, and repeats firing alerts.
+    """Posts notices to Alertmanager's API v2, and repeats firing alerts.
 
     Args:
         url: the URL of Alertmanager, to which `/api/v2/alerts` is appended.
         resolve_timeout: seconds, at most the `resolve_timeout` of Alertmanager, which resolves an alert that is not
             repeated within it.
         timeout, headers, token_file, name: as for `WebhookSink`.
+        clock: a monotonic clock in seconds.
+        now: the system's clock.
 
     Attributes:
-        repeat_s: a third of `resolve_timeout`, so that alerts outlive two repetitions that fail.
+        open_alerts: as of `RepeatingSink`.
 
     Raises:
         ValueError: as for `WebhookSink`, or the URL has a query.
@@ -222,18 +271,39 @@ class AlertmanagerSink(WebhookSink):
         token_file: Path | None = None,
         resolve_timeout: float = RESOLVE_TIMEOUT,
         name: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         if "?" in url or "#" in url:
             raise ValueError("expected the URL of Alertmanager without a query, such as http://host:9093")
-        super().__init__(
-            f"{url.rstrip('/')}/api/v2/alerts",
-            timeout,
-            headers=headers,
-            token_file=token_file,
-            payload=lambda notice: [postable_alert(notice)],
-            name=name,
-        )
-        self.repeat_s = resolve_timeout / 3
+        super().__init__(f"{url.rstrip('/')}/api/v2/alerts", timeout, headers=headers, token_file=token_file, name=name)
+        self.open_alerts = 0
+        self._resolve_timeout = resolve_timeout
+        self._clock, self._now = clock, now
+        self._ahead = timedelta(0)
+        self._seconds_per_alert = 0.0
+        self._lost_s = 0.0
+        """Seconds of exchanges that failed since the last success."""
+        self._waiting_since: float | None = None
+        """The time of the first attempt that was refused as too early since the last success."""
+        self._short: set[str] = set()
+        """The ids of alerts that failed alone, which are sent without annotations but the summary."""
+
+    def send(self, notice: IncidentNotice) -> None:
+        """Post a notice.
+
+        Raises:
+            SinkFailed: it was not accepted.
+        """
+        self._post_alerts([notice], {"Idempotency-Key": f'"{notice.key}"'})
+
+    def send_batch(self, notices: Sequence[IncidentNotice]) -> None:
+        """Post notices in one request.
+
+        Raises:
+            SinkFailed: one of them was not accepted. Alertmanager has accepted the others.
+        """
+        self._post_alerts(notices, {})
 
     def repeat(self, notices: Sequence[IncidentNotice]) -> None:
         """Post firing alerts again, in one request.
@@ -241,7 +311,70 @@ class AlertmanagerSink(WebhookSink):
         Raises:
             SinkFailed: they were not accepted.
         """
-        self._post([postable_alert(notice) for notice in notices], {})
+        self._post_alerts(notices, {})
+
+    def _post_alerts(self, notices: Sequence[IncidentNotice], headers: Mapping[str, str]) -> None:
+        began = self._clock()
+        try:
+            try:
+                self._post(self._alerts(notices), headers)
+            except SinkFailed as failure:
+                # A proxy that does not take the size of a single alert may say so by any status, or by none.
+                is_of_notice = failure.is_final or failure.may_have_arrived
+                if len(notices) > 1 or notices[0].id in self._short or not is_of_notice:
+                    raise
+                if len(self._short) >= SHORT_KEPT:
+                    self._short.clear()
+                self._short.add(notices[0].id)
+                self._post(self._alerts(notices), headers)
+        except SinkFailed as failure:
+            if failure.is_final or failure.may_have_arrived:
+                self._lost_s += self._clock() - began
+            elif self._waiting_since is None:
+                self._waiting_since = began
+            raise
+        # The pace at which alerts are accepted, with the pauses that the receiver wants. Pauses after other failures do
+        # not count: they have no influence on the alerts that it accepts.
+        waited_s = 0.0 if self._waiting_since is None else min(began - self._waiting_since, LONGEST_WAIT_S)
+        spent = (self._lost_s + waited_s + self._clock() - began) / len(notices)
+        self._lost_s, self._waiting_since = 0.0, None
+        # Slower at once, faster in time: a limit of the rate shows after a burst only.
+        smoothed = self._seconds_per_alert + SMOOTHING * (spent - self._seconds_per_alert)
+        self._seconds_per_alert = max(spent, smoothed)
+
+    def _alerts(self, notices: Sequence[IncidentNotice]) -> list[dict[str, Any]]:
+        now = self._now() + self._ahead
+        end = self._end(now)
+        return [postable_alert(notice, now, end, is_short=notice.id in self._short) for notice in notices]
+
+    @property
+    def repeat_s(self) -> float:
+        """A third of the time that an alert lasts without a repetition, so that it outlives two that fail."""
+        return self._lasting_s / 3
+
+    @property
+    def _lasting_s(self) -> float:
+        """The seconds that a firing alert lasts unless it is repeated."""
+        needed = self._seconds_per_alert * self.open_alerts
+        if needed <= max(self._resolve_timeout / 6, SHORT_S):
+            return self._resolve_timeout
+        return min(self._resolve_timeout + 6 * needed, LONGEST_S)
+
+    def _end(self, now: datetime) -> datetime | None:
+        """Return when a firing alert ends unless it is repeated; None leaves it to Alertmanager."""
+        lasting_s = self._lasting_s
+        return None if lasting_s <= self._resolve_timeout else now + timedelta(seconds=lasting_s)
+
+    def _observe(self, answer: Answer) -> None:
+        """Learn how far the clock of Alertmanager is ahead."""
+        if answer.date is None:
+            return
+        try:
+            date = parsedate_to_datetime(answer.date)
+        except ValueError:
+            return
+        ahead = (date if date.tzinfo else date.replace(tzinfo=UTC)) - self._now()
+        self._ahead = ahead if abs(ahead) >= SMALLEST_SKEW else timedelta(0)
 
 
 class _PostRequest:
@@ -249,7 +382,7 @@ class _PostRequest:
 
     Attributes:
         has_connected: True once the request may be on its way.
-        status, retry_after, error: the outcome; `error` is None after a response.
+        status, retry_after, date, error: the outcome; `error` is None after a response.
     """
 
     def __init__(self, connection: HTTPConnection) -> None:
@@ -259,6 +392,7 @@ class _PostRequest:
         self.has_connected = False
         self.status = 0
         self.retry_after: str | None = None
+        self.date: str | None = None
         self.error: OSError | HTTPException | None = None
 
     def run(self, target: str, body: bytes, headers: dict[str, str]) -> None:
@@ -273,6 +407,7 @@ class _PostRequest:
             self._connection.request("POST", target, body, headers)
             response = self._connection.getresponse()
             self.status, self.retry_after = response.status, response.headers["Retry-After"]
+            self.date = response.headers["Date"]
         except (OSError, HTTPException) as error:
             self.error = error
         finally:

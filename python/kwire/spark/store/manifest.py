@@ -49,7 +49,8 @@ class ReporterProgress:
     `key` is the `reporter_key`, `state` the file of the state, `last` the time of the last frame in microseconds,
     `days` the file of the state at the beginning of each day, and `address` the broker and endpoint of `cluster`.
     `responded` is true if any new poll has a response; `failed_polls` is the number of failures after the last one, and
-    `failing_since` the time of the first of them in microseconds since 1970.
+    `failing_since` the time of the first of them in microseconds since 1970. `aside` has the times of polls that are
+    kept aside (`clock_faults`), and `outside` describes the new ones.
     """
 
     key: str
@@ -61,6 +62,8 @@ class ReporterProgress:
     responded: bool
     failed_polls: int
     failing_since: int | None = None
+    aside: list[int] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +186,4 @@ def _entry(row: dict[str, Any]) -> ManifestEntry:
 
 def date_of(at: int) -> str:
     """Return the date in UTC of a time in microseconds since 1970."""
-    return datetime.fromtimestamp(at // 1_000_000, UTC).strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(at // 1_000_000, UTC).date().isoformat()

@@ -104,7 +104,8 @@ async def show(
 ) -> Rows[ControllerZnode]:
     """Show the controller and its pending work, as ZooKeeper has them, and what blocks this work.
 
-    Deletions and reassignments of a cluster with ZooKeeper wait for brokers that are down, and do not say so.
+    Deletions and reassignments of a cluster with ZooKeeper wait for brokers that are down or that never existed. Kafka
+    does not say so.
     """
     store = await open_store(run, zookeeper)
     try:
@@ -164,8 +165,12 @@ async def _deletions(
             reason: str | None = "the topic does not exist: the controller removes the mark"
         else:
             reason = _down({broker for replicas in topic.partitions.values() for broker in replicas}, live)
-            if reason is None and (topic.adding_replicas or topic.removing_replicas):
-                reason = "partitions of the topic are being reassigned"
+            if topic.adding_replicas or topic.removing_replicas:
+                missing = {broker for ids in topic.adding_replicas.values() for broker in ids} - live
+                waits = "partitions of the topic are being reassigned"
+                if missing:
+                    waits += f" to {_listed(missing)}, which cannot end: start {_broker_word(missing)}, or cancel it"
+                reason = waits if missing or reason is None else reason
         yield ControllerZnode(DeletionMarker.path(name), f"topic {name} is marked for deletion", nobody or reason)
 
 
@@ -224,6 +229,10 @@ def _down(brokers: set[int], live: set[int]) -> str | None:
     """Return which brokers are down, or None."""
     down = brokers - live
     return None if not down else f"broker {_listed(down)} is down" if len(down) == 1 else f"{_listed(down)} are down"
+
+
+def _broker_word(brokers: set[int]) -> str:
+    return "this broker" if len(brokers) == 1 else "these brokers"
 
 
 def _listed(ids: Iterable[int]) -> str:
