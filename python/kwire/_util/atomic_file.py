@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from kwire._util.sync import sync
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -56,7 +58,7 @@ def replace_file(
             file.write(content.encode() if isinstance(content, str) else content)
             if is_synced:
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):

@@ -7,12 +7,16 @@ descriptor shares the ownership until it ends.
 
 from __future__ import annotations
 
+import errno
 import os
+import struct
 import sys
 import time
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from kwire._util.child_process import is_running
+from kwire._util.sync import sync
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -22,6 +26,10 @@ __all__ = ["LOCK_FILE", "FolderInUse", "FolderLock"]
 
 LOCK_FILE = "_lock"
 """The name of the lock file."""
+
+
+HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+"""Errors of a lock that another process holds; any other one is a fault of the file system."""
 
 
 class FolderInUse(KwireError, RuntimeError):
@@ -46,6 +54,21 @@ class FolderInUse(KwireError, RuntimeError):
         return f"{self.folder} is in use by {self.owner}: stop it first, or use another folder"
 
 
+class NoFolderLocks(KwireError, OSError):
+    """The file system of a folder has no locks.
+
+    Attributes:
+        folder: the folder.
+    """
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(error.errno, f"{folder}: its file system has no locks (flock, fcntl: {error.strerror})")
+        self.folder = folder
+
+    def __str__(self) -> str:
+        return f"{self.args[1]}: use a folder on a local disk, or mount it with locks"
+
+
 class FolderLock:
     """Own a folder from construction until `release`.
 
@@ -59,6 +82,7 @@ class FolderLock:
 
     Raises:
         FolderInUse: another process owns the folder.
+        NoFolderLocks: the file system has no locks.
     """
 
     def __init__(self, folder: Path, *, timeout: float = 0.0) -> None:
@@ -71,6 +95,9 @@ class FolderLock:
                 _lock(self._file)
                 break
             except OSError as error:
+                if error.errno not in HELD:
+                    self._file.close()
+                    raise NoFolderLocks(folder, error) from error
                 owner, _ = self._read()
                 if time.monotonic() < deadline and owner is not None and not is_running(owner):
                     time.sleep(0.02)
@@ -94,7 +121,7 @@ class FolderLock:
         self._file.seek(0)
         self._file.write(f"{self._process_id:<10} {number:012}\n")  # a fixed length, so the file is never empty
         self._file.flush()
-        os.fsync(self._file.fileno())
+        sync(self._file.fileno())
 
     @property
     def descriptor(self) -> int:
@@ -124,7 +151,22 @@ else:
     import fcntl
 
     def _lock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in HELD:
+                raise
+            _lock_description(file, fcntl.F_WRLCK)
+
+    def _lock_description(file: IO[str], kind: int) -> None:
+        """Lock like `flock`, by the call of POSIX, which some mounts have alone."""
+        if not hasattr(fcntl, "F_OFD_SETLK"):
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0))
 
     def _unlock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to a forked process
+        try:
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to a forked process
+        except OSError:
+            with suppress(OSError):
+                _lock_description(file, fcntl.F_UNLCK)

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire._util.sync import sync
 from kwire.capture.errors import NotACapture
 from kwire.storage.location import Location
 
@@ -197,6 +198,6 @@ def sync_directory(folder: Path) -> None:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)

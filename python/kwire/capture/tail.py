@@ -13,6 +13,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from kwire._util.sync import sync
 from kwire.capture.rows import SCHEMA
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class TailWriter:
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
         if sync:
-            os.fsync(self._descriptor)
+            sync(self._descriptor)
         self.size += len(message)
         self.unsynced = not sync
 
@@ -124,7 +125,7 @@ class TailWriter:
             OSError: the file cannot be synced.
         """
         self.unsynced = False
-        os.fsync(self._descriptor)
+        sync(self._descriptor)
 
     def close(self) -> None:
         """Close the file. Closing twice is allowed."""

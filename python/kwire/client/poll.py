@@ -81,7 +81,8 @@ some 10 ms on a busy machine. Chosen, not measured.
 LONGEST_SLEW = timedelta(seconds=150)
 """Maximum time by which polls are ahead of the system's clock after it was set back.
 
-Without it, polls after a clock was a day ahead would have wrong times for two days. Chosen, not measured: longer than the steps of a host whose NTP works.
+Without it, polls after a clock was a day ahead would have wrong times for two days. Chosen, not measured: longer than
+the steps of a host whose NTP works.
 """
 
 
@@ -91,8 +92,8 @@ class PollClock:
     If the system's clock is set back, polls that follow would seem to precede polls that have been made, and a broker
     would seem to return to its old state. So the time of polls then advances at half the speed until the system's clock
     has caught up, as `adjtime` does. A clock that is set forward is followed at once: that is a gap between two polls.
-    A clock that is set back by more than `LONGEST_SLEW` is followed at once, too: the polls before had wrong times, which
-    an ingest keeps aside (`kwire.spark.ingest.clock_faults`), and those that follow have the right ones.
+    A clock that is set back by more than `LONGEST_SLEW` is followed at once, too: the polls before had wrong times, and
+    an ingest keeps them aside (`kwire.spark.ingest.clock_faults`).
 
     Args:
         wall: returns the time of the system's clock.

@@ -29,7 +29,7 @@ from kwire.spark.ingest.manifest_changes import (
     to_change,
     to_report,
 )
-from kwire.spark.session import sized_queries
+from kwire.spark.session import sized_queries, utc_timestamps
 from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker
 from kwire.spark.source.capture_segments import capture_location
 from kwire.spark.source.datasource import register
@@ -125,7 +125,9 @@ class Pipeline:
                 return IngestReport()
             return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
 
-        report = self._store.transact(run)
+        # A stream has a session of its own, with the settings of the one that started it.
+        with utc_timestamps(self.spark, frames.sparkSession):
+            report = self._store.transact(run)
         if batch is not None:
             self._maintain(batch[1] + 1)
         report.seconds = time.monotonic() - started
@@ -168,7 +170,8 @@ class Pipeline:
             self._store.commit(change)
             return entries
 
-        entries = self._store.transact(run)
+        with utc_timestamps(self.spark):
+            entries = self._store.transact(run)
         if entries is None:
             report = IngestReport()
             for path in paths:
@@ -269,9 +272,10 @@ class Pipeline:
         parts = plan_parts(capture.folder, capture.first, capture.stop, damaged, capture.holes)
         plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
         frames = plan.mapInArrow(read_parts, DDL)
-        report = self._store.transact(
-            lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
-        )
+        with utc_timestamps(self.spark):
+            report = self._store.transact(
+                lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
+            )
         report.damaged = [segment.reason for segment in capture.damaged]
         report.missing = [str(MissingRows(capture.folder, hole.first, hole.stop)) for hole in capture.holes]
         return report

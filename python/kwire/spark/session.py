@@ -28,6 +28,9 @@ SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 TIME_ZONE = "spark.sql.session.timeZone"
 
+TIMESTAMP_TYPE = "spark.sql.timestampType"
+"""The type that `timestamp` means in DDL; platforms set it to TIMESTAMP_NTZ."""
+
 CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
 """Lets PySpark send the call site of each expression to the JVM: half of the 27,000 calls of a build."""
 
@@ -46,8 +49,6 @@ COMPILED_BYTES = 16 << 20
 
 PARTITION_BYTES = 4 << 20
 """Compressed silver for one shuffle partition: about 50 MB of rows."""
-
-UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
 
 
 class EngineMissing(KwireError, RuntimeError):
@@ -110,7 +111,7 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
       are known.
     - Few tasks that list files: Spark lists each of more than 32 files in a task of its own by default.
     - No shuffle of single partitions in joins: Spark knows no sizes of checkpoints, and takes them for large.
-    - The time zone of gold, which is partitioned into hours of UTC.
+    - The time zone of gold, which is partitioned into hours of UTC, and timestamps that are points in time.
     - No generated code for little data: compiling it takes longer than running the queries.
 
     Args:
@@ -126,6 +127,7 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
         LISTING: str(LISTING_TASKS),
         SINGLE_PARTITION_BYTES: str(2**62),
         TIME_ZONE: "UTC",
+        TIMESTAMP_TYPE: "TIMESTAMP_LTZ",
     }
     if size < COMPILED_BYTES:
         settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -139,12 +141,17 @@ def sized_queries(spark: SparkSession, size: int) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
-def require_utc(spark: SparkSession) -> None:
-    """Check that the session's time zone is UTC, since gold is partitioned into hours of UTC.
-
-    Raises:
-        ValueError: the session has another time zone.
-    """
-    zone = spark.conf.get(TIME_ZONE)
-    if zone not in UTC_NAMES:
-        raise ValueError(f"{TIME_ZONE} is {zone}: gold is partitioned by hours of UTC, set it to UTC")
+@contextmanager
+def utc_timestamps(*sessions: SparkSession) -> Iterator[None]:
+    """Let `timestamp` mean a point in time and times of text be in UTC, whatever the settings of the sessions say."""
+    settings = {TIME_ZONE: "UTC", TIMESTAMP_TYPE: "TIMESTAMP_LTZ"}
+    before = [{name: str(spark.conf.get(name)) for name in settings} for spark in sessions]
+    try:
+        for spark in sessions:
+            for name, value in settings.items():
+                spark.conf.set(name, value)
+        yield
+    finally:
+        for spark, values in zip(sessions, before, strict=True):
+            for name, value in values.items():
+                spark.conf.set(name, value)

@@ -69,15 +69,20 @@ VIEWS = (
     SqlView(
         "current_clusters",
         "Each cluster: when it was polled and answered last, and how many of its partitions have problems.",
-        "SELECT p.cluster_id, last_polled_at, last_answered_at, partitions, under_replicated, offline, incidents"
+        "SELECT p.cluster_id, last_polled_at, last_answered_at,"
+        " CASE WHEN last_answered_at IS NOT NULL THEN coalesce(partitions, 0) END AS partitions,"
+        " CASE WHEN last_answered_at IS NOT NULL THEN coalesce(under_replicated, 0) END AS under_replicated,"
+        " CASE WHEN last_answered_at IS NOT NULL THEN coalesce(offline, 0) END AS offline, incidents"
         " FROM (SELECT cluster_id, max(polled_at) AS last_polled_at,"
         " max(CASE WHEN kind <> 'error' THEN polled_at END) AS last_answered_at FROM {p}polls GROUP BY cluster_id) AS p"
-        " JOIN (SELECT cluster_id, count(*) AS partitions,"
+        " LEFT JOIN (SELECT cluster_id, count(*) AS partitions,"
         " count(CASE WHEN under_replicated THEN 1 END) AS under_replicated,"
         " count(CASE WHEN offline THEN 1 END) AS offline"
         " FROM {p}intervals WHERE valid_to IS NULL GROUP BY cluster_id) AS i ON i.cluster_id = p.cluster_id"
         " LEFT JOIN (SELECT cluster_id, count(*) AS incidents FROM {p}incidents WHERE ended_at IS NULL"
-        " GROUP BY cluster_id) AS n ON n.cluster_id = p.cluster_id",
+        " GROUP BY cluster_id) AS n ON n.cluster_id = p.cluster_id"
+        # Polls of endpoints that never answered belong to no cluster.
+        " WHERE p.cluster_id <> '' OR i.cluster_id IS NOT NULL",
     ),
     SqlView(
         "current_brokers",
@@ -245,11 +250,11 @@ def _statements(snapshot: Snapshot, connection: DuckDBPyConnection) -> Iterator[
         if paths := snapshot.paths(folder):
             files = ", ".join(_text(_escape_glob(path)) for path in paths)
             source = f"read_parquet([{files}], union_by_name = true, hive_partitioning = true)"
-            yield f"CREATE VIEW {table.name} AS SELECT * FROM {source}"  # noqa: S608  # names of this package
+            yield f"CREATE VIEW {table.name} AS SELECT *{_in_utc(table)} FROM {source}"  # noqa: S608  # names of this package
         else:
             kind = "TABLE"
             connection.register("empty", table.stored().schema.empty_table())
-            yield f"CREATE TABLE {table.name} AS SELECT * FROM empty"  # noqa: S608  # names of this package
+            yield f"CREATE TABLE {table.name} AS SELECT *{_in_utc(table)} FROM empty"  # noqa: S608  # names of this package
             connection.unregister("empty")
         yield f"COMMENT ON {kind} {table.name} IS {_text(table.doc)}"
         for column in table.columns:
@@ -257,6 +262,15 @@ def _statements(snapshot: Snapshot, connection: DuckDBPyConnection) -> Iterator[
     for view in VIEWS:
         yield f"CREATE VIEW {view.name} AS {view.query.format(p='')}"
         yield f"COMMENT ON VIEW {view.name} IS {_text(view.doc)}"
+
+
+def _in_utc(table: Table) -> str:
+    """Return the part of a query of DuckDB by which times are timestamps of UTC without a zone.
+
+    DuckDB shows and compares timestamps with a zone in the zone of whoever opens the database.
+    """
+    names = [column.name for column in table.columns if column.type == "timestamp"]
+    return " REPLACE (" + ", ".join(f'make_timestamp(epoch_us("{name}")) AS "{name}"' for name in names) + ")"
 
 
 def dbt_sources(schema: str, catalog: str | None = None) -> str:

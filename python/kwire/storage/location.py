@@ -134,13 +134,19 @@ class Location:
         return Location(parent, parent, parent).files().open_input_file(name)
 
     def files(self) -> FileSystem:
-        """Return the file system of Arrow with this folder as its root; a path is created."""
+        """Return the file system of Arrow with this folder as its root; a path is created.
+
+        Raises:
+            NoCredentials: there are no credentials for S3.
+        """
         from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
         if self.is_path:
             return SubTreeFileSystem(self.native, LocalFileSystem())
+        from kwire.storage.credentials import require_credentials
         from kwire.storage.object_storage import StorageHandler
 
+        require_credentials(self.native)
         return PyFileSystem(StorageHandler(self.native))
 
 

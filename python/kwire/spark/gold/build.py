@@ -59,7 +59,6 @@ from kwire.spark.gold.transitions import FILED_AT
 from kwire.spark.gold.view import AS_OF, PARTITION_STATES, GoldBuild
 from kwire.spark.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
 from kwire.spark.in_process import f
-from kwire.spark.session import require_utc
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
@@ -167,10 +166,8 @@ def build(
         in_process_rows: the maximum number of rows of a window that is built in this process; 0 uses Spark.
 
     Raises:
-        ValueError: the session's time zone is not UTC.
         StoreInUse: other processes build gold all the time.
     """
-    require_utc(spark)
     first_hour = None if hours is None else min(hours)
     store.create({table.folder: table.layout for table in TABLES})
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from kwire.spark.gold import days, intervals, transitions, voting_periods
 from kwire.spark.gold.consensus import Role
 from kwire.spark.in_process import f
-from kwire.spark.session import require_utc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,11 +26,7 @@ def cluster_at(view: GoldView, ts: datetime, broker_id: int | None = None, clust
         broker_id: return what this broker reported: its last Metadata response at or before `ts`, nothing before its
             first. This needs silver only. None returns the agreed state (`intervals`); this needs gold up to `ts`.
         cluster_id: the cluster, where there are several in `out`: the result does not contain it.
-
-    Raises:
-        ValueError: the session's time zone is not UTC.
     """
-    require_utc(view.spark)
     as_of = ts.replace(tzinfo=UTC) if ts.tzinfo is None else ts.astimezone(UTC)
     rows = _agreed(view, as_of) if broker_id is None else _reported(view, as_of, broker_id)
     if cluster_id is not None:

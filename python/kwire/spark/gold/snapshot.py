@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kwire.spark.gold.build import TABLES
 from kwire.spark.gold.cluster_at import cluster_at
 from kwire.spark.gold.view import GoldView
+from kwire.spark.session import utc_timestamps
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.source.bronze import DDL
 
@@ -40,11 +41,12 @@ class PipelineSnapshot:
         Raises:
             KeyError: the table does not exist.
         """
-        if name == "bronze":
-            return self._snapshot.read(self._spark, "bronze", f"{DDL}, date string")
-        if name in SILVER_SCHEMAS:
-            return self._snapshot.read(self._spark, f"silver/{name}", f"{SILVER_SCHEMAS[name].ddl}, date string")
-        return self._view().table(_gold_table(name))
+        with utc_timestamps(self._spark):
+            if name == "bronze":
+                return self._snapshot.read(self._spark, "bronze", f"{DDL}, date string")
+            if name in SILVER_SCHEMAS:
+                return self._snapshot.read(self._spark, f"silver/{name}", f"{SILVER_SCHEMAS[name].ddl}, date string")
+            return self._view().table(_gold_table(name))
 
     def paths(self, name: str) -> list[str]:
         """Return the files of a table, for DuckDB, polars, and other readers of Parquet.
@@ -70,7 +72,8 @@ class PipelineSnapshot:
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
-        return cluster_at(self._view(), at, broker_id, cluster_id)
+        with utc_timestamps(self._spark):
+            return cluster_at(self._view(), at, broker_id, cluster_id)
 
     def _view(self) -> GoldView:
         return GoldView(self._spark, self._snapshot)

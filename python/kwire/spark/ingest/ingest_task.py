@@ -15,10 +15,10 @@ from uuid import uuid4
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
-from kwire.capture.rows import SCHEMA, Row, to_rows, with_all_columns
+from kwire.capture.rows import Row, to_rows, with_all_columns
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls
-from kwire.spark.ingest.row_files import BronzeFiles, SilverFiles
+from kwire.spark.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
 from kwire.spark.session import require_engine
 from kwire.spark.silver.poll_order import OrderedPoll, PollOrder
 from kwire.spark.silver.state_builder import StateBuilder
@@ -83,7 +83,7 @@ class IngestTask(NamedTuple):
         """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
         with _Files(self) as output:
             for (cluster_id, broker_id, *_), rows in groupby(
-                _rows(output.drop_missing(output.drop_untimed(batches))), broker_of
+                rows_of(output.drop_missing(output.drop_untimed(batches))), broker_of
             ):
                 output.ingest(self, cluster_id, broker_id, rows)
         yield manifest(output.entries)
@@ -104,7 +104,7 @@ class IngestTask(NamedTuple):
         `reporters` has the state to start with.
         """
         with _Files(self) as output:
-            for _, rows in groupby(_marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
+            for _, rows in groupby(marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
                 output.ingest_again(self, rows)
         yield manifest(output.entries)
 
@@ -456,19 +456,6 @@ def broker_of(row: Row) -> tuple[str | None, int, str, str | None]:
     """Return the broker and poller of a row as `bronze.partition_by_broker` identifies them."""
     endpoint = row.endpoint if row.cluster_id is None or row.broker_id < 0 else ""
     return row.cluster_id, row.broker_id, endpoint, row.poller_id
-
-
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-    for batch in batches:
-        if batch.num_rows:
-            yield from to_rows(batch.cast(SCHEMA))
-
-
-def _marked_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Row, bool]]:
-    for batch in batches:
-        if batch.num_rows:
-            marks = batch.column(batch.num_columns - 1).to_pylist()
-            yield from zip(to_rows(batch.select(SCHEMA.names).cast(SCHEMA)), marks, strict=True)
 
 
 def _with_cluster(rows: Iterator[Row], cluster: str) -> Iterator[tuple[Row, str]]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from kwire.capture.rows import SCHEMA, to_rows
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.manifest import FileKind, WrittenFile, date_of
 from kwire.spark.store.record import LATE
 from kwire.spark.store.table_files import Output, TableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
 
     from kwire.capture import Row
 
@@ -115,3 +118,18 @@ class BronzeFiles:
             self._files[date].write(pa.Table.from_batches([to_batch(rows)]))
         self._waiting.clear()
         self._bytes = 0
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """Return the rows of batches."""
+    for batch in batches:
+        if batch.num_rows:
+            yield from to_rows(batch.cast(SCHEMA))
+
+
+def marked_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Row, bool]]:
+    """Return the rows of batches whose last column is a mark, and the marks."""
+    for batch in batches:
+        if batch.num_rows:
+            marks = batch.column(batch.num_columns - 1).to_pylist()
+            yield from zip(to_rows(batch.select(SCHEMA.names).cast(SCHEMA)), marks, strict=True)

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.spark.sinks.ledger import Ledger
 from kwire.spark.sinks.ledger_owner import OwnershipRequest
 from kwire.spark.sinks.notice import NoticeStatus
+from kwire.spark.sinks.sent_alerts import AlertState
 from kwire.spark.sinks.sink import BatchSink, RepeatingSink, SearchableSink, SinkFailed
 from kwire.spark.sinks.subscription import IncidentFilter
 
@@ -254,7 +255,7 @@ class SinkDelivery:
             self.pending = len(pending)
             if isinstance(self.sink, RepeatingSink):
                 new = sum(notice.status is NoticeStatus.FIRING for notice in pending)
-                self.sink.open_alerts = ledger.open_alerts + new
+                self.sink.open_alerts = ledger.alert_counts[AlertState.FIRING] + new
             size = max(CHUNK, len(ledger) // 4)
             for begin in range(0, len(pending), size):
                 if not self._goes_on(tally):

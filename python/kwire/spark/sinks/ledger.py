@@ -36,7 +36,6 @@ import logging
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,11 +161,6 @@ class Ledger:
         ]
 
     @property
-    def open_alerts(self) -> int:
-        """The number of alerts that the sink has, or may have, as open."""
-        return sum(alert.state is AlertState.FIRING for alert in self._alerts.values())
-
-    @property
     def alert_counts(self) -> Counter[AlertState]:
         """The number of alerts in each state."""
         return Counter(alert.state for alert in self._alerts.values())
@@ -194,7 +188,8 @@ class Ledger:
         """
         rows = {str(row["incident_id"]): row for row in incidents}
         if isinstance(settled, datetime):
-            settled = partial(_first_sign_until, settled)
+            latest = settled
+            settled = lambda row: bool(row["first_sign_at"] <= latest)  # noqa: E731
         follow(self._alerts.values(), rows)
         settled_rows = (row for row in rows.values() if settled is None or settled(dict(row)))
         follow_flapping(self._alerts.values(), filter(accepts, settled_rows))
@@ -218,8 +213,8 @@ class Ledger:
             self._missed = [
                 notice for notice in notices if notice.status is NoticeStatus.RESOLVED and self._is_unheard(notice)
             ]
-            unheard = set(map(_id_of, self._missed))
-            notices = [notice for notice in notices if _id_of(notice) not in unheard]
+            unheard = {notice.id for notice in self._missed}
+            notices = [notice for notice in notices if notice.id not in unheard]
             if self._missed and not any(notice.incident["kind"] == MISSED for notice in notices):
                 notices.append(summary_of(self._missed, self.unavailable_since))
         return sorted(notices, key=self._order)
@@ -488,15 +483,6 @@ def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content, is_synced=True)
     sync_directory(path.parent)
-
-
-def _first_sign_until(latest: datetime, row: Mapping[str, Any]) -> bool:
-    return bool(row["first_sign_at"] <= latest)
-
-
-def _id_of(notice: IncidentNotice) -> str:
-    """Return the id of the alert of a notice."""
-    return notice.id
 
 
 def _time(text: str | None) -> datetime | None:

@@ -1,7 +1,7 @@
 """Exclusive ownership of a ledger, so that two jobs with one sink do not send everything twice.
 
 On a file system, the owner holds a file lock (`FolderLock`), which the operating system releases when the process ends.
-Object stores and HDFS have no such locks: there, an owner holds a lease.
+Object stores, HDFS, and some mounts have no such locks: there, an owner holds a lease.
 
     OUT/_notified/<sink>/owners/<generation>/    created by one process only, with the owner as its description
     OUT/_notified/<sink>/beat-<generation>.json  rewritten by the owner every `BEAT` seconds
@@ -26,13 +26,14 @@ import platform
 import threading
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from kwire._util.folder_lock import FolderInUse, FolderLock
+from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
 from kwire.errors import KwireError
 from kwire.spark.sinks.ledger import FOLDER
 from kwire.storage.location import Location
@@ -121,7 +122,8 @@ class OwnershipRequest:
             LedgerInUse: another process owns it.
         """
         if self._location.is_path:
-            return _LockedFolder(Path(self._location.native), self._sink)
+            with suppress(NoFolderLocks):  # a mount without locks: a lease, as on object stores
+                return _LockedFolder(Path(self._location.native), self._sink)
         generation, beat = newest_beat(self._location)
         if (generation, beat) != self._last_beat:
             self._last_beat, self._beat_seen_at = (generation, beat), self._clock()

@@ -112,7 +112,7 @@ class KwireSource(DataSource):
             name = option.lower()
             if name.startswith(("kafka.", "sasl.", "ssl.", "security.")) or is_secret_config(name):
                 raise RefusedOption(option)
-        return DDL
+        return DDL.replace(" timestamp", " timestamp_ltz")  # whatever `spark.sql.timestampType` says
 
     def reader(self, schema: StructType) -> DataSourceReader:
         folder = self._folder()

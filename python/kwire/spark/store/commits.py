@@ -42,6 +42,7 @@ from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_log import APPLICATION
 from kwire.spark.store.table_version import number_of, pinned_table, rows_of
 from kwire.spark.tables import DATE
+from kwire.storage.credentials import require_credentials
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class PipelineStore:
                 raise NotAStore(self.out)
             if create:
                 Path(self.location.native).mkdir(parents=True, exist_ok=True)
+        require_credentials(self.location.native)
         self._layouts = layouts()
         self._created: dict[str, Layout] = {}
         self._writing = threading.Lock()

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -27,6 +28,7 @@ from kwire.spark.store.file_statistics import data_file
 from kwire.spark.store.record import DataFile
 from kwire.spark.store.table_log import APPLICATION, TableLog
 from kwire.storage.location import Location
+from kwire.storage.mounts import require_links
 from kwire.storage.object_storage import plain_errors
 
 if TYPE_CHECKING:
@@ -79,8 +81,13 @@ def create(uri: str, layout: Layout) -> None:
 
     Raises:
         IncompatibleTable: a column has another type, or the partition columns differ.
+        UnsupportedMount: the folder cannot have tables.
     """
     table = open_table(uri)
+    if table is None and uri.startswith("/"):
+        parent = Path(uri).parent
+        parent.mkdir(parents=True, exist_ok=True)
+        require_links(parent)
     while table is None:
         with suppress(CommitFailedError):  # by another process, or by a request whose answer was lost
             DeltaTable.create(
