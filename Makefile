@@ -86,6 +86,7 @@ miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly R
 soak: java setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 $(HISTORIES)
 	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py tests/spark/store/test_faults.py
+	KWIRE_SOAK=1000 $(BIN)/python -m pytest --timeout=0 tests/spark/sinks/test_random_receivers.py
 
 coverage: java setup ## run the tests of the package and fail below the coverage in pyproject.toml
 	$(BIN)/python -m pytest $(OTHERS) --ignore=tests/spark --ignore=tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
