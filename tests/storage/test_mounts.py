@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
-from kwire._util.sync import sync
 from kwire.storage.mounts import UnsupportedMount, require_links
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -57,10 +57,10 @@ def test_file_system_without_fsync_is_used_and_an_error_of_the_disk_is_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (tmp_path / "file").open("wb") as file:
-        sync(file.fileno())
+        sync_file(file.fileno())
         for number in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
             monkeypatch.setattr(os, "fsync", failing(number))
-            sync(file.fileno())
+            sync_file(file.fileno())
         monkeypatch.setattr(os, "fsync", failing(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
-            sync(file.fileno())
+            sync_file(file.fileno())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from kwire._util.sync import sync
+from kwire._util.file_sync import sync_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def replace_file(
             file.write(content.encode() if isinstance(content, str) else content)
             if is_synced:
                 file.flush()
-                sync(file.fileno())
+                sync_file(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):

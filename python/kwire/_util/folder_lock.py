@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from kwire._util.child_process import is_running
-from kwire._util.sync import sync
+from kwire._util.file_sync import sync_file
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class FolderLock:
         self._file.seek(0)
         self._file.write(f"{self._process_id:<10} {number:012}\n")  # a fixed length, so the file is never empty
         self._file.flush()
-        sync(self._file.fileno())
+        sync_file(self._file.fileno())
 
     @property
     def descriptor(self) -> int:

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire._util.sync import sync
+from kwire._util.file_sync import sync_file
 from kwire.capture.errors import NotACapture
 from kwire.storage.location import Location
 
@@ -198,6 +198,6 @@ def sync_directory(folder: Path) -> None:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        sync(descriptor)
+        sync_file(descriptor)
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kwire._util.atomic_file import open_new
-from kwire._util.sync import sync
+from kwire._util.file_sync import sync_file
 from kwire.capture.folder import PARTIAL_SUFFIX, closed_path, sync_directory
 from kwire.capture.rows import SCHEMA, RowKind
 from kwire.capture.tail import RecoveredTail, TailReader
@@ -88,7 +88,7 @@ def _write_parquet(partial: Path, batches: TailReader) -> tuple[int, tuple[datet
                 times = _union(times, pc.min_max(polled_at).as_py())
             parquet.add_key_value_metadata({_ROW_COUNT: str(rows)})
         file.flush()
-        sync(file.fileno())
+        sync_file(file.fileno())
     return rows, times
 
 

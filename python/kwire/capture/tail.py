@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from kwire._util.sync import sync
+from kwire._util.file_sync import sync_file
 from kwire.capture.rows import SCHEMA
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class TailWriter:
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
         if sync:
-            sync(self._descriptor)
+            sync_file(self._descriptor)
         self.size += len(message)
         self.unsynced = not sync
 
@@ -125,7 +125,7 @@ class TailWriter:
             OSError: the file cannot be synced.
         """
         self.unsynced = False
-        sync(self._descriptor)
+        sync_file(self._descriptor)
 
     def close(self) -> None:
         """Close the file. Closing twice is allowed."""

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.file_names import file_name_of
-from kwire._util.sync import sync
+from kwire._util.file_sync import sync_file
 from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _append(path: Path, value: Any) -> None:
             data = b"\n" + data  # after a line that was cut off
         if os.write(file, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        sync(file)
+        sync_file(file)
     finally:
         os.close(file)
 

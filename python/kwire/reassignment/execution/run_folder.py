@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kwire._util.file_names import file_name_of
+from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock
 from kwire._util.readable import printable
-from kwire._util.sync import sync
 from kwire.reassignment.errors import InvalidJournal, ReassignError
 from kwire.reassignment.execution.journal import EventKind, JournalEvent, RunState, audit_text
 from kwire.storage.staging import state_folder
@@ -176,7 +176,7 @@ def _append(path: Path, line: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(line)
         file.flush()
-        sync(file.fileno())
+        sync_file(file.fileno())
 
 
 def _has_events(run: Path) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 
-__all__ = ["sync"]
+__all__ = ["sync_file"]
 
 UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 """Errors with which mounts of object stores and of other systems say that they have no such operation."""
 
 
-def sync(descriptor: int) -> None:
+def sync_file(descriptor: int) -> None:
     """Write a file or a directory to disk. File systems without that operation keep what they keep.
 
     Raises:
