@@ -23,7 +23,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with duckdb.connect(str(path)) as connection:
         for cluster, broker, kind in (("answers", 1, "full"), ("silent", 1, "error"), ("", -1, "error")):
             poll = POLL.format(cluster=cluster, broker=broker, kind=kind)
-            connection.execute(f"INSERT INTO polls ({COLUMNS}) VALUES ({poll})")  # noqa: S608  # texts of this test
+            connection.execute(f"INSERT INTO polls ({COLUMNS}) VALUES ({poll})")
     return path
 
 
@@ -38,8 +38,9 @@ def test_times_do_not_depend_on_the_zone_of_the_reader(database: Path, zone: str
     query = "SELECT count(*), CAST(min(polled_at) AS VARCHAR) FROM polls WHERE polled_at >= '2026-11-21 14:00:00'"
 
     assert rows(database, zone, query) == [(3, "2026-11-21 14:00:00")]
-    types = rows(database, zone, "SELECT count(*) FROM duckdb_columns() WHERE data_type = 'TIMESTAMP WITH TIME ZONE'")
-    assert types == [(0,)]
+    zoned = "SELECT table_name FROM duckdb_columns() WHERE data_type = 'TIMESTAMP WITH TIME ZONE' AND NOT internal"
+    types = rows(database, zone, zoned)
+    assert types == []
 
 
 def test_cluster_without_partitions_is_shown(database: Path) -> None:
