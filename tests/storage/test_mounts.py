@@ -12,6 +12,7 @@ import pytest
 
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
+from kwire.spark.store.commits import PipelineStore
 from kwire.storage.mounts import UnsupportedMount, require_links
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -22,6 +23,13 @@ def failing(number: int) -> Any:
         raise OSError(number, os.strerror(number))
 
     return fail
+
+
+def test_store_is_not_created_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", failing(errno.EPERM))
+
+    with pytest.raises(UnsupportedMount, match=r"out: its file system has no link \(Operation not permitted\)"):
+        PipelineStore(str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("number", UNSUPPORTED)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class UnsupportedMount(KwireError, OSError):
+class UnsupportedMount(KwireError, RuntimeError):
     """The file system of a folder lacks an operation.
 
     Attributes:
@@ -21,7 +21,7 @@ class UnsupportedMount(KwireError, OSError):
     """
 
     def __init__(self, folder: Path, operation: str, error: OSError) -> None:
-        super().__init__(error.errno, str(folder), operation, error.strerror)
+        super().__init__(folder, operation, error)
         self.folder = folder
         self.operation = operation
         self.reason = error.strerror
