@@ -155,6 +155,8 @@ FILES = {
     "meta.properties": "version=1\ncluster.id=x\nnode.id=9\ndirectory.id=AAAAAAAAAAAAAAAAAAAACQ\n",
 }
 
+RECORDED_CLUSTER_ID = "a3dpcmUtdGVzdGluZy00NA"
+"""The id of the cluster of 4.4.0 on which the runs were recorded: some lines show it."""
 VARYING = (
     (r"127\.0\.0\.1:\d+", "ADDRESS"),
     (r"(?<=TopicId: )\S+", "ID"),

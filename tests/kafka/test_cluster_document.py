@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kwire.testing.kafka import KafkaCluster
     from kwire.testing.kafka.security import ClusterSecurity
 
 COMMANDS = """
@@ -65,7 +64,7 @@ def document(source: Operator, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="module")
-def empty(security: ClusterSecurity) -> Iterator[KafkaCluster]:
+def empty(security: ClusterSecurity) -> Iterator[Kafka44]:
     with Kafka44(security=security) as cluster:
         yield cluster
 
@@ -99,7 +98,7 @@ def test_values_in_another_spelling_converge(source: Operator, tmp_path: Path) -
 
 
 def test_document_of_39_is_applied_to_an_empty_44(
-    document: Path, empty: KafkaCluster, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: Path, empty: Kafka44, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A journal of this test alone: clusters of tests share their id, which names the file.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -180,14 +179,14 @@ def test_document_of_39_is_applied_to_nodes(document: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["interrupted", "killed", "broker"])
 def test_applying_again_continues_after_a_fault(
-    fault: str, empty: KafkaCluster, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str, empty: Kafka44, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C, kill -9 of the command, and kill -9 of the broker, while some of the topics are created."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     target = Operator(empty.bootstrap, properties)
     file = tmp_path / "topics.json"
     topics = {f"{fault}-{number}": {"partitions": 1, "replication_factor": 1} for number in range(350)}
-    file.write_text(json.dumps({"kwire": 1, "cluster": Kafka44.cluster_id, "topics": topics}), encoding="utf-8")
+    file.write_text(json.dumps({"kwire": 1, "cluster": empty.cluster_id, "topics": topics}), encoding="utf-8")
     words = ["-b", target.bootstrap, "--command-config", str(properties), "--timeout", "10"]
     process = subprocess.Popen(
         [*INTERRUPTIBLE, *COMMAND, *words, "configs", "apply", str(file), "--yes"],
@@ -195,7 +194,7 @@ def test_applying_again_continues_after_a_fault(
         stderr=subprocess.PIPE,
         text=True,
     )
-    journal = journal_path(Kafka44.cluster_id)
+    journal = journal_path(empty.cluster_id)
 
     def is_a_step_made() -> bool:
         assert process.poll() is None, process.communicate()

@@ -15,7 +15,7 @@ from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 from tests.kafka.kafka_scripts import kafkas_own
-from tests.kafka.script_cases import CASES, Outcome, words, write_files
+from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def new_cluster(version: str) -> Iterator[KafkaCluster]:
     """Return a cluster without topics."""
-    with Kafka39() if version == "3.9.1" else Kafka44() as cluster:
+    with Kafka39() if version == "3.9.1" else Kafka44(cluster_id=RECORDED_CLUSTER_ID) as cluster:
         yield cluster
 
 

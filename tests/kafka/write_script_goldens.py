@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from kwire.compat.registry import MODULES, find_script
 from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.kafka_scripts import run_kafkas_own
-from tests.kafka.script_cases import CASES, Outcome, words, write_files
+from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
 
 FOLDER = Path(__file__).parent.parent / "data" / "scripts"
 OF_CORE = ("kafka-acls", "kafka-configs")
@@ -24,7 +25,7 @@ GROUPS_TIMEOUT_MS = "120000"
 def main() -> None:
     """Write a file for each version of the broker."""
     FOLDER.mkdir(exist_ok=True)
-    for version, kind in (("3.9.1", Kafka39), ("4.4.0", Kafka44)):
+    for version, kind in (("3.9.1", Kafka39), ("4.4.0", partial(Kafka44, cluster_id=RECORDED_CLUSTER_ID))):
         with kind() as cluster, tempfile.TemporaryDirectory() as files:
             write_files(Path(files), cluster)
             outcomes = [_run(cluster, case, Path(files)) for case in CASES]

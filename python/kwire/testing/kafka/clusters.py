@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from uuid import uuid4
 
 from kwire._util.properties import format_properties
 from kwire.client import Connection, ConnectionConfig
@@ -29,6 +30,7 @@ from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.errors import StartFailed
 from kwire.testing.kafka.jars import jars
 from kwire.testing.kafka.java import START_SECONDS, JavaServer
+from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -362,6 +364,11 @@ class Kafka39(KafkaCluster):
         self._zookeeper.kill()
 
 
+def _new_cluster_id() -> str:
+    """Return a random id. One that begins with a dash would be an option of the tool that formats the storage."""
+    return uuid_to_text(uuid4()).replace("-", "_")
+
+
 class Kafka44(KafkaCluster):
     """A cluster of Kafka 4.4.0. Every node is a broker and a KRaft controller.
 
@@ -369,11 +376,15 @@ class Kafka44(KafkaCluster):
         brokers: see `KafkaCluster`, as for `config` and `security`.
         dynamic_quorum: True if voters can be added and removed (KIP-853). The first node is the only voter then, and
             the others are observers. By default, all nodes are voters.
+        cluster_id: the id of the cluster, 16 bytes in URL-safe base64; None for a new one. Journals and captures of
+            clusters with one id would be one.
+
+    Attributes:
+        cluster_id: the id of the cluster.
     """
 
     version = "4.4.0"
     authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-    cluster_id = "a3dpcmUtdGVzdGluZy00NA"
 
     def __init__(
         self,
@@ -382,8 +393,10 @@ class Kafka44(KafkaCluster):
         *,
         security: ClusterSecurity | None = None,
         dynamic_quorum: bool = False,
+        cluster_id: str | None = None,
     ) -> None:
         self._dynamic_quorum = dynamic_quorum
+        self.cluster_id = _new_cluster_id() if cluster_id is None else cluster_id
         super().__init__(brokers, config, security=security)
 
     def _create_brokers(self, brokers: int) -> tuple[KafkaBroker, ...]:
