@@ -99,12 +99,20 @@ def test_features(operator: Operator) -> None:
     """KIP-584: 'the latest entire set of finalized cluster-wide features, as well as the entire set of features
     supported by the broker serving this read request'.
     """
-    group, transaction = operator.json("features", "describe", "--safe")
+    rows = operator.json("features", "describe", "--safe")
+    assert [(row["name"], row["broker"]) for row in rows] == [
+        *(("group_coordinator", 1), ("group_coordinator", 2)),
+        *(("transaction_coordinator", 1), ("transaction_coordinator", 2)),
+    ]
+    addresses = {row["id"]: (row["host"], row["port"]) for row in operator.json("brokers", "list")}
+    assert all((row.pop("host"), row.pop("port")) == addresses[row["broker"]] for row in rows)
+    group, _, transaction, _ = rows
     assert (group.pop("lowest_safe"), group.pop("reason")) == (0, None)
     assert (transaction.pop("lowest_safe"), transaction.pop("reason")) == (2, "nodes declare it in supported.features")
+    levels = {"supported_min": 1, "epoch": 0, "broker": 1}
     assert [group, transaction] == [
-        {"name": "group_coordinator", "supported_min": 1, "supported_max": 3, "finalized": 3, "epoch": 0},
-        {"name": "transaction_coordinator", "supported_min": 1, "supported_max": 4, "finalized": 4, "epoch": 0},
+        {"name": "group_coordinator", "supported_max": 3, "finalized": 3, **levels},
+        {"name": "transaction_coordinator", "supported_max": 4, "finalized": 4, **levels},
     ]
     [lacked] = operator.json("features", "upgrade", "transaction_coordinator=5", code=1)
     assert "level 5 is not supported by the brokers 1, 2 (1 to 4)" in lacked["error"]["message"]

@@ -10,6 +10,7 @@ from kwire.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire.compat.scripts.topics import ACTIONS, COLLISION
 from kwire.compat.with_zookeeper import tool_run
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +113,13 @@ def _sentence(run: ScriptRun, topic: str, error: AdminError, brokers: int) -> st
     if error.kafka_code == ErrorCode.INVALID_REPLICATION_FACTOR and factor is not None and factor > brokers:
         return f"replication factor: {factor} larger than available brokers: {brokers}"
     unknown = UNKNOWN_CONFIG.match(error.text)
+    if error.code == Kip4ErrorCode.INVALID_ARGUMENT_TOPIC_CONFIG:  # its text does not say which config it is
+        from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
+
+        names = (config.partition("=")[0] for config in run.values.all("config"))
+        missing = next((name for name in names if name not in TOPIC_SETTINGS), None)
+        if missing is not None:
+            return _unknown_config(run, missing)
     if unknown is not None:
         return _unknown_config(run, unknown[1])
     return (error.text[:1].lower() + error.text[1:]).removesuffix(".")
@@ -137,6 +145,17 @@ async def _check_deleted(run: ScriptRun, admin: AdminClient, topic: str, names: 
     for name in names:
         if name not in known:
             raise _failed(run, _unknown_config(run, name))
+
+
+async def _check_increased(run: ScriptRun, admin: AdminClient, names: Sequence[str], partitions: int) -> None:
+    """Check that topics get more partitions. A node accepts the number that a topic has.
+
+    Raises:
+        ScriptFailed: a topic has as many partitions, or more.
+    """
+    for topic in (await admin.describe_topics(names)).values():
+        if len(getattr(topic, "partitions", ())) >= partitions:
+            raise _failed(run, "The number of partitions for a topic can only be increased")
 
 
 async def _create(run: ScriptRun, tool: ToolRun, admin: AdminClient, topic: str) -> None:
@@ -176,6 +195,8 @@ async def _change(run: ScriptRun, tool: ToolRun, admin: AdminClient, pattern: st
             run.print("Note: This will have no impact if delete.topic.enable is not set to true.")
         return
     partitions, configs, deleted = values.number("partitions"), values.all("config"), values.all("delete-config")
+    if partitions is not None and names:
+        await _check_increased(run, admin, names, partitions)
     if names and deleted:
         await _check_deleted(run, admin, names[0], deleted)
     if names and (configs or deleted) and not run.is_before("0.9.0.0"):
