@@ -23,16 +23,20 @@ import kwire
 from kwire import frame
 from kwire._util.child_process import ChildProcess
 from kwire._util.folder_lock import FolderLock
+from kwire.client import BlockingConnection
 from kwire.cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS, EmbeddedZooKeeper
 from kwire.errors import KwireError
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.errors import ConnectionFault
 from kwire.testing.cluster_file import ClusterFile, NodeAddress
 from kwire.testing.node_folder import START_SECONDS, NodeFailed, NodeFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
+
+    from kwire.client import ConnectionConfig
 
 __all__ = ["LocalCluster", "NodeAddress", "NodeFailed", "NodeStateError"]
 
@@ -70,6 +74,7 @@ class LocalCluster:
         session_timeout: seconds after which a killed node counts as dead.
         environment: environment variables of the nodes, in addition to the environment of this process.
         module: the module to run instead of the `kwire` command, for nodes with injected faults.
+        config: the TLS and the login with which the cluster asks its nodes, if their listener requires them.
 
     Attributes:
         data: the folder of the cluster.
@@ -89,8 +94,10 @@ class LocalCluster:
         session_timeout: float = 6.0,
         environment: Mapping[str, str] | None = None,
         module: str = "kwire",
+        config: ConnectionConfig | None = None,
     ) -> None:
         self._module = module
+        self._config = config
         self._keeps_data = data is not None
         self.data = Path(tempfile.mkdtemp(prefix="kwire-cluster-") if data is None else data).resolve()
         self.node_ids = tuple(range(1, nodes + 1))
@@ -151,7 +158,7 @@ class LocalCluster:
             for node_id in self.node_ids:
                 self._wait_ready(node_id)
             for node_id in self.node_ids:
-                wait_for_brokers(self._addresses[node_id], self.node_ids)
+                wait_for_brokers(self._addresses[node_id], self.node_ids, self._config)
             self._write_cluster_file()
         except BaseException:
             self.close()
@@ -225,7 +232,7 @@ class LocalCluster:
             raise NodeStateError(node_id, f"already running, process {self._processes[node_id].pid}")
         self._start_process(node_id, environment)
         address = self._wait_ready(node_id)
-        wait_for_brokers(address, (node_id,))
+        wait_for_brokers(address, (node_id,), self._config)
         self._write_cluster_file()
         return address
 
@@ -375,8 +382,13 @@ class LocalCluster:
         ClusterFile(self.zookeeper_connect, addresses, os.getpid()).write(self.data)
 
 
-def wait_for_brokers(node: NodeAddress, broker_ids: Sequence[int]) -> None:
+def wait_for_brokers(node: NodeAddress, broker_ids: Sequence[int], config: ConnectionConfig | None = None) -> None:
     """Wait until a node knows these brokers and a live controller.
+
+    Args:
+        node: the node.
+        broker_ids: the ids of the brokers.
+        config: TLS and login for a secured listener.
 
     Raises:
         NodeFailed: it does not know them in time.
@@ -384,8 +396,8 @@ def wait_for_brokers(node: NodeAddress, broker_ids: Sequence[int]) -> None:
     deadline = time.monotonic() + START_SECONDS
     known: list[int] = []
     while time.monotonic() < deadline:
-        with suppress(OSError):
-            response = request_cluster_metadata(node)
+        with suppress(OSError, ConnectionFault):
+            response = request_cluster_metadata(node, config)
             known = [broker.node_id for broker in response.brokers]
             if response.controller is not None and set(broker_ids) <= set(known):
                 return
@@ -394,13 +406,17 @@ def wait_for_brokers(node: NodeAddress, broker_ids: Sequence[int]) -> None:
     raise NodeFailed(node.id, f"does not know the brokers {expected} after {START_SECONDS:g} s, only {known}")
 
 
-def request_cluster_metadata(node: NodeAddress) -> ClusterMetadataResponse:
+def request_cluster_metadata(node: NodeAddress, config: ConnectionConfig | None = None) -> ClusterMetadataResponse:
     """Send ClusterMetadata to a node.
 
     Raises:
-        OSError: the node does not respond.
+        OSError, ConnectionFault: the node does not respond.
     """
     request = ClusterMetadataRequest()
+    if config is not None:
+        endpoint = Endpoint(node.host, node.port)
+        with BlockingConnection(endpoint, client_id="kwire-cluster", timeout=5, config=config) as secured:
+            return secured.send(request)
     with socket.create_connection((node.host, node.port), timeout=5) as connection:
         connection.sendall(frame.encode_request(request, version=0, correlation_id=1, client_id="kwire-cluster"))
         with connection.makefile("rb") as received:

@@ -13,7 +13,7 @@ import pytest
 
 from kwire._util.secret import Secret
 from kwire.client import ConnectionConfig
-from kwire.client.admin import AdminClient, NewTopic
+from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials, ScramCredentials
 from kwire.client.security.tls import TlsConfig
@@ -25,6 +25,7 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.operations.on_node import on_node
 from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
 from kwire.protocol.endpoint import Endpoint
+from kwire.testing import LocalCluster
 from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
 from tests.cluster.node.nodes import new_root, session
@@ -67,6 +68,15 @@ async def test_nodes_and_clients_authenticate_with_plain(server: EmbeddedZooKeep
         async with await AdminClient.open(f"{other.host}:{other.port}", config=plain("alice", ALICE_PASSWORD)) as admin:
             await admin.create_topics({"orders": NewTopic(partitions=2, replication_factor=1)})
             await admin.wait_until_created({"orders": 2})
+
+
+def test_local_cluster_of_secured_nodes_becomes_ready(server: EmbeddedZooKeeper) -> None:
+    zookeeper, config = asyncio.run(new_root(server)), plain("alice", ALICE_PASSWORD)
+    with (
+        LocalCluster(2, zookeeper=zookeeper, settings=PLAIN, config=config) as cluster,
+        BlockingAdminClient(cluster.bootstrap, config=config) as admin,
+    ):
+        assert [broker.id for broker in admin.describe_cluster().brokers] == [1, 2]
 
 
 async def test_command_connects_with_client_properties(server: EmbeddedZooKeeper, tmp_path: Path) -> None:
