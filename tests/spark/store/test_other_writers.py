@@ -6,10 +6,13 @@ import json
 import logging
 import shutil
 import time
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import duckdb
 import polars as pl
@@ -17,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from kwire.cli.program import run
@@ -81,7 +85,7 @@ def rewrite(table: str, change: Callable[[pa.Table], pa.Table], **options: Any) 
     files = delta_table.files_of(opened)
     values = files[0].partition if partition else {}
     rows = change(pa.table(opened.to_pyarrow_table()).drop_columns(partition))
-    path = "part-00000-of-another-writer.c000.parquet"
+    path = f"part-00000-{uuid4()}.c000.parquet"
     pq.write_table(rows, f"{table}/{path}", **options)
     replace_files(opened, path, values, rows.num_rows)
 
@@ -116,7 +120,7 @@ def dictionary(table: pa.Table) -> pa.Table:
 
 def written_by_duckdb(table: str) -> None:
     opened = DeltaTable(table)
-    path = "data_0.parquet"
+    path = f"data_{uuid4()}.parquet"
     rows = opened.to_pyarrow_table().drop_columns(opened.metadata().partition_columns)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
@@ -465,3 +469,52 @@ def test_check_reads_a_store_with_several_faults_to_the_end(
     assert f"{TABLES[1]}: not whole since commit 4: 3 of 4 rows can be read; repair leaves 3 rows" in printed
     assert "silver/topics: not whole" in printed
     assert "silver/brokers: whole at commit 0 (0 rows)" in printed
+
+
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 40), marks=pytest.mark.nightly)], ids=IDS)
+def test_random_histories_of_several_writers_lose_nothing_in_silence(
+    copies: Callable[[], Path], seeds: range, subtests: pytest.Subtests
+) -> None:
+    """After each operation all rows are there, or an error names the table and a repair says what is left."""
+    for seed in seeds:
+        with subtests.test(seed=seed):
+            run_history(copies(), Random(seed))
+
+
+def run_history(out: Path, random: Random) -> None:
+    others = KEEPS_ROWS | CHANGES_ROWS
+    del others["append"]  # rows without a date are in a partition of their own
+    expected = everywhere(*NAMES)
+    for step in range(8):
+        store = PipelineStore(str(out))
+        kind = random.choice(["commit", "optimize", "vacuum", "other", "other", "other"])
+        history = f"{step}: {kind}"
+        if kind == "other":
+            name, table = random.choice(sorted(others)), random.choice([*TABLES, TABLE])
+            with suppress(DeltaError, OSError, IndexError, pl.exceptions.PolarsError):  # as far as the program can
+                others[name](f"{out}/{table}")
+            history = f"{step}: {name} of {table}"
+        error = None
+        try:
+            if kind == "commit":
+                commit(store, str(step))
+                expected = {folder: sorted([*rows, str(step)]) for folder, rows in expected.items()}
+            elif kind == "optimize":
+                maintenance.optimize(store)
+            elif kind == "vacuum":
+                maintenance.vacuum(store, NOTHING)
+            found = clusters(PipelineStore(str(out)))
+        except (DamagedStore, UnwritableTable) as refused:
+            error = str(refused)
+        if error is not None:
+            assert "silver/" in error, history
+            assert store_check.check(store) != [], history
+            store_check.repair(store, execute=True)
+            found = clusters(PipelineStore(str(out)))
+            assert all(set(found[folder]) <= {*expected[folder], "other"} for folder in TABLES), history
+            assert store_check.check(PipelineStore(str(out))) == [], history
+            expected = found
+        assert found == expected, history
+    store_check.repair(PipelineStore(str(out)), execute=True)
+    assert store_check.check(PipelineStore(str(out))) == []
+    assert clusters(PipelineStore(str(out))) == expected

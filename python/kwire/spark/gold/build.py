@@ -233,7 +233,7 @@ def _oldest_new_poll(store: PipelineStore, record: CommitRecord) -> datetime | N
 
 
 def _last_poll(build: GoldBuild) -> datetime | None:
-    last = max((file.last for file in build.files("silver/polls") if file.last is not None), default=None)
+    last = build.snapshot.newest_time("silver/polls")
     return None if last is None else state.to_time(last)
 
 

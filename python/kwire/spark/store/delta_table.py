@@ -43,6 +43,9 @@ _TIMESTAMP = PrimitiveType("timestamp")
 _OWN_FILE = re.compile(r"([0-9a-f]{32}-)?[0-9a-f]{32}\.parquet")
 """Names of files that kwire writes, whose statistics have the exact times."""
 
+STATISTICS_PRECISION = 999
+"""Microseconds by which a time may exceed the bound of its file: Delta's writer in Spark cuts it to milliseconds."""
+
 _WRITABLE_FEATURES = frozenset(
     {
         "appendOnly",
@@ -146,7 +149,7 @@ def files_of(table: DeltaTable) -> list[DataFile]:
 
     actions = pa.table(table.get_add_actions(flatten=True))
     partition = table.metadata().partition_columns
-    time = next((field.name for field in table.schema().fields if field.type == _TIMESTAMP), None)
+    time = _time_column(table)
     times = (_micros(actions, f"min.{time}"), _micros(actions, f"max.{time}"))
     names = ("path", "num_records", "size_bytes", *(f"partition.{name}" for name in partition))
     # Tables have a file per hour, and every build reads the lists: column by column takes a third of the time.
@@ -160,7 +163,7 @@ def files_of(table: DeltaTable) -> list[DataFile]:
         if rows is None or (time is not None and last is None and null_count is None and rows):
             file = _measured(table, file, time)
         elif last is not None and last % 1000 == 0 and not is_own_file(path):
-            file = replace(file, last=last + 999)  # Spark writes times in statistics as whole milliseconds
+            file = replace(file, last=last + STATISTICS_PRECISION)
         files.append(file)
     return sorted(files, key=lambda file: file.path)
 
@@ -168,6 +171,16 @@ def files_of(table: DeltaTable) -> list[DataFile]:
 def is_own_file(path: str) -> bool:
     """Return whether a file has a name that kwire gives. Others may lack statistics, or have other types."""
     return _OWN_FILE.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def exact_times(table: DeltaTable, file: DataFile) -> DataFile:
+    """Return a file with the exact range of its times, which is read from files of other programs."""
+    return file if is_own_file(file.path) else _measured(table, file, _time_column(table))
+
+
+def _time_column(table: DeltaTable) -> str | None:
+    """Return the first timestamp column of a table."""
+    return next((field.name for field in table.schema().fields if field.type == _TIMESTAMP), None)
 
 
 def _measured(table: DeltaTable, file: DataFile, time: str | None) -> DataFile:

@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kwire.spark.store.delta_table import files_of, open_table
+from kwire.spark.store.delta_table import STATISTICS_PRECISION, exact_times, files_of, open_table
 from kwire.spark.store.other_files import OtherFiles
 from kwire.spark.store.table_version import PinnedTable, number_of, pinned_table
 
@@ -102,6 +102,16 @@ class Snapshot:
             opened = self._open(table)
             self._files[table] = [] if opened is None else files_of(opened)
         return self._files[table]
+
+    def newest_time(self, table: str) -> int | None:
+        """Return the newest time of a table in microseconds since 1970; None without rows.
+
+        Files of other programs are read, since their statistics may have whole milliseconds.
+        """
+        files = [file for file in self.files(table) if file.last is not None]
+        bound = max((file.last or 0 for file in files), default=0) - STATISTICS_PRECISION
+        newest = (exact_times(self.opened[table], file) for file in files if (file.last or 0) >= bound)
+        return max((file.last for file in newest if file.last is not None), default=None)
 
     def paths(self, table: str) -> list[str]:
         """Return the files of a table as delta-rs, DuckDB, and polars read them."""
