@@ -210,6 +210,7 @@ def test_delta_spark_reads_all_tables_and_earlier_versions(tmp_path: Path) -> No
     assert found["newest"] == counts["partitions"] > found["first"] > 0
 
 
+@pytest.mark.timeout(1_800)
 def test_delta_spark_may_write_to_the_tables(tmp_path: Path) -> None:
     """The same rows, or an error that names the operation before anything is written."""
     jars = jars_of(Path(__file__).with_name("delta42.xml"))

@@ -15,7 +15,13 @@ from pyspark.sql.types import StructType
 from kwire.capture import Capture, CaptureInUse, UnreadableCapture, replay
 from kwire.capture.folder import segments
 from kwire.capture.rows import SCHEMA, to_rows
-from kwire.spark.source.capture_readers import CaptureStreamReader, plan_partitions, read_partition, rows_in_capture
+from kwire.spark.source.capture_readers import (
+    CapturePartition,
+    CaptureStreamReader,
+    plan_partitions,
+    read_partition,
+    rows_in_capture,
+)
 from kwire.spark.source.datasource import InvalidOption, KwireSource
 from kwire.spark.source.missing_rows import MissingRows, MissingRowsPolicy
 from kwire.spark.source.row_selection import RowSelection
@@ -137,6 +143,58 @@ def test_rows_of_deleted_segments_are_one_row_each_or_an_error(capture: Path) ->
             with pytest.raises(MissingRows, match="no segment has them"):
                 rows_of(copy, offset, 300, MissingRowsPolicy.FAIL)
         assert "missing" not in rows_of(copy, stop, 300)["kind"].to_pylist()
+
+
+def kinds_after(reader: CaptureStreamReader, offset: dict[str, Any]) -> list[str]:
+    """Return the kinds of the rows after an offset of a stream."""
+    kinds = []
+    for part in reader.partitions(offset, reader.latestOffset()):
+        assert isinstance(part, CapturePartition)
+        for batch in read_partition(part):
+            kinds += batch.column("kind").to_pylist()
+    return kinds
+
+
+@pytest.mark.parametrize("kept", ["the last", "all but the one of the offset"])
+def test_stream_whose_segments_were_deleted_continues_with_a_missing_row(tmp_path: Path, kept: str) -> None:
+    """An offset names a segment, which retention deletes like others: this is not another capture."""
+    with Capture(tmp_path / "capture", roll_bytes=50_000, roll_seconds=1e9) as writer:
+        writer.append_many(ROWS[:150])
+    reader = CaptureStreamReader(str(tmp_path / "capture"), 0, None)
+    offset = reader.latestOffset()
+    with Capture(tmp_path / "capture", roll_bytes=50_000, roll_seconds=1e9) as writer:
+        for row in ROWS[150:]:
+            writer.append(row)
+    named = int(offset["fingerprint"].partition(" ")[0])
+    listed = segments(tmp_path / "capture")
+    following = next(segment for segment in listed if segment.first_row >= offset["row"])
+    deleted = listed[:-1] if kept == "the last" else [each for each in listed if each.first_row in {named, 150}]
+    for segment in deleted:
+        segment.path.unlink()
+
+    kinds = kinds_after(reader, offset)
+
+    assert following.first_row == 150
+    assert kinds.count("missing") == 1
+    assert 0 < len(kinds) - 1 < 150 + 20
+
+
+def test_another_capture_in_the_same_folder_is_read_from_its_beginning(tmp_path: Path) -> None:
+    for rows in (20, 150, 200):
+        folder = tmp_path / str(rows)
+        with Capture(folder, roll_bytes=50_000, roll_seconds=1e9) as writer:
+            writer.append_many(ROWS[:100])
+        reader = CaptureStreamReader(str(folder), 0, None)
+        offset = reader.latestOffset()
+        shutil.rmtree(folder)
+        with Capture(folder, roll_bytes=30_000, roll_seconds=1e9) as writer:
+            for row in ROWS[100 : 100 + rows]:
+                writer.append(row)
+
+        kinds = kinds_after(reader, offset)
+
+        assert len([kind for kind in kinds if kind != "carried"]) == rows
+        assert "missing" not in kinds
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 299, 300])

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from kwire.capture.errors import NotACapture
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
+from kwire.metadata.timestamps import microseconds
 from kwire.storage.location import Location, not_visible
 
 if TYPE_CHECKING:
@@ -57,15 +58,29 @@ def fingerprint_of(listed: Sequence[Segment]) -> str:
 
 
 def matches(listed: Sequence[Segment], fingerprint: str) -> bool:
-    """Return whether these are segments of the capture with that fingerprint."""
-    number = fingerprint.partition(" ")[0]
+    """Return whether these are segments of the capture with that fingerprint, whose segment may have been deleted."""
+    number, _, at = fingerprint.partition(" ")
     for segment in listed:
         if str(segment.first_row) == number:
             try:
                 return fingerprint_of([segment]) == fingerprint
             except (OSError, pa.ArrowException):  # reported when its rows are read
                 return True
-    return False
+    return bool(fingerprint and listed) and _surround(listed, int(number), int(at))
+
+
+def _surround(listed: Sequence[Segment], number: int, at: int) -> bool:
+    """Return whether a row of a deleted segment can be of this capture, by its number and time in microseconds.
+
+    Another capture in the same folder has begun later, and counts its rows from 0 again.
+    """
+    later = [segment for segment in listed if segment.first_row > number]
+    if any(segment.last_time is not None and (microseconds(segment.last_time) or 0) < at for segment in later):
+        return False
+    if listed[0].first_row > number:
+        return True
+    _, _, began = fingerprint_of(listed[:1]).partition(" ")
+    return bool(began) and int(began) <= at
 
 
 def own_rows(segment: Segment) -> Iterator[pa.RecordBatch]:

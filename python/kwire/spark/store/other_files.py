@@ -58,9 +58,11 @@ class OtherFiles(NamedTuple):
         for plan in batches:
             for row in plan.to_pylist():
                 with pq.ParquetFile(f"{self.table}/{row['path']}", filesystem=files) as parquet:
+                    partition = json.loads(row["partition"])
                     for batch in parquet.iter_batches():
                         rows = pa.Table.from_batches([batch])
-                        for name, value in json.loads(row["partition"]).items():
+                        rows = rows.drop_columns([name for name in partition if name in rows.column_names])
+                        for name, value in partition.items():
                             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
                         yield from in_schema(rows, schema).combine_chunks().to_batches()
 
