@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kwire.capture.rows import Row
+
 pytestmark = pytest.mark.nightly
 
 TABLES = ("bronze", "partitions", "polls", "brokers", "incidents", "intervals", "broker_load")
@@ -89,8 +91,8 @@ def rows_of(pipeline: Pipeline) -> dict[str, list[str]]:
 def test_files_with_other_types_and_paths_give_the_same_rows(
     spark: SparkSession, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    def frames(*rows: object) -> DataFrame:
-        return table(spark, tmp_path / "frames", *rows)  # type: ignore[arg-type]
+    def frames(*rows: Row) -> DataFrame:
+        return table(spark, tmp_path / "frames", *rows)
 
     first = Pipeline(spark, str(tmp_path / "seed"))
     first.ingest(frames(response(0, topic("a")), response(1, topic("a"), topic("b")), response(1, broker=2)))

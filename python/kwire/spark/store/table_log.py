@@ -72,7 +72,7 @@ def _parse_entry(version: int, text: bytes) -> LogEntry:
 
 
 class TableLog(NamedTuple):
-    """The log of a table, each commit of which is read once in a process: it never changes.
+    """The log of a table. A process reads each commit once: it never changes.
 
     Attributes:
         location: the folder of the table.
