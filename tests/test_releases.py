@@ -80,11 +80,18 @@ def test_every_release_is_guessed_from_its_versions() -> None:
         ({3: 13, 18: 3}, "part of 4.0"),
         ({3: 99}, "unknown release"),
         ({1000: 0}, "unknown release"),
+        ({}, "unknown release"),
     ],
 )
 def test_versions_of_no_release_are_not_exact(versions: dict[int, int], text: str) -> None:
     guess = guess_release(response(versions))
     assert (str(guess), guess.is_exact) == (text, False)
+
+
+@for_rows("vendor", [range(501, 520), (10_000, 10_001), (-1, 999, 32_767)])
+def test_keys_of_vendors_do_not_change_a_guess(vendor: range | tuple[int, ...]) -> None:
+    for known in (release("2.8"), release("3.9", "broker"), release("4.4")):
+        assert guess_release(response(highest(known) | dict.fromkeys(vendor, 4))) == GuessedRelease(known, known, True)
 
 
 def test_telemetry_does_not_change_a_guess() -> None:

@@ -19,6 +19,7 @@ the file that KWIRE_CONFIG names:
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire._util.secret import Secret
-from kwire.cli.environment import config_file, variables_for
+from kwire.cli.environment import VARIABLES, config_file, variables_for
 from kwire.cli.parameter_types import FiniteRange
 from kwire.operations.command_line import Named
 from kwire.operations.registry import similar
@@ -216,6 +217,8 @@ def choose_cluster(
     document = _read_config() if bootstrap is None or cluster is not None else {}
     name = cluster or (None if bootstrap else document.get("default_cluster"))
     named = _named(document, name) if name is not None else {}
+    if cluster is not None and command_config is None and "properties" not in named:
+        _warn_of_variable(name)
     command = named.get("password_command") if run_password_command else None
     properties = _properties(command_config, named.get("properties"), _overrides(overrides), command)
     servers = bootstrap or named.get("bootstrap") or (properties and properties.bootstrap_servers)
@@ -234,6 +237,14 @@ def choose_cluster(
         named.get("read_only", False),
         named.get("confirm") == "type-name",
     )
+
+
+def _warn_of_variable(cluster: str | None) -> None:
+    """Warn that a file of the environment is not used, because the user may think that the connection is secured."""
+    variable = VARIABLES["command_config"]
+    if os.environ.get(variable):
+        problem = f"{variable} has no effect beside --cluster: set clusters.{cluster}.properties in {config_path()}"
+        print(f"Warning: {problem}", file=sys.stderr)
 
 
 def choose_checked(options: dict[str, Any], client_id: str, cluster: str | None = None) -> ClusterChoice:

@@ -29,6 +29,8 @@ LEADER_AND_ISR = 4
 """Sent by controllers to brokers with ZooKeeper; KRaft has no such request."""
 VOTE = 52
 """Served by KRaft's controllers only (KIP-595)."""
+FIRST_VENDOR_KEY = 500
+"""Kafka assigns API keys in order, to 94 in 4.4. AutoMQ has keys of its own from 501 on, Confluent from 10000 on."""
 WITH_PLUGIN_ONLY = frozenset((71, 72))
 """GetTelemetrySubscriptions and PushTelemetry: brokers without a telemetry plugin do not report them (KIP-714)."""
 
@@ -130,9 +132,11 @@ def guess_release(response: ApiVersionsResponse) -> GuessedRelease:
     """Guess the release of the server that has sent an ApiVersions response.
 
     Highest versions are compared: Kafka 4 reports the lowest version of Produce as 0 for the sake of old clients. The
-    listener follows from APIs that only one kind has.
+    listener follows from APIs that only one kind has. API keys of vendors say nothing about the release.
     """
-    highest = {api.api_key: api.max_version for api in response.api_keys}
+    highest = {api.api_key: api.max_version for api in response.api_keys if 0 <= api.api_key < FIRST_VENDOR_KEY}
+    if not highest:
+        return GuessedRelease(None, None, is_exact=False)
     listener: Listener = "controller" if VOTE in highest else "zk_broker" if LEADER_AND_ISR in highest else "broker"
     candidates = releases(listener)
     oldest = newest = None
