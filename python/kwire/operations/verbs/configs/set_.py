@@ -34,7 +34,7 @@ async def set_(
     subtract: Annotated[list[str], Option("Remove from a list.", "KEY=VALUE", "configs", syntax=CONFIG)] = [],
     from_file: Annotated[
         Path | None,
-        Option("Set the configs of a properties file as well; - is stdin. Secrets need it.", "FILE", document=True),
+        Option("Set the configs of a properties file as well. Secrets need it.", "FILE", document=True),
     ] = None,
     force: Annotated[
         bool, Option("Set configs of brokers that the brokers do not report, such as those of a plugin.")

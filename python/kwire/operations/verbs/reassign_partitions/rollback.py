@@ -30,7 +30,7 @@ async def rollback(
 ) -> Rows[RunSummary]:
     """Move partitions back to where they were before the newest run, which must be complete or cancelled.
 
-    Without `--throttle`, the throttle of that run applies.
+    Without a throttle, the throttle of its run applies.
     """
     path, state = await newest_run_of(run, journal)
     if not is_over(state):
