@@ -196,11 +196,6 @@ async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescrip
         consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
         numbers = (_text(partition.committed), _text(partition.end), _text(partition.lag))
         rows.append((group.group_id, partition.topic, str(partition.partition), *numbers, *consumer))
-    rows += [
-        (group.group_id, "-", "-", "-", "-", "-", member.member_id, member.host, member.client_id)
-        for member in group.members
-        if not any((member.assignment or {}).values())
-    ]
     if not rows:  # as Kafka's script, which prints no titles then
         return
     titles = (
