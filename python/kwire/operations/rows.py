@@ -119,7 +119,14 @@ def json_value(value: Any) -> Any:
         return value
     if isinstance(value, Failure):
         error = value.error
-        return {"name": value.name, "error": {"code": error.code, "name": error.name, "message": error.text}}
+        return {
+            "name": value.name,
+            "error": {
+                "code": error.code,
+                "name": error.name,
+                "message": error.text if error.needs is None else error.reason,
+            },
+        }
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         row_class: type = type(value)
         return {name: json_value(getattr(value, name)) for name in _field_names(row_class)}

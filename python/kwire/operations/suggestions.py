@@ -84,7 +84,7 @@ class ExistingNames:
             return error
         if suggested:
             text += f"; did you mean {' or '.join(suggested)}?"
-        return AdminError(error.code, error.name, error.item, text, error.attempts)
+        return AdminError(error.code, error.name, error.item, text, error.attempts, error.needs)
 
     async def _list(self, kind: str) -> tuple[str, ...]:
         from kwire.operations.names import NAMES

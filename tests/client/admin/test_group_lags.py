@@ -235,7 +235,7 @@ async def test_refused_description_does_not_hide_the_offsets() -> None:
     assert isinstance(group, GroupLag)
     assert [partition.lag for partition in group.partitions] == [END - 40]
     assert group.error is not None
-    assert "Describe on the topic" in group.error.text
+    assert group.error.needs == "Describe on the topic"
 
 
 async def test_group_that_no_list_has_is_forbidden_or_unknown() -> None:
@@ -247,7 +247,7 @@ async def test_group_that_no_list_has_is_forbidden_or_unknown() -> None:
             assert isinstance(secret, AdminError)
             assert isinstance(none, AdminError)
             assert (secret.code, none.code) == (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.GROUP_ID_NOT_FOUND)
-            assert secret.text == "Group authorization failed: this needs Describe on the group"
+            assert secret.reason == "Group authorization failed: this needs Describe on the group"
         assert await admin.may_describe_group("none")
         assert not await admin.may_describe_group("secret")
 

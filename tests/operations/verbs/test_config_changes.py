@@ -67,7 +67,7 @@ async def test_default_of_brokers_names_the_brokers_with_a_value_of_their_own() 
     assert [str(shadowed) for shadowed in row.shadowed_by] == ["node 2: log.retention.ms=5 (broker)"]
     refused = AdminError.of_kafka(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "broker 2")
     row = await changed({**configs, broker(2): refused}, DEFAULT, ConfigChange(set={"log.retention.ms": "7"}))
-    assert [(shadowed.node, shadowed.error) for shadowed in row.shadowed_by] == [(2, "Cluster authorization failed.")]
+    assert [(shadowed.node, shadowed.error) for shadowed in row.shadowed_by] == [(2, "Cluster authorization failed")]
 
 
 async def test_misspelt_config_is_not_deleted() -> None:

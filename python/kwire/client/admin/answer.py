@@ -47,10 +47,12 @@ def result_error(result: Any, item: str, attempts: int = 1) -> AdminError | None
     """Return the error of a result for an item, or None, so that `result_error(...) or value` is either."""
     if not result.error_code:
         return None
-    text = getattr(result, "error_message", None)
     # The messages of an API are in a module of their own.
-    text = missing_permission(type(result).__module__.rpartition(".")[2], result.error_code, text) or text
-    return AdminError.of_kafka(result.error_code, item, text, attempts)
+    needs = missing_permission(type(result).__module__.rpartition(".")[2], result.error_code)
+    text = getattr(result, "error_message", None)
+    if needs is not None and text is not None and "Request(" in text:
+        text = None  # the internals of a request: `Request Request(processor=0, connectionId=...`
+    return AdminError.of_kafka(result.error_code, item, text, attempts, needs)
 
 
 def complete(requested: Iterable[K], reported: Mapping[K, V | AdminError]) -> dict[K, V | AdminError]:

@@ -42,20 +42,30 @@ class AdminError(KwireError):
         item: the subject of the error, such as a topic; empty for the whole request.
         text: the broker's explanation, or the description of the code if the broker gave none.
         attempts: number of times that the request was sent.
+        needs: the permission that is missing, such as `Describe on the topic`; None for another error.
     """
 
-    def __init__(self, code: int, name: str, item: str, text: str, attempts: int = 1) -> None:
-        super().__init__(code, name, item, text, attempts)
+    def __init__(self, code: int, name: str, item: str, text: str, attempts: int = 1, needs: str | None = None) -> None:
+        super().__init__(code, name, item, text, attempts, needs)
         self.code = code
         self.name = name
         self.item = item
         self.text = text
         self.attempts = attempts
+        self.needs = needs
+
+    @property
+    def reason(self) -> str:
+        """The text without a period, and the permission that is missing."""
+        text = self.text.rstrip(".")
+        return text if self.needs is None else f"{text}: this needs {self.needs}"
 
     @classmethod
-    def of_kafka(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
+    def of_kafka(
+        cls, code: int, item: str, text: str | None = None, attempts: int = 1, needs: str | None = None
+    ) -> Self:
         """Return the error for a code of Kafka."""
-        return cls._of(ErrorCode(code), item, text, attempts)
+        return cls._of(ErrorCode(code), item, text, attempts, needs)
 
     @classmethod
     def of_kip4(cls, code: int, item: str, text: str | None = None, attempts: int = 1) -> Self:
@@ -63,8 +73,8 @@ class AdminError(KwireError):
         return cls._of(Kip4ErrorCode(code), item, text, attempts)
 
     @classmethod
-    def _of(cls, code: CodedError, item: str, text: str | None, attempts: int) -> Self:
-        return cls(int(code), code.name, item, text or code.message, attempts)
+    def _of(cls, code: CodedError, item: str, text: str | None, attempts: int, needs: str | None = None) -> Self:
+        return cls(int(code), code.name, item, text or code.message, attempts, needs)
 
     @property
     def kafka_code(self) -> int:
@@ -73,7 +83,7 @@ class AdminError(KwireError):
 
     def __str__(self) -> str:
         sent = f", sent {self.attempts} times" if self.attempts > 1 else ""
-        return f"{self.item or 'the request'}: {self.text.rstrip('.')} (error {self.code} {self.name}{sent})"
+        return f"{self.item or 'the request'}: {self.reason} (error {self.code} {self.name}{sent})"
 
 
 class NotSupported(KwireError):

@@ -80,19 +80,12 @@ OPERATIONS: dict[str, dict[int, str]] = {
 """The operations by module of the message, and by error code."""
 
 
-def missing_permission(api: str, code: int, explanation: str | None) -> str | None:
-    """Return the text of an error of authorization: the kind of the resource and the operation; None for another error.
+def missing_permission(api: str, code: int) -> str | None:
+    """Return the permission that a request lacks, such as `Describe on the topic`; None for another error.
 
     Args:
         api: the name of the message's module, such as `describe_configs`.
         code: the error code.
-        explanation: the text of the broker; None if there is none.
     """
-    resource = RESOURCES.get(code)
-    if resource is None:
-        return None
-    # Some texts are only the internals of a request: `Request Request(processor=0, connectionId=...`.
-    has_text = explanation and "Request(" not in explanation
-    text = (explanation if has_text and explanation else ErrorCode(code).message).rstrip(".")
     operation = OPERATIONS.get(api, {}).get(code)
-    return text if operation is None else f"{text}: this needs {operation} on {resource}"
+    return None if operation is None else f"{operation} on {RESOURCES[code]}"

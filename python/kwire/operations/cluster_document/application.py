@@ -267,7 +267,7 @@ class _Progress:
         if self._run.admin.dialect == "kip4":  # nodes have an audit of their own
             errors = await step.carry_out(self._run.admin)
             return {
-                difference: errors[difference.subject].text
+                difference: errors[difference.subject].reason
                 for difference in differences
                 if difference.subject in errors
             }
@@ -278,7 +278,7 @@ class _Progress:
         with journaled(self._run, self._planned.cluster_id, changes) as outcome:
             errors = await step.carry_out(self._run.admin)
             refused = {
-                difference: errors[difference.subject].text
+                difference: errors[difference.subject].reason
                 for difference in differences
                 if difference.subject in errors
             }

@@ -103,7 +103,7 @@ async def read_state(admin: AdminClient, sections: Collection[Section] = tuple(S
         except AdminError as error:
             if error.code != ErrorCode.SECURITY_DISABLED:
                 raise
-            unsupported[section] = error.text
+            unsupported[section] = error.reason
         return empty
 
     configs = [

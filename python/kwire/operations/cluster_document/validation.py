@@ -32,7 +32,7 @@ async def refusals(admin: AdminClient, differences: Sequence[DocumentDifference]
         for subject, error in (await step.check(admin)).items():
             of_subject = step.differences[subject]
             problems = await _one_by_one(admin, step, of_subject)
-            refused |= problems or dict.fromkeys(of_subject, error.text)
+            refused |= problems or dict.fromkeys(of_subject, error.reason)
     return refused
 
 
@@ -43,11 +43,11 @@ async def _one_by_one(
     size = [difference for difference in differences if difference.name in (SIZE, FACTOR)]
     subject = differences[0].subject
     if size and (errors := await step.check(admin, {subject: size})):
-        return dict.fromkeys(differences, errors[subject].text)
+        return dict.fromkeys(differences, errors[subject].reason)
     refused = {}
     for difference in differences:
         if difference not in size and (errors := await step.check(admin, {subject: [*size, difference]})):
-            refused[difference] = errors[subject].text
+            refused[difference] = errors[subject].reason
     return refused
 
 

@@ -212,7 +212,7 @@ def partition_problems(
     """
     for name, topic in sorted(topics.items()):
         if isinstance(topic, AdminError):
-            yield HealthProblem("topic-error", None, name, None, topic.text)
+            yield HealthProblem("topic-error", None, name, None, topic.reason)
             continue
         for partition in topic.partitions:
             missing = missing_replicas(name, partition, adding)
@@ -248,7 +248,7 @@ def _failure(answer: AnsweringBroker) -> str:
 
 
 def _not_checked(what: str, error: object) -> HealthProblem:
-    text = error.text.rstrip(".") if isinstance(error, AdminError) else str(error)
+    text = error.reason if isinstance(error, AdminError) else str(error)
     return HealthProblem(NOT_CHECKED, None, None, None, f"{what}: {text}")
 
 

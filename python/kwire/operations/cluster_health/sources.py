@@ -169,7 +169,9 @@ async def _log_dirs(admin: AdminClient, endpoint: Endpoint, seconds: float) -> l
     response = await admin.router.send(endpoint, DescribeLogDirsRequest(topics=()), seconds)
     error = result_error(response, "log directories")
     if error is None and not response.results:  # before version 3, a refused request has no other sign
-        error = AdminError.of_kafka(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "log directories")
+        error = AdminError.of_kafka(
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "log directories", needs="Describe on the cluster"
+        )
     if error is not None:
         raise error
     return [
@@ -198,4 +200,4 @@ def reason_of(error: Exception) -> str:
     """Return an error as a part of a sentence, without the address that its row names."""
     if isinstance(error, ConnectionFault):
         return error.reason()
-    return error.text.rstrip(".") if isinstance(error, AdminError) else str(error)
+    return error.reason if isinstance(error, AdminError) else str(error)

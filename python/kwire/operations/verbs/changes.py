@@ -63,7 +63,7 @@ async def wait_if_visible(run: Run, waiting: Awaitable[None]) -> None:
     except AdminError as error:
         if error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise
-        run.warn(f"the change is made, but this user cannot see if every broker reports it ({error.text.rstrip('.')}).")
+        run.warn(f"the change is made, but this user cannot see if every broker reports it ({error.reason}).")
 
 
 def changes(outcomes: Outcomes, done: str, *, dry_run: bool) -> Rows[ItemChange]:

@@ -154,7 +154,7 @@ async def _shadowed_by(
         except KwireError as error:
             return [ShadowedConfig(broker, None, None, None, str(error))]
         if isinstance(configs, AdminError):
-            return [ShadowedConfig(broker, None, None, None, configs.text)]
+            return [ShadowedConfig(broker, None, None, None, configs.reason)]
         own = ((name, configs.get(name)) for name in names)
         return [
             ShadowedConfig(broker, name, config.value, "broker")
@@ -206,7 +206,7 @@ async def _alter_with_journal(run: Run, resource: ConfigResource, change: Config
         changes.append(JournaledChange(name_resource(resource), name, shown_old, shown_new))
     with journaled(run, (await run.admin.describe_cluster()).cluster_id, changes) as outcome:
         outcomes = await run.admin.alter_configs({resource: change})
-        outcome.refused = {name_resource(resource): error.text for error in outcomes.errors.values()}
+        outcome.refused = {name_resource(resource): error.reason for error in outcomes.errors.values()}
     return outcomes
 
 

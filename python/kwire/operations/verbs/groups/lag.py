@@ -73,7 +73,7 @@ async def lag(
             rows.append(Failure(name, group))
             continue
         if group.error is not None:
-            run.warn(f"{name}: assigned partitions without a commit are not known ({group.error.text.rstrip('.')}).")
+            run.warn(f"{name}: assigned partitions without a commit are not known ({group.error.reason}).")
         shown = group._replace(partitions=tuple(p for p in group.partitions if not topic or p.topic in topic))
         if partitions:
             rows += [_row(name, p) for p in shown.partitions]
@@ -98,7 +98,7 @@ def _warn_of_unknown(run: Run, group: GroupLag) -> None:
     unknown = [p for p in group.partitions if p.lag is None]
     if unknown:
         first = unknown[0]
-        reason = "no committed offset" if first.error is None else first.error.text.rstrip(".")
+        reason = "no committed offset" if first.error is None else first.error.reason
         known = sum(p.lag for p in group.partitions if p.lag is not None)
         run.warn(
             f"{group.group_id}: the lag of {len(unknown)} of {len(group.partitions)} partitions is not known "
