@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kwire.storage.credentials import NoCredentials, require_credentials
 from kwire.storage.location import Location
+from kwire.storage.preconditions import NoCredentials, require_credentials
 from kwire.testing.free_ports import free_ports
 
 URI = "s3://tables/kafka"

@@ -13,7 +13,7 @@ import pytest
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
 from kwire.spark.store.commits import PipelineStore
-from kwire.storage.mounts import UnsupportedMount, require_links
+from kwire.storage.preconditions import UnsupportedMount, require_links
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 

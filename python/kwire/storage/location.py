@@ -143,8 +143,8 @@ class Location:
 
         if self.is_path:
             return SubTreeFileSystem(self.native, LocalFileSystem())
-        from kwire.storage.credentials import require_credentials
         from kwire.storage.object_storage import StorageHandler
+        from kwire.storage.preconditions import require_credentials
 
         require_credentials(self.native)
         return PyFileSystem(StorageHandler(self.native))

@@ -20,7 +20,7 @@ import pytest
 
 from kwire.spark.sinks.publisher import FIRST_BACKOFF, Round, SinkDelivery, plan
 from kwire.spark.sinks.sink import SinkFailed
-from kwire.spark.sinks.webhook import AlertmanagerSink, Answer
+from kwire.spark.sinks.webhook import AlertmanagerSink, HttpAnswer
 from tests.cluster.repetitions import random_times, rounds
 from tests.spark.sinks.alerts import START, incident
 
@@ -86,7 +86,7 @@ class Receiver:
         """Return the ids of the alerts that fire."""
         return {id for id, (_, end) in self.alerts.items() if end > self.now}
 
-    def post(self, body: bytes) -> Answer:
+    def post(self, body: bytes) -> HttpAnswer:
         self.posts += 1
         alerts = json.loads(body)
         self._time.seconds += self.delay + self.delay_per_alert * len(alerts)
@@ -116,10 +116,10 @@ class Receiver:
             self.alerts[alert["labels"]["incident_id"]] = begin, end
         return self._answer(status)
 
-    def _answer(self, status: int | str, retry_after: str | None = None) -> Answer:
+    def _answer(self, status: int | str, retry_after: str | None = None) -> HttpAnswer:
         if isinstance(status, str):
             raise SinkFailed("receiver", "connection lost")
-        return Answer(status, retry_after, format_datetime(self.now.astimezone(UTC), usegmt=True))
+        return HttpAnswer(status, retry_after, format_datetime(self.now.astimezone(UTC), usegmt=True))
 
     def is_fast_enough(self, open_alerts: int) -> bool:
         """Return whether it can take all repetitions in time, whatever the limits."""
@@ -137,7 +137,7 @@ class Sink(AlertmanagerSink):
         )
         self._receiver = receiver
 
-    def _exchange(self, body: bytes, _: dict[str, str]) -> Answer:
+    def _exchange(self, body: bytes, _: dict[str, str]) -> HttpAnswer:
         return self._receiver.post(body)
 
 

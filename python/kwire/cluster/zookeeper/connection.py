@@ -85,7 +85,7 @@ async def connect(
     Raises:
         Unreachable: no server accepted the connection in time.
         AuthenticationFailed: the server rejected the credentials.
-        InvalidConnectString: `hosts` is none (`check_hosts`).
+        InvalidConnectString: `hosts` is another text (`check_hosts`).
     """
     hosts = check_hosts(hosts)
     from kwire.cluster.zookeeper.kazoo_store import KazooStore

@@ -21,7 +21,7 @@ SAME_OUTAGE = timedelta(seconds=60)
 """Maximum move of the first sign of an outage when its diagnosis changes: longer than the session of any broker."""
 
 FLAPPING_KINDS = OUTAGE_KINDS | {"cluster_unreachable"}
-"""Kinds of incidents of which a new one is the next episode of the alert about the last one."""
+"""Kinds of incidents that continue the alert about the last incident of their broker."""
 
 FLAPPING = timedelta(minutes=10)
 """Maximum time from the end of an outage to the next one of the same alert. Chosen, not measured: longer than a

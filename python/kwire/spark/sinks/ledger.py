@@ -36,6 +36,7 @@ import logging
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,8 +189,7 @@ class Ledger:
         """
         rows = {str(row["incident_id"]): row for row in incidents}
         if isinstance(settled, datetime):
-            latest = settled
-            settled = lambda row: bool(row["first_sign_at"] <= latest)  # noqa: E731
+            settled = partial(_first_sign_until, settled)
         follow(self._alerts.values(), rows)
         settled_rows = (row for row in rows.values() if settled is None or settled(dict(row)))
         follow_flapping(self._alerts.values(), filter(accepts, settled_rows))
@@ -483,6 +483,10 @@ def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content, is_synced=True)
     sync_directory(path.parent)
+
+
+def _first_sign_until(latest: datetime, row: Mapping[str, Any]) -> bool:
+    return bool(row["first_sign_at"] <= latest)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -82,7 +82,7 @@ OWN_HEADERS = frozenset(
 """Lower-case names of headers that a request has already."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """The head of a response: its status, and the headers `Retry-After` and `Date`."""
 
     status: int
@@ -180,10 +180,10 @@ class WebhookSink:
         self._observe(answer)
         _check(name, answer.status, answer.retry_after)
 
-    def _observe(self, answer: Answer) -> None:
+    def _observe(self, answer: HttpAnswer) -> None:
         """Take note of an answer."""
 
-    def _exchange(self, body: bytes, headers: dict[str, str]) -> Answer:
+    def _exchange(self, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         """Post a body, and return the answer.
 
         Raises:
@@ -206,7 +206,7 @@ class WebhookSink:
             is_http = isinstance(exchange.error, HTTPException)
             reason = type(exchange.error).__name__ if is_http else str(exchange.error)
             raise SinkFailed(name, reason, may_have_arrived=exchange.has_connected) from exchange.error
-        return Answer(exchange.status, exchange.retry_after, exchange.date)
+        return HttpAnswer(exchange.status, exchange.retry_after, exchange.date)
 
     def _connect(self) -> HTTPConnection:
         if self._is_https:
@@ -365,7 +365,7 @@ class AlertmanagerSink(WebhookSink):
         lasting_s = self._lasting_s
         return None if lasting_s <= self._resolve_timeout else now + timedelta(seconds=lasting_s)
 
-    def _observe(self, answer: Answer) -> None:
+    def _observe(self, answer: HttpAnswer) -> None:
         """Learn how far the clock of Alertmanager is ahead."""
         if answer.date is None:
             return

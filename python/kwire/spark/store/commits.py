@@ -42,8 +42,8 @@ from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_log import APPLICATION
 from kwire.spark.store.table_version import number_of, pinned_table, rows_of
 from kwire.spark.tables import DATE
-from kwire.storage.credentials import require_credentials
 from kwire.storage.location import Location
+from kwire.storage.preconditions import require_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -28,8 +28,8 @@ from kwire.spark.store.file_statistics import data_file
 from kwire.spark.store.record import DataFile
 from kwire.spark.store.table_log import APPLICATION, TableLog
 from kwire.storage.location import Location
-from kwire.storage.mounts import require_links
 from kwire.storage.object_storage import plain_errors
+from kwire.storage.preconditions import require_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
