@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kwire._util.readable import UNSAFE, cell_width
 from kwire.cli.colors import Paint
-from kwire.cli.row_output import print_rows
+from kwire.cli.row_output import _text, print_rows
 from kwire.cli.tables import TableColumn, plain_lines
 from kwire.operations.rows import column
 from tests.for_rows import for_rows
@@ -132,3 +132,7 @@ def test_columns_are_aligned_whatever_the_characters(names: list[str]) -> None:
 
 def test_wide_characters_take_two_columns() -> None:
     assert [cell_width(text) for text in ("abc", "注文", "e\u0301", "\U0001f680", "")] == [3, 4, 1, 2, 0]
+
+
+def test_unknown_value_in_a_cell_is_a_dash() -> None:
+    assert _text({9: None, 1: 0}, None) == "1=0,9=-"

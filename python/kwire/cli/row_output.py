@@ -167,7 +167,7 @@ def _text(value: Any, unit: str | None) -> str:
     if unit in READABLE:
         return READABLE[unit](value)
     if isinstance(value, dict):
-        return ",".join(f"{key}={item}" for key, item in sorted(value.items()))
+        return ",".join(f"{key}={'-' if item is None else item}" for key, item in sorted(value.items()))
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
     if isinstance(value, Enum):

@@ -76,7 +76,8 @@ class ExistingNames:
         names = () if kind is None else await self._list(kind)
         if name.rpartition("-")[0] in names:  # a topic that does not have the partition
             return error
-        suggested = similar(name, names) if compare else ()
+        # A topic that is marked for deletion is listed, and does not exist for a change.
+        suggested = [one for one in similar(name, names) if one != name] if compare else []
         text = error.text.rstrip(".")
         if error.text in UNKNOWN_TOPIC_TEXTS and names and name not in names:
             text = f"there is no topic {name}"  # the words of the broker are about partitions that it does not host
