@@ -206,7 +206,6 @@ class Outcome(NamedTuple):
 def _normal(text: str) -> str:
     for pattern, replacement in VARYING:
         text = re.sub(pattern, replacement, text)
-    text = text.replace("UNKNOWN 33", "4.4-IV2")  # the script of 3.9.1 has no names for newer levels
     lines = [_normal_json(line) for line in text.splitlines()]
     return "\n".join(lines)
 

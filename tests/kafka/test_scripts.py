@@ -63,7 +63,9 @@ def test_outputs_are_those_of_kafkas_scripts(
     version: str, new_cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_files(tmp_path, new_cluster)
-    recorded = [json.loads(line) for line in (GOLDENS / f"{version}.jsonl").read_text(encoding="utf-8").splitlines()]
+    # The script of 3.9.1 has no names for newer levels of metadata.version.
+    lines = (GOLDENS / f"{version}.jsonl").read_text(encoding="utf-8").replace("UNKNOWN 33", "4.4-IV2").splitlines()
+    recorded = [json.loads(line) for line in lines]
     assert [case for case, *_ in recorded] == CASES
     different = []
     for case, *expected in recorded:

@@ -155,8 +155,6 @@ async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescripti
 
 def _print_members(run: ScriptRun, group: GroupDescription) -> None:
     """Print a line for each member, also for a member without partitions; the ids of static members if there are."""
-    if not group.members:
-        return
     titles: tuple[str, ...] = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
     rows = [
         (
