@@ -11,11 +11,13 @@ import pytest
 
 from kwire._util import ready_file
 from kwire._util.atomic_file import open_new, replace_file
-from kwire.capture import Capture
+from kwire.capture import Capture, upload
+from kwire.capture.folder import PARTIAL_SUFFIX
 from kwire.cli.completion.name_cache import write_atomically
 from kwire.compat.install import install
 from kwire.operations.written_files import LocalFiles
 from kwire.reassignment.execution.run_folder import cluster_folder
+from kwire.storage.location import Location
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
@@ -101,3 +103,20 @@ def test_long_ids_of_clusters_have_short_and_different_names() -> None:
     names = {cluster_folder(Path("/state"), "é" * 500 + end).name for end in ("", "a", "b")}
     assert len(names) == 3
     assert max(map(len, names)) < 255
+
+
+def test_upload_to_a_folder_does_not_follow_links(tmp_path: Path) -> None:
+    segment = tmp_path / "capture" / "2026" / "part-000000000000.parquet"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(b"rows")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    link = tmp_path / "target" / "2026" / f"_{segment.name}{PARTIAL_SUFFIX}"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(victim)
+    target = Location.parse(str(tmp_path / "target"))
+
+    upload._copy(segment, target.files(), target)  # its callers need a whole capture
+
+    assert victim.read_text() == "precious"
+    assert (link.parent / segment.name).read_bytes() == b"rows"

@@ -93,6 +93,9 @@ def _copy(path: Path, files: FileSystem, target: Location) -> None:
     folder, complete = path.parent.name, f"{path.parent.name}/{path.name}"
     written = f"{folder}/_{path.name}{PARTIAL_SUFFIX}" if target.is_path else complete
     files.create_dir(folder)
+    if target.is_path:
+        with suppress(FileNotFoundError):  # a link of this name would be followed
+            files.delete_file(written)
     with path.open("rb") as source:
         copy = files.open_output_stream(written)
         shutil.copyfileobj(source, copy, _PART)
