@@ -494,7 +494,7 @@ def run_history(out: Path, random: Random) -> None:
             with suppress(DeltaError, OSError, IndexError, pl.exceptions.PolarsError):  # as far as the program can
                 others[name](f"{out}/{table}")
             history = f"{step}: {name} of {table}"
-        error = None
+        error, found = None, expected
         try:
             if kind == "commit":
                 commit(store, str(step))

@@ -312,18 +312,16 @@ class PipelineStore:
     def restore(
         self, newest: CommitRecord, change: StoreChange, lost: Sequence[DataFile], recovered: Sequence[Row] = ()
     ) -> CommitRecord:
-        """Commit a repair that continues a record.
-
-        Args:
-            newest: the record.
-            change: the repair.
-            lost: the files of `ingests` that are lost.
-            recovered: rows of `ingests` that are written again.
+        """Commit a repair that continues a record, without `lost` files of `ingests` and with `recovered` rows of it.
 
         Raises:
             StoreInUse: another process has committed.
+            UnwritableTable: another program has set what prevents a commit.
         """
         tables = self._opened(change, {})
+        for name, table in tables.items():
+            removes = bool(change.removed.get(name))
+            delta_table.check_writable(self.location.child(name).native, table, removes=removes)
         bases = {name: table.version() for name, table in tables.items()}
         record = self._decide(self._ingests(), newest, change, tables, bases, lost, recovered)
         if record is None:

@@ -43,6 +43,7 @@ class Snapshot:
         self.committed_at = committed_at
         self.versions = {name: pin.version for name, pin in pins.items()}
         self._pins = pins
+        self._heads: dict[str, DeltaTable] = {}
         self._files: dict[str, list[DataFile]] = {}
         self.opened: dict[str, DeltaTable] = {}
 
@@ -56,6 +57,8 @@ class Snapshot:
         for name, pin in self._pins.items():
             if pin.number == self.number:
                 head = open_table(self.location.child(name).native)
+                if head is not None:
+                    self._heads[name] = head  # opening a table reads the list of all files
                 earlier = before[name].number if name in before else 0
                 if head is not None and number_of(head) == earlier:
                     return True
@@ -79,7 +82,7 @@ class Snapshot:
             DamagedStore: its rows are gone.
             CommitGone: its rows are gone, and this is not the newest commit.
         """
-        return pinned_table(self.location, table, self._pins[table])
+        return pinned_table(self.location, table, self._pins[table], self._heads.pop(table, None))
 
     def schema(self, table: str) -> pa.Schema:
         """Return the columns of a table that exists, without its partition columns."""
