@@ -103,7 +103,9 @@ class OffsetHistory:
 
     def is_bounded(self, partition: int, offset: int) -> bool:
         """Return whether a sample shows the log before the record at an offset was written."""
-        return any(UNKNOWN < _end(sample, partition) <= offset for sample in self._samples)
+        # Ends ascend, so the first one that is known decides.
+        first = next((end for sample in self._samples if (end := _end(sample, partition)) != UNKNOWN), UNKNOWN)
+        return UNKNOWN < first <= offset
 
     def _merge(self, now: float) -> None:
         """Merge samples into the next ones, as far as the error permits, and as many as MAX_SAMPLES requires."""
