@@ -256,7 +256,7 @@ def test_names_of_metrics_follow_the_conventions() -> None:
 async def test_polling_that_ends_begins_again_without_old_values(
     cluster: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Values that nobody renews are not shown, and the restart is counted."""
+    """Values that are not renewed are not shown, and the restart is counted."""
     ours = view()
     async with monitored(cluster.bootstrap, ours):
         await eventually(lambda: _has(ours, ("kafka_group_lag", ("shop",), 6)), "the group is shown")

@@ -61,4 +61,4 @@ def _refuse_surrogates(value: Any, text: str) -> None:
         text.encode()
         json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
-        raise MalformedJson("a text has a lone surrogate, which is no character") from None
+        raise MalformedJson("a text has a lone surrogate, which is not a character") from None

@@ -1,4 +1,4 @@
-"""Budgets of the audit: nobody pushes out what others did, or what they did themselves before."""
+"""Budgets of the audit: no flood pushes out what others did, or what its author did before."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ class _YamlEvents:
         if kind == "Scalar":
             text = str(event.value)
             if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-                raise InvalidArgument(f"{where}: a text has a lone surrogate, which is no character")
+                raise InvalidArgument(f"{where}: a text has a lone surrogate, which is not a character")
             return text
         if depth > MAX_DEPTH:
             raise InvalidArgument(f"{where}: the document is nested too deeply")
