@@ -1,7 +1,7 @@
 """Values that are read from files, and again after the files were replaced.
 
-Certificates are renewed while a process runs: a tool replaces the files, or a link to their folder. No signal reaches the
-process, so it looks at the files whenever it needs the value, which costs a system call for each of them.
+Certificates are renewed while a process runs: a tool replaces the files, or a link to their folder. No signal reaches
+the process, so it looks at the files whenever it needs the value, which costs a system call for each of them.
 """
 
 from __future__ import annotations

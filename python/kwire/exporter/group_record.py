@@ -137,7 +137,8 @@ class GroupTopic:
     def _written_at(self, topic: MonitoredTopic, index: int, committed: int) -> float:
         """Return the time of the first unread record: its own timestamp if it was fetched, else when it was seen."""
         position = topic.position(index)
-        assert position is not None, "a partition with a lag has an end"
+        if position is None:  # the coordinator of a share group reports lags of partitions that its topic lacks
+            return UNKNOWN
         offset = max(committed, topic.oldest[position])  # records before the log's start cannot be read any more
         seen = topic.history.written_at(position, offset)
         unread = self.unread.get(index)
