@@ -105,7 +105,7 @@ class GroupTable:
             self._offsets[reported.group_id] = reported
             current: set[str] = set()
             for topic in reported.topics:
-                name = getattr(topic, "topic_name", None) or topic.name
+                name = topic.topic_name if hasattr(topic, "topic_name") else topic.name
                 if not self._has_topic(name):
                     continue
                 current.add(name)
