@@ -16,7 +16,9 @@ from kwire.exporter.cluster_requests import CoordinatedGroups
 from kwire.exporter.metric_table import metric_table
 from kwire.exporter.monitoring_files import MONITORING_FILES
 from kwire.http.incidents import PastIncidents
+from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenResponse
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kwire.messages.kafka.describe_quorum import DescribeQuorumResponse
 from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kwire.testing import FakeCluster
@@ -295,6 +297,24 @@ def test_an_answer_that_cannot_be_used_is_counted_and_ends_only_its_sequence(
     failures = series.of("kwire_exporter_failed_requests_total")
     assert failures == {(str(broker), "DescribeLogDirs", "KeyError"): 2 for broker in (1, 2, 3)}
     assert len(caplog.records) == 1, "logged once"
+
+
+def test_refused_answers_are_counted_and_renew_nothing() -> None:
+    """A cluster without delegation tokens has answered; one that refuses to describe its quorum has not."""
+    ours = view()
+    state = ours.state
+    for code in (61, 64):
+        state.take_tokens(1, DescribeDelegationTokenResponse(error_code=code, tokens=(), throttle_time_ms=0))
+    state.take_quorum(1, DescribeQuorumResponse(error_code=31, topics=()))
+    state.take_quorum(1, DescribeQuorumResponse(error_code=31_000, topics=()))
+    state.take_quorum(1, DescribeQuorumResponse(error_code=0, topics=()))
+    ours.render()
+    series = scrape(ours)
+    assert set(series.of("kwire_exporter_oldest_answer_timestamp_seconds")) == {("tokens",)}
+    assert series.of("kwire_exporter_failed_requests_total") == {
+        ("1", "DescribeQuorum", error): 1
+        for error in ("CLUSTER_AUTHORIZATION_FAILED", "UNKNOWN", "UNKNOWN_SERVER_ERROR")
+    }
 
 
 async def test_nothing_of_a_dead_cluster_looks_healthy() -> None:

@@ -275,11 +275,9 @@ class ObservedCluster:
 
     def take_tokens(self, broker: int, response: Any) -> None:
         """Take the delegation tokens that the client may see."""
-        if self.is_usable(broker, 41, response.error_code):
+        if response.error_code in NO_TOKENS or self.is_usable(broker, 41, response.error_code):
             self.answers.renew(broker, Source.TOKENS)
-            self.tokens = response.tokens
-        elif response.error_code in NO_TOKENS:
-            self.tokens = ()
+            self.tokens = () if response.error_code else response.tokens
 
     def selected(self, metadata: Any) -> list[str]:
         """Return the names of the topics in metadata that have series."""
@@ -386,5 +384,6 @@ class ObservedCluster:
 
 KNOWN_ERRORS = frozenset(map(int, ErrorCode))
 UNKNOWN_SERVER_ERROR = -1
-NO_TOKENS = frozenset({61})
-"""The error DELEGATION_TOKEN_AUTH_DISABLED: the cluster has no tokens."""
+NO_TOKENS = frozenset({61, 64})
+"""DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the cluster has no tokens, or its listener
+without authentication shows none. That is an answer, and not a failure."""
