@@ -28,6 +28,7 @@ from kwire.client.admin import (
 )
 from kwire.client.admin.backend import AdminSession, strings_tuple
 from kwire.client.admin.cluster_router import ClusterRouter
+from kwire.client.connection import MAX_RESPONSE_SIZE
 from kwire.client.connection_pool import ConnectionPool
 from kwire.protocol.endpoint import Endpoint
 
@@ -78,6 +79,7 @@ class AdminClient(AdminSession):
         *,
         client_id: str | None = "kwire-admin",
         timeout: float = 30.0,
+        max_size: int = MAX_RESPONSE_SIZE,
         config: ConnectionConfig | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> Self:
@@ -90,6 +92,7 @@ class AdminClient(AdminSession):
             bootstrap: bootstrap servers, as one comma-separated string or several `host:port` strings.
             client_id: the client id of all requests.
             timeout: seconds for a request with all its attempts.
+            max_size: the largest response to accept, in bytes.
             config: TLS and SASL of all connections; None for plaintext.
             on_wait: called with a sentence about each request that has no answer after a second.
 
@@ -98,11 +101,17 @@ class AdminClient(AdminSession):
             ValueError: an address is invalid.
         """
         bootstrap = bootstrap if isinstance(bootstrap, str) else tuple(bootstrap)
-        pool = ConnectionPool(client_id=client_id, timeout=timeout, config=config)
+        pool = ConnectionPool(client_id=client_id, timeout=timeout, max_size=max_size, config=config)
         router = ClusterRouter(Endpoint.parse_all(bootstrap), pool, timeout, on_wait)
         try:
             open_another = partial(
-                cls.open, bootstrap, client_id=client_id, timeout=timeout, config=config, on_wait=on_wait
+                cls.open,
+                bootstrap,
+                client_id=client_id,
+                timeout=timeout,
+                max_size=max_size,
+                config=config,
+                on_wait=on_wait,
             )
             return cls(router, await router.dialect(), open_another)
         except BaseException:
