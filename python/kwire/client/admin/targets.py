@@ -8,7 +8,22 @@ from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
 from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from kwire.client.admin.cluster_router import ClusterRouter
+    from kwire.client.admin.metadata_cache import ClientMetadata
+    from kwire.client.admin.values import BrokerAddress, ClusterDescription
+
+
+class BrokerDirectory(Protocol):
+    """The brokers of a cluster as a client knows them: see `ClusterRouter`."""
+
+    metadata: ClientMetadata
+
+    def known_brokers(self) -> tuple[Endpoint, ...]: ...
+
+    def put_last(self, endpoint: Endpoint) -> None: ...
+
+    async def look_up_controller(self, failures: dict[str, str]) -> BrokerAddress | None: ...
+
+    async def describe_cluster(self) -> ClusterDescription: ...
 
 
 class SentCommand:
@@ -36,14 +51,14 @@ class Target(Protocol):
     @property
     def is_single(self) -> bool: ...
 
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
+    async def locate(self, router: BrokerDirectory, failures: dict[str, str]) -> Endpoint | None:
         """Return the broker, or None if no broker knows it at the moment.
 
         Args:
             failures: receives, by broker, why it did not name the target.
         """
 
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+    def forget(self, router: BrokerDirectory, endpoint: Endpoint) -> None:
         """Discard what is known about the target: `endpoint` failed or is not responsible any more."""
 
     def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
@@ -55,11 +70,11 @@ class AnyBroker:
 
     is_single = False
 
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint:
+    async def locate(self, router: BrokerDirectory, failures: dict[str, str]) -> Endpoint:
         del failures
         return router.known_brokers()[0]
 
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+    def forget(self, router: BrokerDirectory, endpoint: Endpoint) -> None:
         router.put_last(endpoint)
 
     def not_found(self, seconds: float, failures: dict[str, str]) -> Exception:
@@ -71,11 +86,11 @@ class ControllerTarget:
 
     is_single = False
 
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
+    async def locate(self, router: BrokerDirectory, failures: dict[str, str]) -> Endpoint | None:
         controller = router.metadata.controller or await router.look_up_controller(failures)
         return None if controller is None else Endpoint(controller.host, controller.port)
 
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+    def forget(self, router: BrokerDirectory, endpoint: Endpoint) -> None:
         router.put_last(endpoint)
         router.metadata.controller = None
 
@@ -89,7 +104,7 @@ class BrokerTarget(NamedTuple):
     id: int
     is_single: bool = False
 
-    async def locate(self, router: ClusterRouter, failures: dict[str, str]) -> Endpoint | None:
+    async def locate(self, router: BrokerDirectory, failures: dict[str, str]) -> Endpoint | None:
         del failures
         cache = router.metadata
         if self.id not in cache.brokers:
@@ -98,7 +113,7 @@ class BrokerTarget(NamedTuple):
             raise BrokerNotFound(self.id)
         return cache.brokers.get(self.id)
 
-    def forget(self, router: ClusterRouter, endpoint: Endpoint) -> None:
+    def forget(self, router: BrokerDirectory, endpoint: Endpoint) -> None:
         router.put_last(endpoint)
         router.metadata.forget_broker(self.id)
 
