@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from kwire.capture import Row
+from kwire.capture.rows import RowKind
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.gold.build import _windows
 from kwire.spark.ingest.clock_faults import ANY_TIME, ClockFaults
@@ -19,7 +20,9 @@ YEAR = 365 * 86_400
 
 
 def poll(second: float) -> Row:
-    return Row(START + timedelta(seconds=second), 1, "b1:9092", api_key=3, api_version=12, cluster_id="c", kind="full")
+    return Row(
+        START + timedelta(seconds=second), 1, "b1:9092", api_key=3, api_version=12, cluster_id="c", kind=RowKind.FULL
+    )
 
 
 def at(second: float) -> int:
