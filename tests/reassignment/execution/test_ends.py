@@ -35,14 +35,14 @@ class Moving(AdminClient):
     """A client of a cluster with moves; the fake cluster has no requests for them."""
 
     moves: Mapping[int, PartitionMove]
-    cancelled: Mapping[str, Sequence[int]] | None = None
+    cancelled: Sequence[Mapping[str, Sequence[int]]] = ()
 
     async def list_reassignments(self, targets: Any = None) -> list[ReassignmentStatus]:
         del targets
         return [ReassignmentStatus("orders", dict.fromkeys(self.moves, "moving"), None, self.moves)]
 
     async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
-        self.cancelled = partitions
+        self.cancelled = [*self.cancelled, partitions]
         return Outcomes({f"{topic}-{index}": None for topic, indexes in partitions.items() for index in indexes})
 
 
@@ -52,9 +52,9 @@ async def test_moves_of_other_tools_are_cancelled(tmp_path: Path) -> None:
         async with await Moving.open(cluster.bootstrap) as admin:
             admin.moves = {3: PartitionMove((1, 2), (2,), ()), 1: PartitionMove((1, 2), (2,), ())}
             await cancel(Run(admin, dry_run=True), journal=tmp_path)
-            assert admin.cancelled is None
+            assert not admin.cancelled
             [row] = await cancel(Run(admin, confirm=questions.append), journal=tmp_path)
-            assert admin.cancelled == {"orders": [1, 3]}
+            assert admin.cancelled == [{"orders": [1, 3]}]
             assert (getattr(row, "phase", None), getattr(row, "moves", None)) == ("cancelled", 2)
             assert "orders-1, orders-3" in questions[0]
             admin.moves = {}
