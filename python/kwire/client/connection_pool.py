@@ -3,11 +3,11 @@
 A connection may be dead without any sign: a load balancer has forgotten it, or a firewall drops its packets. So a
 request over a connection that was open before is *exchanged*: if there is no response for a part of the timeout,
 another connection is opened, the request is sent there as well, and the first response counts. The older connection is
-closed once nobody waits for it. A request that must not be sent twice gets a connection that has just responded.
+closed once no caller waits for it. A request that must not be sent twice gets a connection that has just responded.
 
 | a connection is | until                                                                                   |
 |-----------------|-----------------------------------------------------------------------------------------|
-| current         | it fails, nobody has used it for `max_idle` seconds, or it is silent and another one opens |
+| current         | it fails, is idle for `max_idle` seconds, or is silent while another one opens |
 | retired         | no request waits for its response any more; it gets no new ones                          |
 """
 
@@ -219,7 +219,7 @@ class PooledConnection:
         self._idle_timer = loop.call_later(max_idle - max(idle, 0.0), self._check_idle)
 
     def _close_retired(self) -> None:
-        """Close the retired connections for which nobody waits any more."""
+        """Close the retired connections for which no caller waits any more."""
         for connection in self._retired:
             if not connection.is_awaited:
                 connection.abort()
@@ -258,7 +258,7 @@ class ConnectionPool:
         self._closed = False
 
     def at(self, endpoint: Endpoint) -> PooledConnection:
-        """Return the connection to `endpoint`, which may not be open yet.
+        """Return the connection to `endpoint`, which might not be open yet.
 
         Raises:
             ConnectionClosed: the pool is closed.

@@ -156,7 +156,7 @@ async def _connect(address: ResolvedAddress) -> socket.socket:
 
 
 def _keep_alive(sock: socket.socket) -> None:
-    """Let the system find out that a connection is dead while nobody uses it, and keep it known on the way."""
+    """Let the system find out that an idle connection is dead, and keep it known on the way."""
     if sock.family not in {socket.AF_INET, socket.AF_INET6}:
         return
     with suppress(OSError):  # a nicety: the connection works without it

@@ -13,7 +13,7 @@ takes milliseconds, and a run does not depend on the speed of the machine. TLS, 
 |-----------------------|--------------------------------------------------------------------------|
 | open                  | arrive after the latency of the address, in their order                  |
 | dead                  | are accepted and never arrive, and neither does the end of the connection |
-| closed                | the other side has been told, or never will be if it is dead             |
+| closed                | the other side learns it, unless the connection is dead                   |
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ responsible. If its response is lost, the error is OutcomeUnknown.
 | CONNECTING | overdue, and the target is another broker now | CONNECTING to that one |
 | IN_FLIGHT, repeatable | overdue, and the target is another broker now | CONNECTING to that one, too |
 
-`kwire.client.admin.tries` says when a try is overdue. The state is that of the last try.
+`kwire.client.admin.tries` says when a try is overdue. The state belongs to the last try.
 """
 
 from __future__ import annotations
