@@ -165,7 +165,7 @@ class Connection:
     async def _open(
         self, addresses: Sequence[ResolvedAddress], deadline: float, connected: set[ResolvedAddress]
     ) -> None:
-        """Connect to one of the addresses, and add it to those that are `connected`. The other errors are of `open`."""
+        """Connect to one of the addresses, and add it to `connected`. Raises the errors of `open`."""
         await self._connect(addresses, deadline)
         try:
             assert self._transport is not None

@@ -1,6 +1,6 @@
 """The byte stream of a connection: TCP, with TLS or without. Errors of the operating system become ConnectFailed.
 
-Some of the addresses of a name may not answer. They are tried in the order of the resolver: the next
+Some addresses of a name might not answer. They are tried in the order of the resolver: the next
 one when an address has refused, or has accepted no connection for a quarter of a second (RFC 8305). So a silent address
 costs a moment, and not the timeout.
 """

@@ -62,7 +62,7 @@ R = TypeVar("R", bound="Message")
 T = TypeVar("T")
 
 SILENT_SHARE = 1 / 3
-"""Part of the timeout for one round of questions about the cluster. Then all brokers are asked again, also those that
+"""Part of the timeout for one round of questions about the cluster. Then all brokers are asked again, even brokers that
 have refused. Chosen, not measured."""
 NEXT_SHARE, LONGEST_NEXT_S = 0.1, 3.0
 """Part of the timeout, and seconds at most, after which a silent broker goes to the back and another one is asked too.
