@@ -13,7 +13,7 @@ from kwire.spark.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire.spark.sinks import ledger as ledger_module
 from kwire.spark.sinks.delivery import CHUNK
 from kwire.spark.sinks.payloads import LONGEST_TEXT, postable_alert
-from kwire.spark.sinks.publisher import FIRST_BACKOFF, LONGEST_BACKOFF, Plan, Round, SinkDelivery, plan
+from kwire.spark.sinks.publisher import FIRST_BACKOFF, LONGEST_BACKOFF, Round, RoundPlan, SinkDelivery, plan
 from tests.spark.sinks.alerts import LONG_AGO, START, Gold, Recorder, incident
 
 
@@ -86,21 +86,21 @@ def test_one_failing_notice_delays_no_other(tmp_path: Path) -> None:
     planned = plan(outcome, FIRST_BACKOFF)
 
     assert (outcome.accepted, outcome.failed, outcome.is_available) == (1, 1, True)
-    assert planned == Plan(FIRST_BACKOFF, 0.0, 2 * FIRST_BACKOFF)
+    assert planned == RoundPlan(FIRST_BACKOFF, 0.0, 2 * FIRST_BACKOFF)
 
 
 @pytest.mark.parametrize(
     ("outcome", "planned"),
     [
-        (Round(1, 0), Plan(math.inf, 0.0, FIRST_BACKOFF)),
-        (Round(1, 0, repeat_s=100.0), Plan(100.0, 0.0, FIRST_BACKOFF)),
-        (Round(0, 1), Plan(8.0, 8.0, 16.0)),
-        (Round(0, 1, pause=30.0), Plan(30.0, 30.0, 16.0)),
-        (Round(5, 1, pause=1.0, is_available=True), Plan(1.0, 1.0, FIRST_BACKOFF)),
-        (Round(5, 1, repeat_s=3.0, is_available=True), Plan(3.0, 0.0, 16.0)),
+        (Round(1, 0), RoundPlan(math.inf, 0.0, FIRST_BACKOFF)),
+        (Round(1, 0, repeat_s=100.0), RoundPlan(100.0, 0.0, FIRST_BACKOFF)),
+        (Round(0, 1), RoundPlan(8.0, 8.0, 16.0)),
+        (Round(0, 1, pause=30.0), RoundPlan(30.0, 30.0, 16.0)),
+        (Round(5, 1, pause=1.0, is_available=True), RoundPlan(1.0, 1.0, FIRST_BACKOFF)),
+        (Round(5, 1, repeat_s=3.0, is_available=True), RoundPlan(3.0, 0.0, 16.0)),
     ],
 )
-def test_next_round_is_planned(outcome: Round, planned: Plan) -> None:
+def test_next_round_is_planned(outcome: Round, planned: RoundPlan) -> None:
     assert plan(outcome, 8.0) == planned
     assert plan(Round(0, 1), LONGEST_BACKOFF).backoff == LONGEST_BACKOFF
 

@@ -142,7 +142,7 @@ class IncidentPublisher:
                 self._metrics.set_ledger(delivery.sink.name, delivery.ledger, delivery.pending)
 
 
-class Plan(NamedTuple):
+class RoundPlan(NamedTuple):
     """What follows a round: seconds until the next one, seconds of rest even if gold changes, and the next backoff."""
 
     delay: float
@@ -150,17 +150,17 @@ class Plan(NamedTuple):
     backoff: float
 
 
-def plan(outcome: Round, backoff: float) -> Plan:
-    """Plan the next round of a sink; `backoff` is the time that another failure costs."""
+def plan(outcome: Round, backoff: float) -> RoundPlan:
+    """RoundPlan the next round of a sink; `backoff` is the time that another failure costs."""
     longer = min(backoff * 2, LONGEST_BACKOFF) if outcome.failed else backoff
     if not outcome.failed and not outcome.pause:
-        return Plan(outcome.repeat_s, 0.0, FIRST_BACKOFF)
+        return RoundPlan(outcome.repeat_s, 0.0, FIRST_BACKOFF)
     if outcome.is_available and outcome.pause:  # it accepts notices at a rate of its own
-        return Plan(outcome.pause, outcome.pause, FIRST_BACKOFF)
+        return RoundPlan(outcome.pause, outcome.pause, FIRST_BACKOFF)
     if outcome.is_available:  # a notice at which the sink fails delays neither new ones nor repetitions
-        return Plan(min(backoff, outcome.repeat_s), 0.0, longer)
+        return RoundPlan(min(backoff, outcome.repeat_s), 0.0, longer)
     rest = max(outcome.pause, backoff if outcome.failed else 0.0)
-    return Plan(rest, rest, longer)
+    return RoundPlan(rest, rest, longer)
 
 
 class SinkThread:
