@@ -71,7 +71,7 @@ HANDLER_HINTS = {
     "JaasClientOauthLoginCallbackHandler": "set sasl.oauthbearer.token.endpoint.url, and clientId and clientSecret in "
     "sasl.jaas.config, in place of the options of Strimzi's class",
 }
-"""What to do in place of well-known classes."""
+"""Advice for well-known classes."""
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 

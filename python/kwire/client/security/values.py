@@ -24,7 +24,7 @@ class Values:
     Attributes:
         source: the origin of the values; None if it is not known.
         password: returns the password if the values have none; None if nothing does.
-        warnings: what was read and has no effect.
+        warnings: sentences about keys and options without effect.
     """
 
     __slots__ = ("_values", "password", "source", "warnings")
