@@ -104,7 +104,7 @@ def test_features(operator: Operator) -> None:
         *(("group_coordinator", 1), ("group_coordinator", 2)),
         *(("transaction_coordinator", 1), ("transaction_coordinator", 2)),
     ]
-    addresses = {row["id"]: (row["host"], row["port"]) for row in operator.json("brokers", "list")}
+    addresses = {row["broker"]: (row["host"], row["port"]) for row in operator.json("brokers", "list")}
     assert all((row.pop("host"), row.pop("port")) == addresses[row["broker"]] for row in rows)
     group, _, transaction, _ = rows
     assert (group.pop("lowest_safe"), group.pop("reason")) == (0, None)
