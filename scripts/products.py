@@ -52,7 +52,10 @@ PRODUCTS: dict[str, Product] = {
             *_paths(
                 "kwire/operations", "tools/ node_tools/ offsets/ records/ tool_template/ on_node process topic_command"
             ),
-            *_paths("kwire/operations", "tool_run children json_files progress jolokia verbs/tools/ verbs/zookeeper/"),
+            *_paths(
+                "kwire/operations",
+                "tool_run children json_files znode_kinds progress jolokia verbs/tools/ verbs/zookeeper/",
+            ),
             *_paths("kwire/compat", "with_zookeeper/"),
             *_paths("kwire/cli", "commands/tools shell/offset_sources"),
         ),
@@ -85,7 +88,7 @@ def product_of(file: str) -> str:
 
 
 def product_of_test(file: str) -> str:
-    """Return the product of a test, such as `tests/spark/gold/test_build.py`: that of the package that it mirrors."""
+    """Return the product of a test, such as `tests/spark/gold/test_build.py`: the product of its package."""
     for folder, product in ONLY_TESTS.items():
         if file.startswith(folder):
             return product

@@ -110,7 +110,13 @@ def path_text(path: Iterable[PathElement]) -> str:
 
 
 class KwireError(Exception):
-    """Base class of all exceptions of kwire."""
+    """Base class of all exceptions of kwire.
+
+    Attributes:
+        is_unreachable: True if a service besides brokers, such as ZooKeeper, accepted no connection.
+    """
+
+    is_unreachable = False
 
 
 class DecodeError(KwireError, ValueError):

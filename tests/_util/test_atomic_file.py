@@ -80,7 +80,7 @@ def test_file_of_a_crash_is_replaced_and_a_failed_one_is_removed(tmp_path: Path)
         file.write(b"new")
     assert (left.read_text(), left.stat().st_mode & 0o777) == ("new", 0o600)
     with pytest.raises(IsADirectoryError):
-        replace_file(tmp_path, "a folder is no file")
+        replace_file(tmp_path, "a folder is not a file")
     assert list(tmp_path.parent.glob(".*.partial")) == []
 
 

@@ -36,7 +36,7 @@ def test_a_value_follows_its_files(tmp_path: Path, caplog: pytest.LogCaptureFixt
     second.write_text("22")
     assert value.get() == "22"
     first.unlink()
-    assert value.get() == "22", "a missing file is no value"
+    assert value.get() == "22", "a missing file has no value"
     second.replace(tmp_path / "c")
     first.write_text("333")
     second.write_text("333")

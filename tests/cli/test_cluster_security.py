@@ -1,4 +1,4 @@
-"""Where the security of a command may come from: each place acts, alone and beside every other one."""
+"""Sources of the security of a command: each source acts, alone and beside every other one."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_standard_streams_may_be_closed(arguments: tuple[str, ...], closed: str)
         ["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, *arguments], capture_output=True, env=environment(), check=False
     )
 
-    # What was to be printed is lost, which is no success.
+    # What was to be printed is lost, so the command failed.
     lost = b"Error: cannot write the output: stdout is closed\n"
     assert (done.returncode, done.stderr) == ((1, lost) if closed == ">&-" else (0, b""))
 

@@ -29,7 +29,7 @@ Reply = tuple[int, bytes]
 
 @dataclass
 class SecuredListener:
-    """What a listener does and has seen.
+    """Behavior of a listener, and its requests so far.
 
     Attributes:
         context: the server's TLS; None for plaintext.

@@ -191,6 +191,6 @@ def problems_of(seed: int) -> tuple[str, list[str]]:
     return kind, problems
 
 
-def test_one_misbehaving_part_stops_no_call_and_is_no_outage_of_others() -> None:
+def test_one_misbehaving_part_stops_no_call_and_no_poll_of_others() -> None:
     failed = {seed: (kind, problems) for seed in range(CLUSTERS) for kind, problems in [problems_of(seed)] if problems}
     assert not failed

@@ -64,7 +64,7 @@ def cluster(vendor: Vendor) -> Iterator[FakeCluster]:
         yield cluster
 
 
-def test_table_of_the_page_is_that_of_the_versions() -> None:
+def test_table_of_the_page_has_the_versions() -> None:
     columns = [vendor for vendor in VENDORS if "2019" not in vendor.name]
     rows = [
         ["kafka", *(vendor.name for vendor in columns)],

@@ -55,7 +55,7 @@ def test_modern_script_accepts_an_existing_topic(cluster: LocalCluster, capsys: 
 
 
 @for_rows("release", ["0.9.0.1", None])
-def test_quota_that_nodes_do_not_have_is_no_success(
+def test_quota_that_nodes_do_not_have_fails(
     release: str | None, cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--zookeeper", cluster.zookeeper_connect, "--alter", "--entity-type", "clients", "--entity-name", "app"]

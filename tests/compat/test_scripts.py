@@ -83,7 +83,7 @@ def test_script_starts_an_interpreter_that_a_first_line_cannot_name(
     assert done.stdout.endswith("(kwire)\n")
 
 
-def test_scripts_of_a_release_are_those_that_it_had(tmp_path: Path) -> None:
+def test_scripts_of_a_release_are_complete(tmp_path: Path) -> None:
     done = kwire("compat", "install", tmp_path, "--release", "0.8.2.2")
     assert done.out.startswith("9 scripts in ")
     names = {file.name for file in tmp_path.iterdir()}

@@ -140,7 +140,7 @@ def test_no_odd_answer_ends_a_sequence_or_spoils_the_page(caplog: pytest.LogCapt
 
 
 def test_no_odd_metadata_ends_the_poller() -> None:
-    """What a poller decodes and compares; the connections to the brokers that it lists are tested elsewhere."""
+    """The poller decodes and compares; the connections to the brokers that it lists are tested elsewhere."""
     odd, trackers = OddValues(2), [ResponseTracker() for _ in range(3)]
     done = 0
     for _ in range(1_000):

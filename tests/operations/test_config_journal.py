@@ -39,7 +39,7 @@ def test_every_change_is_in_it_also_after_damage(names: list[str], data: st.Data
     run = Run(None)
     for name in names:
         record(run, JournaledChange(f"acl/{name}", name, None, name))
-        # A crash or a full disk leaves a part of a line, and somebody edits the file.
+        # A crash or a full disk leaves a part of a line, and a user edits the file.
         damage = data.draw(
             st.sampled_from([b"", b'{"id": "1", "cha', b"\xe2\x82", b"[]\n", b'"text"\n', b"{}\n", b"[" * 9000])
         )

@@ -178,7 +178,7 @@ def test_all_api_keys_of_a_node_select_kip4() -> None:
         connection.version_of(MetadataRequest)  # the same key in another dialect
 
 
-def test_versions_of_a_node_are_those_that_nodes_list() -> None:
+def test_versions_of_a_node_are_listed_by_nodes() -> None:
     served: dict[int, list[int]] = {}
     for request in served_requests():
         served.setdefault(request.api_key, []).extend(request.versions)

@@ -1,4 +1,4 @@
-"""Spellings of folders: what opens another folder than the one that is named is refused."""
+"""Spellings of folders: a spelling that opens another folder is refused."""
 
 from __future__ import annotations
 

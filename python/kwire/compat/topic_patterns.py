@@ -39,7 +39,7 @@ NEVER, ALWAYS = "(?!)", "(?:)"
 
 
 class InvalidPattern(ValueError):
-    """A text is no regular expression of Java. The text of the error is the reason."""
+    """A text that Java's regular expressions do not have. The text of the error is the reason."""
 
 
 class UnsupportedPattern(InvalidPattern):
@@ -472,7 +472,7 @@ class _Parser:
             return "\v"
         if following and (following in "pP" or following.lower() in PREDEFINED):
             escaped = self._escape(in_class=True)
-            assert not isinstance(escaped, str), "positions and references are no members of classes"
+            assert not isinstance(escaped, str), "classes cannot contain positions and references"
             return escaped
         return self._escaped_character(self._take())
 

@@ -59,7 +59,7 @@ class BrokerValues:
 
 
 class ObservedCluster:
-    """What is known about one cluster.
+    """Knowledge about one cluster.
 
     Args:
         selection: the topics and groups.

@@ -127,7 +127,7 @@ class TopicTable:
             self._mark(name, *Source)
 
     def take_changes(self) -> tuple[dict[Source, set[str]], set[str]]:
-        """Return the topics that changed, by kind of answer, and those that were removed, since the last call."""
+        """Return the changed topics, by kind of answer, and the removed topics, since the last call."""
         taken = self.changed, self.removed
         self.changed, self.removed = {source: set() for source in Source}, set()
         return taken

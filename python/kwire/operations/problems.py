@@ -64,6 +64,4 @@ def problem_of(error: Exception) -> Problem:
     for kind, problem in PROBLEMS.items():
         if isinstance(error, kind):
             return problem
-    from kwire.cluster.zookeeper.errors import Unreachable  # few runs end so, and all import this module
-
-    return Problem.UNREACHABLE if isinstance(error, Unreachable) else Problem.REFUSED
+    return Problem.UNREACHABLE if getattr(error, "is_unreachable", False) else Problem.REFUSED

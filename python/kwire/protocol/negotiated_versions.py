@@ -42,7 +42,7 @@ class NegotiatedVersions:
     Args:
         endpoint: the broker.
         response: the whole response.
-        dialect: the dialect that the caller requires; None for the one that the response shows.
+        dialect: the dialect that the caller requires; None for the dialect in the response.
 
     Attributes:
         endpoint: the broker.

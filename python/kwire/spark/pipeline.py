@@ -125,7 +125,7 @@ class Pipeline:
                 return IngestReport()
             return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
 
-        # A stream has a session of its own, with the settings of the one that started it.
+        # A stream has a session of its own, with the settings of its parent.
         with utc_timestamps(self.spark, frames.sparkSession):
             report = self._store.transact(run)
         if batch is not None:

@@ -1,6 +1,6 @@
-"""What a location must have before it is used: credentials of S3, and hard links on a mounted file system.
+"""Preconditions of a location before it is used: credentials of S3, and hard links on a mounted file system.
 
-Without credentials, delta-rs asks the metadata service of EC2 for some. Elsewhere nobody answers at its address, which
+Without credentials, delta-rs asks the metadata service of EC2 for some. Elsewhere its address does not answer, which
 takes minutes and ends with an error about that address.
 """
 

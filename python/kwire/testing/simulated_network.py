@@ -50,7 +50,7 @@ class SimulatedAddress:
     """An address of the network.
 
     Attributes:
-        fault: how it fails; None while it works.
+        fault: its fault; None while it works.
         latency: seconds until bytes arrive in one direction.
         idle_limit: seconds without traffic after which a connection is forgotten without a sign; None for no limit.
         connections: number of connections that were accepted.

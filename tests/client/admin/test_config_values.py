@@ -24,7 +24,7 @@ SPACES = st.text(" \t\n", max_size=2)
         (ConfigType.STRING, " gzip ", "gzip"),
     ],
 )
-def test_spelling_of_a_person_is_that_of_the_broker(type: ConfigType, stated: str, reported: str) -> None:
+def test_spellings_of_a_person_and_of_the_broker_are_equal(type: ConfigType, stated: str, reported: str) -> None:
     assert type.canonical(stated) == type.canonical(reported)
     assert is_same_value(reported, stated)
 

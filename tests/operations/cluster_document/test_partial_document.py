@@ -1,4 +1,4 @@
-"""Documents of a part of a cluster: what they do not name is listed, and is no difference."""
+"""Documents of a part of a cluster: what they do not name is listed, and does not differ."""
 
 from __future__ import annotations
 

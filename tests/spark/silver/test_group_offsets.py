@@ -11,7 +11,7 @@ from kwire.messages.kafka.offset_fetch import (
 from kwire.spark.silver.inputs.group_offsets import GroupOffsetsState
 
 
-def test_negative_offsets_are_no_commits() -> None:
+def test_negative_offsets_are_not_commits() -> None:
     """-1 says that there is none; tools have committed -2, which is the name of an offset elsewhere."""
     rows: list[tuple[Any, ...]] = []
     state = GroupOffsetsState(lambda *row: rows.append(row))

@@ -36,7 +36,7 @@ BUILD_S = 10.0
 
 
 class Time:
-    """A clock that advances when somebody waits."""
+    """A clock that advances at each wait."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0

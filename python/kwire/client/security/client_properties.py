@@ -56,7 +56,7 @@ PROVIDERS = {
 }
 """Names in references, by the class of Kafka and by themselves."""
 SENT_SECRETS = {"PLAIN": "password", "OAUTHBEARER": "token", "AWS_MSK_IAM": "signature"}
-"""The secret that a mechanism sends, for which anybody who reads it can authenticate."""
+"""The secret that a mechanism sends, with which every reader can authenticate."""
 MECHANISM_KEYS = {"sasl.kerberos.": "GSSAPI", "sasl.oauthbearer.": "OAUTHBEARER", "sasl.login.con": "OAUTHBEARER"}
 """Beginnings of keys that have an effect on one mechanism."""
 NEEDED_KEYS = {
@@ -263,7 +263,7 @@ def _check_keys(keys: Collection[str], source: str | None) -> None:
     """Check that no option of security is lost because its key has another spelling.
 
     Raises:
-        SecurityConfigError: all keys are unknown, or a key of security is that of another client.
+        SecurityConfigError: all keys are unknown, or a key of security is a key of another client.
     """
     unknown = [key for key in keys if not is_known(key)]
     of_librdkafka = [key for key in unknown if key in LIBRDKAFKA]

@@ -88,7 +88,7 @@ def jaas_file(environment: Mapping[str, str]) -> str | None:
     """Return the path of the JAAS file that options of Java's virtual machine name; None if they name none."""
     path = None
     for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "KAFKA_OPTS"):  # the later one wins, as in Java
-        # Java's own splitting is simpler: backslashes, as in paths of Windows, are no escapes.
+        # Java's own splitting is simpler: backslashes, as in paths of Windows, do not escape.
         words = shlex.shlex(environment.get(name, ""), posix=True, punctuation_chars=False)
         words.whitespace_split, words.escape, words.commenters = True, "", ""
         try:

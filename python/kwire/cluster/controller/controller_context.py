@@ -68,7 +68,7 @@ class ControllerContext:
             is malformed.
         features: the finalized features, None if they cannot be read or written.
         begun_deletions: marked topics whose deletion an earlier controller has begun.
-        obstacles: what the deletions of topics wait for, by topic; empty for nothing.
+        obstacles: reasons why deletions of topics wait, by topic; empty for no reason.
         config_changes: paths of the config change notifications that were processed, with their creation times in
             milliseconds.
     """

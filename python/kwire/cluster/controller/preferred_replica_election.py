@@ -35,7 +35,7 @@ async def elect_requested_leaders(context: ControllerContext) -> None:
     except NoNode:
         return
     except ZnodeError as error:
-        # Nobody can carry it out, and it would keep all other elections from starting. Kafka deletes it as well.
+        # It cannot be carried out, and it would keep all other elections from starting. Kafka deletes it as well.
         context.report(error)
         election = PreferredReplicaElection(())
     await write_preferred_leaders(context, election.partitions)

@@ -227,7 +227,7 @@ class InvalidConnectString(StoreError, ValueError):
 
     Attributes:
         hosts: the address, without credentials.
-        instead: what to change, as a part of a sentence.
+        instead: the correction, as a part of a sentence.
     """
 
     def __init__(self, hosts: str, instead: str) -> None:
@@ -247,6 +247,8 @@ class Unreachable(StoreError):
         hosts: the servers.
         seconds: the time waited.
     """
+
+    is_unreachable = True
 
     def __init__(self, hosts: str, seconds: float) -> None:
         KwireError.__init__(self, hosts, seconds)

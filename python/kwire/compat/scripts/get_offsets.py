@@ -44,7 +44,7 @@ async def run(run: ScriptRun) -> None:
     ]
     if not partitions:
         raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")
-    # A partition without a leader is skipped at once: the others are no reason to wait for its election.
+    # A partition without a leader is skipped at once: the others need not wait for its election.
     leaders = {
         TopicPartition(name, partition.partition): partition.leader
         for name, topic in described.items()

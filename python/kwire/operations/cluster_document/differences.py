@@ -142,7 +142,7 @@ def changed_since(
 
     What the earlier state does not describe counts as absent then: a topic that it lacks was created since, and in a
     section that it lacks, nothing that exists is known to be as before. A setting that has the value of the document
-    already is not planned. So the rest of an interrupted run is no conflict.
+    already is not planned. So the rest of an interrupted run does not conflict.
     """
     changed = {difference.key for difference in compare(current, base, prune=True)}
     created = {ConfigResource(ConfigResourceType.TOPIC, name) for name in current.topics.keys() - base.topics.keys()}

@@ -333,7 +333,7 @@ def _next_round(queues: Mapping[TopicPartition, deque[_Batch]]) -> dict[TopicPar
 
 
 def _decode_text(error: KwireError) -> str:
-    """Return the reason without the path: it counts the batches of a response, which nobody sees."""
+    """Return the reason without the path: it counts the batches of a response, which users do not see."""
     if not isinstance(error, RecordsDecodeError):
         return str(error)
     limit = f", more than {error.wanted} bytes" if error.kind == "limit_exceeded" else ""

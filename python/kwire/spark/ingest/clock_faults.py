@@ -54,7 +54,7 @@ class ClockFaults:
     """Sorts out the polls of one broker by one poller whose times cannot be true.
 
     Args:
-        progress: what is ingested of them (`Progress.reporters`).
+        progress: their ingested part (`Progress.reporters`).
         latest: the latest time of a poll, in microseconds since 1970.
         is_bounded: True if other polls arrive as they are made, so that those after `latest` are faults.
 

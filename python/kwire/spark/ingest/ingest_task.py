@@ -279,7 +279,7 @@ class _Files:
             yield batch.filter(times.is_valid()) if times.null_count else batch
 
     def drop_missing(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows that stand for a poll; the manifest has those that stand for missing rows of a capture."""
+        """Return the rows that stand for a poll; the manifest has the rows for missing rows of a capture."""
         import pyarrow.compute as pc
 
         for batch in batches:

@@ -1,4 +1,4 @@
-"""Which incident of gold an alert is about.
+"""The incident of gold that an alert is about.
 
 The diagnosis of an outage may change, and with it the id that gold gives it: the incident with the nearest first sign
 takes its place. An outage that begins within `FLAPPING` of the end of the last one of its broker is another episode of

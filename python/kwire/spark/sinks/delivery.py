@@ -192,7 +192,7 @@ class SinkDelivery:
         self._clean = 0
         """Number of times that batches were sent without a division since the last one."""
         self._repeat_at: dict[str, float] = {}
-        """When to repeat each open alert; one without an entry is repeated at once."""
+        """Time of the next repetition of each open alert; an alert without an entry is repeated at once."""
         self._failing: dict[str, int] = {}
         """Number of consecutive repetitions of an alert at which the sink failed."""
         self._next_repetition = self._repeated_at = -math.inf

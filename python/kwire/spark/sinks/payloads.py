@@ -113,7 +113,7 @@ def postable_alert(
         notice: the notice.
         now: the time of Alertmanager's clock, after which nothing begins or ends: it refuses an alert that ends before
             it begins, and one that ends later lasts until then [default: any].
-        end: when a firing alert ends unless it is repeated [default: Alertmanager decides, by its `resolve_timeout`].
+        end: time when a firing alert ends unless it is repeated [default: Alertmanager's `resolve_timeout`].
         is_short: True to leave out all annotations but the summary.
     """
     annotations = {_label_name(name): shorten(text) for name, text in notice.annotations.items()}

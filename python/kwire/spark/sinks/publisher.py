@@ -143,7 +143,7 @@ class IncidentPublisher:
 
 
 class RoundPlan(NamedTuple):
-    """What follows a round: seconds until the next one, seconds of rest even if gold changes, and the next backoff."""
+    """The plan after a round: seconds until the next one, seconds of rest if gold changes, and the next backoff."""
 
     delay: float
     rest: float

@@ -29,7 +29,7 @@ MISSING = "missing"
 
 
 class MissingRowsPolicy(StrEnum):
-    """What a reader does about missing rows."""
+    """Policy of a reader for missing rows."""
 
     REPORT = "report"
     """Return a row of kind 'missing', and log a warning."""

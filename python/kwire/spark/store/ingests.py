@@ -77,7 +77,7 @@ class Ingests:
         return [rows[number] for number in sorted(rows, reverse=True)]
 
     def readable_rows(self) -> list[Row]:
-        """Return the rows of all files that can be read, and those that another program removed, newest first."""
+        """Return the rows of all readable files, and the rows that another program removed, newest first."""
         rows = self._present_rows()
         return self._sorted(rows | {row["number"]: row for row in self.removed_rows()})
 

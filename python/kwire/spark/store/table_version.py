@@ -46,7 +46,7 @@ class PinnedTable(NamedTuple):
         table: the table at that version.
         head: the table at its newest version.
         blocker: the first commit after it that changes rows, by kwire or by another program; None without one.
-        note: how the version was found if its pinned version is gone; empty otherwise.
+        note: the way in which the version was found if its pinned version is gone; empty otherwise.
     """
 
     table: DeltaTable

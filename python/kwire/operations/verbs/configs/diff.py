@@ -25,7 +25,7 @@ async def diff(
 ) -> Rows[DocumentChange]:
     """Show the differences between a document and the cluster. The check fails if there are any.
 
-    What only the cluster has is listed as `kept`. It is no difference, so that a document can describe a part of it.
+    What only the cluster has is listed as `kept`. It does not differ, so that a document can describe a part of it.
     """
     planned = await plan(run, file, other_cluster=other_cluster, skip_refused=skip_refused, validate=skip_refused)
     rows: Rows[DocumentChange] = [*planned.rows(would=True)]

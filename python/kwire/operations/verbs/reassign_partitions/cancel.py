@@ -55,7 +55,7 @@ async def _cancel_moves_of_others(run: Run, ended: str) -> Rows[RunSummary]:
 
     Args:
         run: the run of the verb.
-        ended: why there is no run of kwire to cancel.
+        ended: the reason why no run of kwire can be canceled.
 
     Raises:
         NotFound: there are no moves.
