@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kazoo.hosts import collect_hosts
 
+from kwire.cluster.zookeeper.store import check_path
 from kwire.http.schemas import body_schema
 from kwire.operations import registry
 from kwire.operations.offset_resets import DURATION, parse_duration
@@ -37,6 +38,7 @@ from kwire.operations.verbs.quota_entities import QUOTA, parse_values
 from kwire.operations.verbs.raft_voters import DIRECTORY_ID, LISTENER, parse_directory_id, parse_listeners
 from kwire.operations.verbs.reassignments import SIZE, parse_size
 from kwire.operations.verbs.topic_partitions import PARTITION, PARTITIONS, parse_partition
+from kwire.operations.verbs.zookeeper.decode import PATH
 from kwire.operations.verbs.zookeeper.show import ZOOKEEPER
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ PARSERS: dict[str, tuple[Syntax, Callable[[str], Any]]] = {
     "quota": (QUOTA, lambda text: parse_values([text])),
     "directory id": (DIRECTORY_ID, parse_directory_id),
     "listener": (LISTENER, lambda text: parse_listeners([text])),
+    "znode": (PATH, lambda text: check_path(PATH.match(text).string)),
 }
 """The syntax and the parser of each kind of text."""
 SUBSETS = {"partitions": PARTITIONS, "position to look up": LOOKUP, "reset": RESET, "resource": acl_resources.RESOURCE}

@@ -22,7 +22,9 @@ from kwire.uuids import uuid_to_text
 if TYPE_CHECKING:
     from kwire.cluster.zookeeper import Store, Znode
 
-PATH = Syntax("/(?:[^/]+(?:/[^/]+)*)?", "a path of ZooKeeper: write /NAME/NAME, such as /brokers/ids/1")
+_NAME = "(?:[.]{0,2}[^/.\\x00][^/\\x00]*|[.]{3}[^/\\x00]*)"
+"""Name of a znode, which is neither `.` nor `..`."""
+PATH = Syntax(f"/(?:{_NAME}(?:/{_NAME})*)?", "a path of ZooKeeper: write /NAME/NAME, such as /brokers/ids/1")
 MAX_CHILDREN = 1000
 """Maximum number of children that are listed. Chosen, not measured."""
 NOTES = frozenset({"unknown", "invalid", "warnings"})
