@@ -62,7 +62,7 @@ async def test_import_checks_the_whole_file_first(server: EmbeddedZooKeeper, tmp
         "'/brokers/topics/orders:1'"
     )
     assert await output("export-zk-offsets", "--zookeeper", hosts) == []
-    file.write_bytes(b"\xff\xfe")
+    file.write_bytes(b"\xfa")
     assert "cannot read" in str((await run("import-zk-offsets", "--zookeeper", hosts, "--input-file", file)).error)
 
 
