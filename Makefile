@@ -95,7 +95,7 @@ stubs: setup ## write the names of the messages for type checkers (python/kwire/
 	$(BIN)/python -m kwire.messages.stubs
 
 docs: setup ## build the documentation site into site/; a broken link or reference is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 lint: setup ## check formatting, style, types, layers and the stub of the native module
 	scripts/lint.sh

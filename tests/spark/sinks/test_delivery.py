@@ -65,9 +65,12 @@ def test_costs_follow_the_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The ledger is written for chunks of notices, and an alert is encoded again only after a change."""
     sizes: list[int] = []
     replace = ledger_module._replace
-    monkeypatch.setattr(
-        ledger_module, "_replace", lambda path, content: (sizes.append(len(content)), replace(path, content))
-    )
+
+    def counted(path: Any, content: Any) -> None:
+        sizes.append(len(content))
+        replace(path, content)
+
+    monkeypatch.setattr(ledger_module, "_replace", counted)
     sink = Recorder()
     delivery = SinkDelivery(str(tmp_path), sink, LONG_AGO, clock=lambda: 1.0)
     rows = [incident(number, kind=f"kind_{number}") for number in range(8 * CHUNK)]
