@@ -60,7 +60,9 @@ def replace_file(
                 file.flush()
                 sync_file(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:
+            error.filename = os.fspath(path)  # the caller knows no temporary name
         raise

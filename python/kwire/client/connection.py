@@ -325,7 +325,9 @@ class Connection:
 
     async def ask_versions(self) -> None:
         """Request the API versions again, to find out whether the broker responds. Raises ConnectionFault."""
-        await self._submit(api_versions_request(), self.negotiated.version_of(ApiVersionsRequest))
+        # Nodes of the drafts serve it too, although it is a message of Kafka.
+        _, served = self.negotiated.versions.get(ApiVersionsRequest.api_key, (0, 0))
+        await self._submit(api_versions_request(), min(served, ApiVersionsRequest.versions.highest))
 
     @property
     def authentications(self) -> int:

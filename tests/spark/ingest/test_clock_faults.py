@@ -62,6 +62,8 @@ def test_one_wrong_poll_of_a_random_distance_is_kept_aside() -> None:
         [*map(float, range(100)), *(86_400.0 + second for second in range(100))],
         [*map(float, range(100)), 250.0],
         [*(3_600.0 * hour for hour in range(100)), 90.0 * 3_600 + 1],
+        [0.0, 1.0, 10.0, 600.0, *(3_600.0 + 20 * number for number in range(100))],
+        [*(20.0 * number for number in range(100)), *(7_200.0 + 3_600 * number for number in range(5))],
     ],
 )
 def test_rare_and_interrupted_polls_are_not(seconds: list[float]) -> None:

@@ -8,7 +8,8 @@ moment.
 |---|---|
 | later than `latest`, while the polls before arrive as they are made (`LIVE`) | kept aside |
 | later than `latest`, and so are the others | accepted: it is the clock of the driver that is wrong |
-| a run of at most `FEW` polls, alone beside a run of many (`MANY`) or beside what is ingested | kept aside |
+| a single run of at most `FEW` polls, alone beside a run of many (`MANY`) or beside what is ingested | kept aside |
+| the same, but several in a row | accepted: polls at a long interval |
 | the same, but within the days that are kept of their broker | accepted: late |
 | any other | accepted |
 
@@ -69,8 +70,10 @@ class ClockFaults:
         self._last: int | None = progress.get("last")
         self._first_day = min(progress.get("days", {}), default=None)
         self._known = frozenset(progress.get("aside", ()))
-        self._lonely: list[list[Row]] = []
-        """Runs of few polls that precede the current run."""
+        self._lonely: list[Row] = []
+        """A run of few polls before the current run, which is not judged yet."""
+        self._is_sparse = False
+        """True after several runs of few polls in a row, which are polls at a long interval."""
         self._run: list[Row] = []
         """The rows of the current run while its kind is not known."""
         self._is_long = False
@@ -100,8 +103,9 @@ class ClockFaults:
             self._run.append(row)
             yield from self._begin_long_run()
         yield from self._end_run()
-        for lonely in self._lonely:
-            yield from lonely
+        if self._lonely and self._long_run is not None:
+            yield from self._judge(microseconds(self._lonely[0].polled_at) - self._long_run[0], self._long_run[1])
+        yield from self._lonely
         self._lonely = []
 
     def _begin_long_run(self) -> Iterator[Row]:
@@ -113,10 +117,13 @@ class ClockFaults:
             interval = (times[-1] - times[0]) // (MANY - 1)
         else:
             return
-        for lonely in self._lonely:
-            yield from self._judge(lonely, times[0] - microseconds(lonely[-1].polled_at), interval)
+        if self._lonely:
+            distance = times[0] - microseconds(self._lonely[-1].polled_at)
+            if self._long_run is not None:
+                distance = min(distance, microseconds(self._lonely[0].polled_at) - self._long_run[0])
+            yield from self._judge(distance, interval)
         yield from self._run
-        self._lonely, self._run = [], []
+        self._run, self._is_sparse = [], False
         self._is_long, self._long_run = True, (times[-1], interval)
 
     def _end_run(self) -> Iterator[Row]:
@@ -126,19 +133,21 @@ class ClockFaults:
             assert self._previous is not None
             self._is_long, self._long_run = False, (self._previous, self._long_run[1])
         elif run:
-            begin, end = microseconds(run[0].polled_at), microseconds(run[-1].polled_at)
-            if len(run) > FEW or end - begin > MOMENT:
-                for lonely in self._lonely:
-                    yield from lonely
-                self._lonely = []
+            if len(run) > FEW or microseconds(run[-1].polled_at) - microseconds(run[0].polled_at) > MOMENT:
+                yield from self._lonely
                 yield from run
-            elif self._long_run is not None:
-                yield from self._judge(run, begin - self._long_run[0], self._long_run[1])
+                self._lonely = []
+            elif self._is_sparse or self._lonely:
+                # The second run of few polls in a row: the interval is long, and no clock was wrong for a moment.
+                yield from self._lonely
+                yield from run
+                self._lonely, self._is_sparse = [], True
             else:
-                self._lonely.append(run)
+                self._lonely = run
 
-    def _judge(self, run: list[Row], distance: int, interval: int) -> Iterator[Row]:
-        """Yield a run of few polls at a distance from many with an interval, or keep it aside."""
+    def _judge(self, distance: int, interval: int) -> Iterator[Row]:
+        """Yield the run of few polls, at a distance from many with an interval, or keep it aside."""
+        run, self._lonely = self._lonely, []
         begin = microseconds(run[0].polled_at)
         is_late = self._last is not None and begin <= self._last
         is_kept_day = self._first_day is not None and date_of(begin) >= self._first_day

@@ -118,7 +118,7 @@ async def test_node_that_starts_later_has_the_stored_settings(server: EmbeddedZo
         (("apply", "[" * 30_000), "the document is not JSON"),
         (("apply", '{"topics":{"../x":{}}}'), "topics/../x: is not the name of a topic"),
         (("apply", '{"topics":{"":{}}}'), "is not the name of a topic"),
-        (("apply", '{"topics":{"\\ud800":{}}}'), "is not the name of a topic"),
+        (("apply", '{"topics":{"\\ud800":{}}}'), "lone surrogate"),
         (("apply", '{"brokers":{"99999999999":{}}}'), "expected the id of a broker or <default>"),
         (("audit", "--newest", "-5"), "expected an integer of 0 or more, found -5"),
         (("set", "--broker", "-1", "num.partitions=2"), "--broker: expected an integer of 0 to 2147483647, found -1"),
