@@ -60,6 +60,11 @@ def poller(cluster: FakeCluster, capture: Capture, **options: Any) -> Poller[Any
     return Poller(cluster.bootstrap, **{**settings, **options})
 
 
+def tries_of(misbehavior: Misbehavior) -> int:
+    """Return the requests of a failed poll: a lost or silent connection is opened again within the poll."""
+    return 1 if issubclass(FAULTS[misbehavior], InvalidResponse) else 2
+
+
 async def read_all(polling: Poller[Any]) -> list[Poll[Any]]:
     """End it, and read what was not read."""
     await polling.close()
@@ -106,7 +111,7 @@ async def test_every_misbehavior_is_a_typed_error_and_is_captured(
     with Capture(tmp_path) as capture:
         async with poller(cluster, capture, timeout=timeout_of(misbehavior)) as polling:
             polls = await until_all(polling, ALL, succeeded)
-            cluster.misbehave(2, misbehavior)
+            cluster.misbehave(2, misbehavior, times=tries_of(misbehavior))
             polls += await until(polling, failed)
             fault = polls[-1].error
             assert polls[-1].broker_id == 2
@@ -128,7 +133,7 @@ async def test_next_broker_is_polled_after_a_misbehavior(
         async with poller(cluster, capture, brokers="one", timeout=timeout_of(misbehavior)) as polling:
             polls = await until(polling, succeeded, 2)
             asked = polls[-1].broker_id
-            cluster.misbehave(asked, misbehavior)
+            cluster.misbehave(asked, misbehavior, times=tries_of(misbehavior))
             polls += await until(polling, failed)
             assert type(polls[-1].error) is FAULTS[misbehavior]
             polls += await until(polling, succeeded)
