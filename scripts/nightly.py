@@ -45,19 +45,19 @@ OTHERS = ("records_differential", "views", "conversation")
 """Targets of fuzzing that share a group; those of the Rust crate need a nightly Rust and have a job of their own."""
 
 GROUPS: dict[str, Group] = {
-    **shares("kafka", "test-kafka", 4),
-    **shares("interpreters", "test-release", 4),
-    **shares("programs", "test-programs", 2),
-    **shares("java", "test-java", 2),
+    "benches": Group("bench-check", has_tests=False),
     "examples": Group("test-seeds"),
-    "histories": Group("test-histories"),
     "fuzz-codec": Group("fuzz", {"SECONDS": "600", "FUZZ": "--target differential"}, has_tests=False),
     "fuzz-others": Group(
         "fuzz", {"SECONDS": "200", "FUZZ": " ".join(map("--target {}".format, OTHERS))}, has_tests=False
     ),
-    "benches": Group("bench-check", has_tests=False),
+    "histories": Group("test-histories"),
+    **shares("interpreters", "test-release", 4),
+    **shares("java", "test-java", 2),
+    **shares("kafka", "test-kafka", 4),
+    **shares("programs", "test-programs", 2),
 }
-"""Groups by name."""
+"""Groups by name, in the order of their turns."""
 
 
 def turn() -> str:

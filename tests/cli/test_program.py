@@ -72,7 +72,7 @@ def test_examples_in_help_are_valid(name: str) -> None:
     examples = re.findall(r"^ +(?:.*\| )?(?:kwire|kafka) (\w+) (.*)$", command(name).help or "", re.MULTILINE)
     assert examples
     for named, words in examples:
-        arguments = shlex.split(re.split(r" \| | < | && |\)", words)[0])
+        arguments = shlex.split(re.split(r" \| |[<>] | && |\)", words)[0])
         called = command(named)
         if isinstance(called, click.Group):
             called = called.commands[arguments.pop(0)]

@@ -95,7 +95,7 @@ def test_wrong_body_is_one_sentence(
     [
         ("partitions/add", {"topic": "orders"}, "give one of to and by"),
         ("partitions/add", {"topic": "orders", "by": 0}, "by: expected at least 1, found 0"),
-        ("configs/set", {"resource": "topic/orders"}, "give at least one of values, append, and subtract"),
+        ("configs/set", {"resource": "topic/orders"}, "give at least one of values, append, subtract, and from_file"),
         ("elections/run", {"type": "unclean"}, "give partitions with type unclean"),
     ],
 )
