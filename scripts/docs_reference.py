@@ -109,7 +109,7 @@ def _api_pages(text: str) -> Iterator[tuple[str, str]]:
     index = [introduction, "| part | modules |\n|---|---|"]
     for section in sections:
         title, _, content = section.partition("\n")
-        path = f"reference/api/{title.lower().replace(' ', '-')}.md"
+        path = f"reference/api/{re.sub(r'[^a-z]+', '-', title.lower()).strip('-')}.md"
         deeper = re.sub(r"\]\((?!https?:|#)", "](../", content)
         yield path, f"# {title}\n{deeper}"
         modules = ", ".join(f"`{module}`" for module in re.findall(r"^::: (\S+)", content, re.MULTILINE))
