@@ -159,7 +159,7 @@ def test_samples_are_bounded_and_dropped_when_no_group_needs_them() -> None:
 
 
 def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None:
-    """No sample is kept for a group that keeps up. What is said then is true, too: the record is at least that old."""
+    """No sample is kept for a group that keeps up, so the exporter reports that the record is at least that old."""
     topic = MonitoredTopic(topic_of(1))
     read = GroupTopic(MonitoredGroup("shop"), "orders")
     for number in range(100):

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
@@ -197,14 +197,12 @@ def test_role_in_the_login_module_is_refused() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["AWS_MSK_IAM", "OAUTHBEARER"])
-async def test_a_broker_accepts_the_message(mechanism: str) -> None:
+async def test_a_broker_accepts_the_message(mechanism: Literal["AWS_MSK_IAM", "OAUTHBEARER"]) -> None:
     answers = {"AWS_MSK_IAM": b'{"version":"2020_10_22"}', "OAUTHBEARER": b""}
     with FakeCluster(1, topics=["orders"]) as cluster:
         listener = SecuredListener(mechanisms=(mechanism,), respond=lambda _: (0, answers[mechanism]))
         async with secured_listener(cluster, listener):
-            config = ConnectionConfig(
-                sasl=MskIamCredentials(mechanism=mechanism, region="eu-central-1")  # type: ignore[arg-type]  # a name
-            )
+            config = ConnectionConfig(sasl=MskIamCredentials(mechanism=mechanism, region="eu-central-1"))
             async with await AdminClient.open(listener.address, timeout=10, config=config) as admin:
                 assert admin.dialect == "kafka"
 
