@@ -1,21 +1,17 @@
-"""The poller of rows, and captures of versions that did not record it."""
+"""The poller of rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from kwire.capture import SCHEMA, Capture, read_segment, replay, segments
-from kwire.capture.rows import FORMER_COLUMNS, to_rows
-from tests.capture.sample_rows import decoded, error_row, metadata, response_row
+from kwire.capture import Capture, read_segment, segments
+from kwire.capture.rows import to_rows
+from tests.capture.sample_rows import error_row, metadata, response_row
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-FORMER = pa.schema(list(SCHEMA)[:FORMER_COLUMNS])
 
 
 def test_capture_has_random_poller_that_is_kept_when_it_is_continued(tmp_path: Path) -> None:
@@ -57,24 +53,3 @@ def test_step_is_not_repeated_by_carried_row(tmp_path: Path) -> None:
 
     rows = [row for batch in read_segment(segments(tmp_path)[1]) for row in to_rows(batch)]
     assert [(row.kind, row.clock_step_us) for row in rows] == [("carried", None), ("full", 5)]
-
-
-def test_capture_of_earlier_version_is_read_and_continued(tmp_path: Path) -> None:
-    with Capture(tmp_path) as capture:
-        for second in (1, 2):
-            capture.append(response_row(second, metadata(1)))
-    [segment] = segments(tmp_path)
-    with pq.ParquetFile(segment.path) as file:
-        rows, footer = file.read(columns=FORMER.names), file.metadata.metadata
-    counts = {key: value for key, value in footer.items() if key != b"ARROW:schema"}
-    with pq.ParquetWriter(segment.path, FORMER) as writer:
-        writer.write_table(rows.cast(FORMER))
-        writer.add_key_value_metadata(counts)
-
-    with Capture(tmp_path) as capture:
-        assert capture.append(response_row(3, metadata(1))).kind == "same"
-        assert capture.append(response_row(4, metadata(2))._replace(poller_id=capture.poller_id)).kind == "full"
-
-    replayed = list(replay(tmp_path))
-    assert [row.poller_id is None for row in replayed] == [True, True, True, False]
-    assert [decoded(row).topics[0].partitions[0].leader_id for row in replayed] == [1, 1, 1, 2]

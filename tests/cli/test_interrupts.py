@@ -115,8 +115,13 @@ def answered(answer: bytes, *arguments: str, **variables: str) -> tuple[int, str
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
-    [(b"\x03", "Interrupted: nothing was changed."), (b"n\n", "Not confirmed: nothing was changed.")],
-    ids=["Ctrl-C", "no"],
+    [
+        (b"\x03", "Interrupted: nothing was changed."),
+        (b"\x04", "Interrupted: nothing was changed."),
+        (b"n\n", "Not confirmed: nothing was changed."),
+        (b"\n", "Not confirmed: nothing was changed."),
+    ],
+    ids=["Ctrl-C", "Ctrl-D", "no", "nothing"],
 )
 def test_question_that_is_not_confirmed_changes_nothing(answer: bytes, sentence: str) -> None:
     with FakeCluster(1, topics=["orders"]) as cluster:
@@ -124,6 +129,15 @@ def test_question_that_is_not_confirmed_changes_nothing(answer: bytes, sentence:
     assert code == 130
     assert "Delete orders and all records? [y/N]: " in shown
     assert sentence in shown
+
+
+@pytest.mark.parametrize("answer", [b" Yes \n", b"perhaps\ny\n"])
+def test_question_that_is_confirmed_is_carried_out(answer: bytes) -> None:
+    with FakeCluster(1, topics=["orders"]) as cluster:
+        code, shown = answered(answer, "-b", cluster.bootstrap, "topics", "delete", "orders")
+    assert "no common version of DeleteTopicsRequest" in shown, "the fake broker does not serve what was confirmed"
+    assert code == 2
+    assert shown.count("[y/N]: ") == answer.count(b"\n")
 
 
 def test_name_of_another_cluster_changes_nothing(tmp_path: Path) -> None:

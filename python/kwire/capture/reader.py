@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from kwire._util.folder_lock import LOCK_FILE
 from kwire.capture.errors import NoFullFrame, NotACapture, UnreadableCapture
 from kwire.capture.folder import Segment, segments
-from kwire.capture.rows import SCHEMA, RowKind, is_capture, request_key, to_rows, with_all_columns
+from kwire.capture.rows import SCHEMA, RowKind, is_capture, request_key, to_rows
 from kwire.capture.tail import TailReader
 from kwire.storage.location import Location
 
@@ -48,7 +48,7 @@ def read_segment(segment: Segment) -> Iterator[pa.RecordBatch]:
             if not is_capture(parquet.schema_arrow):
                 raise UnreadableCapture(segment.path, "its columns are not the columns of a capture")
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
-                yield with_all_columns(batch)
+                yield batch.replace_schema_metadata(None)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:

@@ -47,9 +47,6 @@ SCHEMA = pa.schema(
 )
 """The Arrow schema of a capture (docs/capture.md). In imported tables any column may contain nulls."""
 
-FORMER_COLUMNS = 13
-"""Number of columns of captures before version 0.2: those before `poller_id`."""
-
 RequestKey: TypeAlias = tuple[str | None, int | None, str | None, int | None, int | None, str | None, bytes | None]
 
 _ROW_KINDS = {kind.value: kind for kind in RowKind}
@@ -121,16 +118,8 @@ def check_poller_id(poller_id: str | None) -> None:
 
 
 def is_capture(schema: pa.Schema) -> bool:
-    """Return whether these are the columns of a capture, of this version or of an earlier one."""
-    fields = list(SCHEMA)
-    return list(schema.remove_metadata()) in (fields, fields[:FORMER_COLUMNS])
-
-
-def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch of a capture with the columns of `SCHEMA`; missing columns are null."""
-    arrays = batch.columns
-    arrays += [pa.nulls(batch.num_rows, field.type) for field in list(SCHEMA)[len(arrays) :]]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    """Return whether these are the columns of a capture."""
+    return bool(schema.remove_metadata().equals(SCHEMA))
 
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:

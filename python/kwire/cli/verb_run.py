@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from kwire._util.readable import printable, printable_lines
 from kwire._util.secret import Secret
 from kwire.cli.cluster import config_path, merge
 from kwire.cli.colors import Paint
-from kwire.cli.question import ask, confirm
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_output, print_rows
 from kwire.cli.verb_session import current_session
@@ -27,7 +27,7 @@ from kwire.operations.runner import run_verb
 from kwire.protocol.errors import ConnectFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kwire.cli.cluster import ClusterChoice
@@ -354,12 +354,25 @@ def _confirm(cluster: ClusterChoice, question: str, *, yes: bool) -> None:
             else "Confirm with --yes"
         )
         raise InvalidArgument(f"{question} {needed}")
-    if cluster.type_name:
-        confirmed = ask(f"{question} Type {cluster.name} to confirm: ") == cluster.name
-    else:
-        confirmed = confirm(question)
+    with _interrupts_at_once():
+        if cluster.type_name:
+            to_type = f"{question} Type {cluster.name} to confirm"
+            typed = click.prompt(to_type, default="", show_default=False, err=True)
+            confirmed = typed.strip() == cluster.name
+        else:
+            confirmed = click.confirm(question, err=True)
     if not confirmed:
         raise NotConfirmed
+
+
+@contextmanager
+def _interrupts_at_once() -> Iterator[None]:
+    """Let Ctrl-C end a question: while asyncio runs, it only cancels a task, which does not end a question."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show_plan(cluster: ClusterChoice, rows: Sequence[Any], *, yes: bool) -> None:

@@ -93,7 +93,7 @@ def test_leader_that_ends_is_replaced_after_its_last_poll() -> None:
 
 
 def test_unknown_poller_before_a_known_one_is_a_poller() -> None:
-    """A capture of an earlier version is continued by this one."""
+    """A table of another program may lack the poller in its earlier rows."""
     found = leading_periods({None: polls(FAST, 100), "a": polls(FAST, start=103)})
 
     assert [period.poller_id for period in found] == [None, "a"]

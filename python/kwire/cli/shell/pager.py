@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
-import shutil
-import signal
-import subprocess
-from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from contextlib import ExitStack, redirect_stdout, suppress
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+import click
 
-    from _typeshed import ReadableBuffer
-
-__all__ = ["PagedOutput", "pager_command"]
+__all__ = ["PagedOutput"]
 
 
-def pager_command() -> Sequence[str] | None:
-    """Return the command of PAGER, or less or more; None if there is none."""
-    chosen = os.environ.get("PAGER")
-    if chosen is not None:
-        return shlex.split(chosen) or None
-    if shutil.which("less") is not None:
-        return ("less", "-RS")
-    return ("more",) if shutil.which("more") is not None else None
-
-
-class PagedOutput(io.RawIOBase):
-    """Passes bytes to a terminal, or to a pager as soon as they have more lines than the terminal.
+class PagedOutput(io.TextIOBase):
+    """Passes text to a terminal, or to click's pager as soon as the text has more lines than the terminal.
 
     Args:
         terminal: the stream of the terminal.
@@ -38,18 +21,15 @@ class PagedOutput(io.RawIOBase):
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
-        self._held: list[bytes] = []
+        self._held: list[str] = []
         self._lines = 0
-        self._pager: subprocess.Popen[bytes] | None = None
-        self._unpaged = pager_command() is None
+        self._pager: TextIO | None = None
+        self._running = ExitStack()
+        self._is_paged = os.environ.get("PAGER") != ""
 
     @property
-    def name(self) -> str:
-        return self._terminal.name
-
-    def text(self) -> io.TextIOWrapper:
-        """Return a stream of text that writes to this one."""
-        return io.TextIOWrapper(self, self._terminal.encoding, "backslashreplace", write_through=True)
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._terminal.encoding
 
     def fileno(self) -> int:
         return self._terminal.fileno()
@@ -60,46 +40,37 @@ class PagedOutput(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: ReadableBuffer, /) -> int:
-        text = bytes(data)
+    def write(self, text: str, /) -> int:
         if self._pager is not None:
             self._pass(text)
             return len(text)
+        self._lines += text.count("\n")  # raises TypeError for bytes, from which click recognizes a stream of text
         self._held.append(text)
-        self._lines += text.count(b"\n")
-        if not self._unpaged and self._lines >= os.get_terminal_size(self._terminal.fileno()).lines:
+        if self._is_paged and self._lines >= os.get_terminal_size(self._terminal.fileno()).lines:
             self._start_pager()
         return len(text)
 
     def flush(self) -> None:
         """Show the lines so far, unless a pager shows them."""
         if self._held and self._pager is None:
-            self._terminal.buffer.write(b"".join(self._held))
+            self._terminal.write("".join(self._held))
             self._terminal.flush()
             self._held = []
 
     def finish(self) -> None:
         """Show the rest, and wait for the end of the pager."""
         self.flush()
-        if self._pager is None:
-            return
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
-        try:
-            self._pager.communicate()
-        finally:
-            signal.signal(signal.SIGINT, before)
+        self._running.close()
 
     def _start_pager(self) -> None:
-        command = pager_command()
-        assert command is not None
-        self._pager = subprocess.Popen(command, stdin=subprocess.PIPE)
-        for text in self._held:
-            self._pass(text)
-        self._held = []
+        os.environ.setdefault("LESS", "-RS")  # less cuts long lines of tables instead of wrapping them
+        with redirect_stdout(self._terminal):  # click asks whether stdout is a terminal
+            self._pager = self._running.enter_context(click.get_pager_file())
+        held, self._held = self._held, []
+        self._pass("".join(held))
 
-    def _pass(self, text: bytes) -> None:
+    def _pass(self, text: str) -> None:
         assert self._pager is not None
-        assert self._pager.stdin is not None
         with suppress(BrokenPipeError):  # the person has seen enough
-            self._pager.stdin.write(text)
-            self._pager.stdin.flush()
+            self._pager.write(text)
+            self._pager.flush()

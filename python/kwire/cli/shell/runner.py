@@ -48,7 +48,7 @@ def run_statement(
         return _run(session, statement.texts, defaults)
     output = PagedOutput(session.terminal)
     code = REFUSED
-    with _UnexpectedErrors(), redirect_stdout(output.text()):
+    with _UnexpectedErrors(), redirect_stdout(output):
         try:
             code = _run(session, statement.texts, defaults)
         finally:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import io
-import os
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
+
+from rich.console import Console
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
 __all__ = ["Screen"]
-
-ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""Shows the other buffer of the terminal, hides the cursor, and cuts off long lines."""
-LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
 T = TypeVar("T")
 
@@ -33,19 +30,22 @@ class Screen:
 
     def __init__(self, terminal: TextIO, seconds: float, title: str) -> None:
         self._terminal = terminal
+        self._console = Console(file=terminal)
+        self._buffer = self._console.screen()
         self._seconds = seconds
         self._title = title
         self._last = ""
         self._next = 0.0
 
     def __enter__(self) -> Self:
-        self._terminal.write(ENTER)
+        self._buffer.__enter__()
         return self
 
     def __exit__(
         self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        self._terminal.write(f"{LEAVE}{self._last}")
+        self._buffer.__exit__(type, error, traceback)
+        self._terminal.write(self._last)
         self._terminal.flush()
         return isinstance(error, KeyboardInterrupt)
 
@@ -57,13 +57,11 @@ class Screen:
             result = function()
         self._last = picture.getvalue()
         head = f"{self._title}   {time.strftime('%H:%M:%S')}   every {self._seconds:g} s, Ctrl-C ends"
-        rows = os.get_terminal_size(self._terminal.fileno()).lines - 1
+        rows = self._console.height
         lines = [head, "", *self._last.removesuffix("\n").split("\n")]
         if len(lines) > rows:
             lines[rows - 1 :] = [f"... {len(lines) - rows + 1} more lines"]
-        shown = "".join(f"{line}{REST_OF_LINE}\r\n" for line in lines)
-        self._terminal.write(f"{HOME}{shown}{REST_OF_SCREEN}")
-        self._terminal.flush()
+        self._buffer.update(Text.from_ansi("\n".join(lines), no_wrap=True, overflow="crop"))
         return result
 
     def wait(self) -> None:

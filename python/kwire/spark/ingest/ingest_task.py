@@ -15,7 +15,7 @@ from uuid import uuid4
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
-from kwire.capture.rows import Row, to_rows, with_all_columns
+from kwire.capture.rows import Row, to_rows
 from kwire.metadata.timestamps import microseconds
 from kwire.spark.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls
 from kwire.spark.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
@@ -313,7 +313,7 @@ class _Files:
         import pyarrow.parquet as pq
 
         table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
-        return [row for batch in table.to_batches() for row in to_rows(with_all_columns(batch))]
+        return [row for batch in table.to_batches() for row in to_rows(batch)]
 
     def _end(self, reporter: _ReporterIngest) -> None:
         reporter.finish()

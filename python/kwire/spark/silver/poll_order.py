@@ -2,7 +2,7 @@
 
 Rows come in the order of their times. If the clock was set back by ten seconds, the polls of the ten seconds after that
 lie between the polls of the ten seconds before it, and the broker seems to return to its old state and back with every
-poll. `kwire.client.PollClock` does not let that happen; captures of earlier versions and tables of others have it.
+poll. `kwire.client.PollClock` does not let that happen; tables of other programs have it.
 
 The evidence is the order of requests: a client numbers them (the correlation id), so of two polls the one with the
 lower id was made first, whatever their times say. With A for polls before the step and B for polls after it:
