@@ -2,7 +2,7 @@
 
 A store is whole if a reader and the next writer find all that they need: the rows of `ingests`, the record of the
 newest commit, each file of each table at that commit, and the states of brokers. Other programs may rewrite files of
-the tables, but not change rows.
+the tables, but not change rows. Properties and features of tables with which the next writer fails are faults, too.
 
 A repair is a commit. It continues the newest commit with a row and a record that can be read. Each table gets the files
 of the version that has most rows of that commit (`kwire.spark.store.table_version`), without missing files.
@@ -87,6 +87,7 @@ class TableCheck:
         pin: the table as the commit left it.
         rows: number of rows that can be read now.
         findings: its faults; none if it is whole.
+        obstacles: why kwire cannot write to it; none if it can.
         target: the files that a repair leaves.
         table: the table at its newest version; None if it does not exist.
         changes: True if a repair changes the table.
@@ -96,6 +97,7 @@ class TableCheck:
     pin: Pin
     rows: int = 0
     findings: list[Finding] = field(default_factory=list)
+    obstacles: list[str] = field(default_factory=list)
     target: list[DataFile] = field(default_factory=list)
     table: DeltaTable | None = None
     changes: bool = False
@@ -108,7 +110,8 @@ class TableCheck:
     def __str__(self) -> str:
         expected = self.repaired_rows if self.pin.rows is None else self.pin.rows
         if not self.findings:
-            return f"{self.name}: whole at commit {self.pin.number} ({expected:,} rows)"
+            text = f"{self.name}: whole at commit {self.pin.number} ({expected:,} rows)"
+            return f"{text}, and cannot be written" if self.obstacles else text
         lost = max(expected - self.repaired_rows, 0)
         return (
             f"{self.name}: not whole since commit {self.pin.number}: {self.rows:,} of {expected:,} rows can be read;"
@@ -122,6 +125,7 @@ def check(store: PipelineStore) -> list[Finding]:
     findings = _faults_of_ingests(store, newest)
     for checked in check_tables(store, newest):
         findings += checked.findings
+        findings += [Finding(checked.name, text) for text in checked.obstacles]
     states = {path for path, _ in store.list_files(STATE)}
     return [*findings, *(Finding(path, "does not exist") for path in sorted(newest.progress.states() - states))]
 
@@ -139,7 +143,8 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     computes it again from silver. The next response of a broker without its state is ingested like its first one.
 
     Raises:
-        CannotRepair: no commit can be read, or the log of a table is lost and its files are not.
+        CannotRepair: no commit can be read, a property or a feature of a table prevents commits, or the log of a table
+            is lost and its files are not.
         StoreInUse: another process wrote to the store.
     """
     if not check(store):
@@ -148,6 +153,11 @@ def repair(store: PipelineStore, *, execute: bool) -> list[Finding]:
     if newest.number == 0:
         raise CannotRepair(store.out)
     checks = check_tables(store, newest)
+    obstacles = {checked.name: checked.obstacles for checked in checks}
+    with suppress(DamagedStore):
+        obstacles[INGESTS] = delta_table.obstacles(store.open_table(INGESTS))
+    if reasons := [f"{name}: {reason}" for name, texts in obstacles.items() for reason in texts]:
+        raise CannotRepair(store.out, "; ".join(reasons))
     steps = _lost_tables(store, checks, execute=execute)
     change = StoreChange("repair", newest.number)
     # 1. The difference between each table and its target. A table of gold depends on the others, so if one file of gold
@@ -223,6 +233,7 @@ def _faults_of_ingests(store: PipelineStore, newest: CommitRecord) -> list[Findi
     except DamagedStore:
         return [Finding(INGESTS, "does not exist")]
     findings = [Finding(f"{INGESTS}/{file.path}", fault) for file, fault in _faulty_files(store, INGESTS, ingests)]
+    findings += [Finding(INGESTS, text) for text in delta_table.obstacles(ingests)]
     removed = store.removed_rows()
     author = blame(store.location, INGESTS, ingests)
     findings += [Finding(INGESTS, f"lacks the row of commit {row['number']}{author}") for row in removed]
@@ -243,6 +254,7 @@ def _check_table(store: PipelineStore, record: CommitRecord, name: str, pin: Pin
         if number > record.number:
             text = f"has commit {number}, and the last one that can be read is {record.number}"
             checked.findings.append(Finding(name, text))
+        checked.obstacles = delta_table.obstacles(checked.table)
         _find_target(store, record, checked)
     except (KwireError, DeltaError, OSError, ValueError) as error:
         text = str(error).removeprefix(f"{store.out}: ").partition(": run `kwire")[0].removeprefix(f"{name} ")

@@ -369,6 +369,7 @@ class PipelineStore:
         recovered: Sequence[Row] = (),
     ) -> CommitRecord | None:
         """Write the next record and refer to it in `ingests`; None if another writer was faster."""
+        delta_table.check_writable(self.location.child(INGESTS).native, ingests.table, removes=bool(lost))
         number = newest.number + 1
         versions = {name: opened[name].version() + 1 for name in change.tables}
         before = self._with_new_tables(newest.progress, opened)

@@ -303,6 +303,17 @@ def check_writable(uri: str, table: DeltaTable, *, removes: bool) -> None:
     Raises:
         UnwritableTable: a property or a feature of the table prevents it.
     """
+    if reasons := obstacles(table, removes=removes):
+        raise UnwritableTable(uri, "; ".join(reasons))
+
+
+def obstacles(table: DeltaTable, *, removes: bool = True) -> list[str]:
+    """Return why kwire cannot commit to a table, and what to do; none if it can.
+
+    Args:
+        table: the table.
+        removes: True for commits that remove files, as those of gold, `optimize`, and `expire` do.
+    """
     import pyarrow as pa
 
     configuration = table.metadata().configuration
@@ -319,8 +330,7 @@ def check_writable(uri: str, table: DeltaTable, *, removes: bool) -> None:
         reasons.append(f"deltalake does not write tables with {', '.join(features)}: drop these features")
     if "deletionVectors" in (protocol.reader_features or ()) and pa.table(table.deletion_vectors()).num_rows:
         reasons.append("rows are deleted by deletion vectors: restore the version before, or purge them")
-    if reasons:
-        raise UnwritableTable(uri, "; ".join(reasons))
+    return reasons
 
 
 @plain_errors()

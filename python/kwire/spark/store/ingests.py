@@ -111,7 +111,8 @@ class Ingests:
         written = pa.Table.from_pylist(rows, schema=SCHEMA)
         present = [file for file in delta_table.files_of(self.table) if file not in lost]
         merged = [file for file in present if file.rows < MERGED_INGESTS**2]
-        if len(merged) < MERGED_INGESTS:
+        is_append_only = bool(delta_table.obstacles(self.table)) and not lost
+        if len(merged) < MERGED_INGESTS or is_append_only:
             merged = []
         else:
             written = pa.concat_tables([*(self._read(file.path) for file in merged), written])
