@@ -14,7 +14,16 @@ from kwire.testing.local_cluster import LocalCluster
 from tests.cli.administration import Operator, check_cluster, check_topics
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync
-from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, DOCUMENTS, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import (
+    ACCEPTED,
+    ACLS,
+    DOCUMENTS,
+    LAST,
+    REFUSED,
+    cases_of,
+    check_case,
+    generated_cases,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,12 +50,6 @@ def test_topics(operator: Operator) -> None:
 
 def test_cluster(operator: Operator) -> None:
     check_cluster(operator, [1, 2])
-
-
-def test_dry_run_that_the_drafts_lack_is_refused(operator: Operator) -> None:
-    run = operator.run("topics", "create", "dry", "-p", "1", "-r", "1", "--dry-run")
-    assert run.code == 2
-    assert "a dry run is not supported by this cluster" in run.err
 
 
 @pytest.mark.usefixtures("java")
@@ -270,5 +273,7 @@ async def test_dry_run_says_what_the_real_run_does(cluster: LocalCluster, tmp_pa
             assert not (await check_case(admin, case, values)).is_refused, case
         for case in cases_of(REFUSED, "kip4"):
             assert (await check_case(admin, case, values)).is_refused, case
+        for case in cases_of(generated_cases(1, rounds=4), "kip4"):
+            await check_case(admin, case, values)
         for case in LAST:
             assert not (await check_case(admin, case, values)).is_refused, case

@@ -11,7 +11,16 @@ import pytest
 from kwire.client.admin import AdminClient
 from kwire.client.security import ClientProperties
 from tests.eventually import eventually_sync
-from tests.operations.verbs.dry_runs import ACCEPTED, ACLS, DOCUMENTS, LAST, REFUSED, cases_of, check_case
+from tests.operations.verbs.dry_runs import (
+    ACCEPTED,
+    ACLS,
+    DOCUMENTS,
+    LAST,
+    REFUSED,
+    cases_of,
+    check_case,
+    generated_cases,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +73,8 @@ async def test_dry_run_says_what_the_real_run_does(
             consumer.commit(offsets=[confluent_kafka.TopicPartition("dry", 0, 0)], asynchronous=False)
             for case in cases_of(REFUSED, "kafka"):
                 assert (await check_case(admin, case, values)).is_refused, case
+            for case in cases_of(generated_cases(1, rounds=4), "kafka"):
+                await check_case(admin, case, values)
             producer.commit_transaction(30)  # it was not aborted
         finally:
             consumer.close()

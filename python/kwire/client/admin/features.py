@@ -96,8 +96,7 @@ async def update_features(
 
     Args:
         updates: the updates, at most one for each feature.
-        validate_only: check the request and change nothing; the features are those as they are. The drafts do not
-            support it.
+        validate_only: check the request and change nothing; the features are those as they are.
         compare_brokers: compare the levels with the ranges of every live broker, before anything is sent. The
             error then names the brokers that lack a level, which a controller does not do in all versions.
 

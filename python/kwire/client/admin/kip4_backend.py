@@ -6,10 +6,12 @@ Changes of configs alone are repeated, because the second one has the same effec
 
 from __future__ import annotations
 
+from base64 import b64encode
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from kwire.client.admin.answer import error_code
+from kwire import frame
+from kwire.client.admin.answer import Answer, error_code
 from kwire.client.admin.backend import strings_tuple
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
 from kwire.client.admin.errors import AdminError, NotSupported
@@ -22,12 +24,11 @@ from kwire.client.admin.values import (
     TopicDescription,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.protocol.client_connection import SOFTWARE_NAME
+from kwire.protocol.client_connection import SOFTWARE_NAME, response_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from kwire.client.admin.answer import Answer
     from kwire.client.admin.backend import Targets, Topics
     from kwire.client.admin.cluster_router import ClusterRouter
     from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from kwire.client.admin.kip4_scram_users import Kip4ScramUsers
     from kwire.client.admin.topic_changes import NewTopic, TopicChange
     from kwire.client.admin.values import EligibleLeaders
+    from kwire.declare import Request
+    from kwire.messages.kip4.admin import AdminResponse
     from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata
     from kwire.messages.kip584.api_versions import ApiVersionsRequest
@@ -47,6 +50,12 @@ REASSIGNMENT_STATES = {
     1: ReassignmentState.COMPLETED,
     -1: ReassignmentState.FAILED,
 }
+
+
+DRY_RUN = "dry-run"
+"""The tool of nodes that answers a request without executing it (`kwire.cluster.node.dry_run`)."""
+MAX_PART = 30_000
+"""Characters of an argument of an Admin request; a string has at most 32,767 bytes."""
 
 
 class Kip4Backend:
@@ -81,11 +90,39 @@ class Kip4Backend:
     def _brokers(self) -> Collection[int]:
         return self._router.metadata.brokers
 
+    async def _command(
+        self, request: Request[Any], error_code: Callable[[Any], int], *, repeatable: bool = False, validate_only: bool
+    ) -> Answer[Any]:
+        """Send a request to the controller; to validate only, in an Admin request for the tool `dry-run` of nodes.
+
+        Raises:
+            AdminError: the node does not answer the request.
+        """
+        if not validate_only:
+            return await self._router.command(request, CONTROLLER, error_code, repeatable=repeatable)
+        from kwire.messages.kip4.admin import AdminRequest
+
+        version = await self._router.highest_version(type(request))
+        text = b64encode(frame.encode_request(request, version=version, correlation_id=0)[4:]).decode()
+        parts = tuple(text[start : start + MAX_PART] for start in range(0, len(text), MAX_PART))
+
+        def response_in(response: AdminResponse) -> Any:
+            return frame.decode_response(response.output, response_class(type(request)), version=version).message
+
+        answer = await self._router.read(
+            AdminRequest(tool=DRY_RUN, arguments=parts),
+            CONTROLLER,
+            lambda response: response.error_code or error_code(response_in(response)),
+        )
+        response = answer.response
+        if response.error_code:
+            raise AdminError.of_kip4(response.error_code, "", response.error_description, answer.attempts)
+        return Answer(response_in(response), answer.endpoint, answer.attempts)
+
     async def create_topics(self, topics: Mapping[str, NewTopic], *, validate_only: bool) -> Outcomes:
         from kwire.client.admin.kip4_reasons import creation_reason
         from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 
-        _reject_validate_only("CreateTopic", validate_only=validate_only)
         request = CreateTopicRequest_V2(
             topics=tuple(
                 TopicCreation(
@@ -98,14 +135,13 @@ class Kip4Backend:
                 for name, topic in topics.items()
             )
         )
-        answer = await self._router.command(request, error_code=_first_error_code)
+        answer = await self._command(request, _first_error_code, validate_only=validate_only)
         return _outcomes(answer, lambda name, code: creation_reason(code, topics[name], self._brokers()))
 
     async def alter_topics(self, topics: Mapping[str, TopicChange], *, validate_only: bool) -> Outcomes:
         from kwire.client.admin.kip4_reasons import change_reason
         from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
 
-        _reject_validate_only("AlterTopic", validate_only=validate_only)
         request = AlterTopicRequest_V2(
             topics=tuple(
                 TopicAlteration(
@@ -120,7 +156,7 @@ class Kip4Backend:
             )
         )
         repeatable = all(topic.is_of_configs_only for topic in topics.values())
-        answer = await self._router.command(request, error_code=_first_error_code, repeatable=repeatable)
+        answer = await self._command(request, _first_error_code, repeatable=repeatable, validate_only=validate_only)
         return _outcomes(answer, lambda name, code: change_reason(code, topics[name], self._brokers()))
 
     async def delete_topics(self, names: tuple[str, ...]) -> Outcomes:
@@ -232,7 +268,6 @@ class Kip4Backend:
         from kwire.messages.kip584.update_features import Feature, UpdateFeaturesRequest
         from kwire.messages.kip584.update_features import FeatureUpdate as FeatureGroup
 
-        _reject_validate_only("UpdateFeatures", validate_only=validate_only)
         groups: dict[bool, list[Feature]] = {}
         for update in updates:
             feature = Feature(name=update.name, max_version_level=update.max_version_level)
@@ -243,7 +278,7 @@ class Kip4Backend:
                 FeatureGroup(allow_downgrade=flag, features=tuple(features)) for flag, features in groups.items()
             ),
         )
-        answer = await self._router.command(request, CONTROLLER, error_code)
+        answer = await self._command(request, error_code, validate_only=validate_only)
         failed = {result.feature: result for result in answer.response.results}
         outcomes: dict[str, AdminError | None] = {}
         for update in updates:
@@ -282,11 +317,6 @@ class Kip4Backend:
         if response.error_code != ErrorCode.NO_ERROR:
             raise AdminError.of_kip4(response.error_code, name, response.error_description, answer.attempts)
         return ToolResult(response.exit_status, response.output.decode("utf-8", errors="replace"))
-
-
-def _reject_validate_only(api: str, *, validate_only: bool) -> None:
-    if validate_only:
-        raise NotSupported("a dry run", f"{api} of the drafts of KIP-4 cannot validate without changing something")
 
 
 def _assignment(replicas: Mapping[int, Sequence[int]]) -> tuple[PartitionReplicas, ...]:

@@ -95,7 +95,7 @@ async def change_config(
     entity: str,
     changes: Mapping[str, str | None],
     *,
-    author: str,
+    author: str | None,
     node_id: int,
     hide: frozenset[str] = frozenset(),
     if_version: int | None = None,
@@ -104,7 +104,7 @@ async def change_config(
 
     Args:
         changes: the new texts; None deletes a setting.
-        author: the maker of the change, for the audit.
+        author: the maker of the change, for the audit; None for a tool outside of the nodes, which leaves no entry.
         node_id: the node that writes it.
         hide: secret settings, which the audit does not show.
         if_version: the version that the author has seen.
@@ -128,7 +128,8 @@ async def change_config(
             if before.malformed is not None:  # nothing in it can be kept, and no other change could repair it
                 log.error("replacing malformed znode: %s", before.malformed)
             audited = _audited(before, changes, hide)
-            await _write(store, entity, before, after, audit_write(author, node_id, entity, audited))
+            audit = [] if author is None else [audit_write(author, node_id, entity, audited)]
+            await _write(store, entity, before, after, audit)
         except ConnectionLost:
             if if_version is None:  # setting the same values again is harmless
                 seen = None
@@ -172,7 +173,7 @@ def _audited(
     return {name: (shown(name, before.config.config.get(name)), shown(name, text)) for name, text in changes.items()}
 
 
-async def _write(store: Store, entity: str, before: VersionedConfig, after: EntityConfig, audit: Create) -> None:
+async def _write(store: Store, entity: str, before: VersionedConfig, after: EntityConfig, audit: list[Create]) -> None:
     """Write the settings, the notification, and the audit entry, all or none."""
     path = f"/config/{entity}"
     write: Operation = (
@@ -184,7 +185,7 @@ async def _write(store: Store, entity: str, before: VersionedConfig, after: Enti
             [
                 write,
                 Create(ConfigChangeNotification.path(), notification, sequential=True),
-                audit,
+                *audit,
             ]
         )
     except TransactionFailed as failed:

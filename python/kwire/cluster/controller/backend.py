@@ -56,6 +56,8 @@ class AdminBackend(Protocol):
 
     What a method changes is in the audit with its author, the sender of the request, in the transaction of the change.
 
+    With `validate_only`, a method returns the outcomes that it would have, and writes nothing.
+
     Batch methods return one outcome for each topic, in the order in which the request first names the topics. Every
     method may raise NotController or QueueFull for the whole request.
     """
@@ -68,7 +70,7 @@ class AdminBackend(Protocol):
         """Raise NotController unless this broker is the controller."""
 
     async def create_topics(
-        self, creations: Sequence[TopicCreation], client_id: str | None, *, author: str
+        self, creations: Sequence[TopicCreation], client_id: str | None, *, author: str, validate_only: bool = False
     ) -> list[Outcome]:
         """Create topics.
 
@@ -80,13 +82,15 @@ class AdminBackend(Protocol):
             author: the author in the audit.
         """
 
-    async def alter_topics(self, alterations: Sequence[TopicAlteration], *, author: str) -> list[Outcome]:
+    async def alter_topics(
+        self, alterations: Sequence[TopicAlteration], *, author: str, validate_only: bool = False
+    ) -> list[Outcome]:
         """Change configs, add partitions, and reassign replicas.
 
         Outcomes have the codes 3, 1002 to 1006, 1009, and in strict batches 1011 and 1012.
         """
 
-    async def delete_topics(self, names: Sequence[str], *, author: str) -> list[Outcome]:
+    async def delete_topics(self, names: Sequence[str], *, author: str, validate_only: bool = False) -> list[Outcome]:
         """Mark topics for deletion. Outcomes have the codes 3 and 1012."""
 
     async def describe_topic(self, name: str) -> Topic:
@@ -99,7 +103,9 @@ class AdminBackend(Protocol):
     async def list_topics(self) -> TopicNames:
         """Return the names of all topics."""
 
-    async def elect_preferred_leaders(self, topics: Sequence[TopicPartitions], *, author: str) -> list[Outcome]:
+    async def elect_preferred_leaders(
+        self, topics: Sequence[TopicPartitions], *, author: str, validate_only: bool = False
+    ) -> list[Outcome]:
         """Start the election of preferred leaders, for all topics if none are named.
 
         Outcomes have the codes 3, 1007, and 1008.
@@ -108,7 +114,9 @@ class AdminBackend(Protocol):
             CommandError: no topics are named, and the election was rejected.
         """
 
-    async def reassign_partitions(self, topics: Sequence[TopicReassignment], *, author: str) -> list[Outcome]:
+    async def reassign_partitions(
+        self, topics: Sequence[TopicReassignment], *, author: str, validate_only: bool = False
+    ) -> list[Outcome]:
         """Start a reassignment, or cancel the reassignments of partitions without replicas.
 
         Outcomes have the codes 3, 1005, and 1009.
@@ -120,7 +128,9 @@ class AdminBackend(Protocol):
         Statuses have the codes 3 and 1005.
         """
 
-    async def update_features(self, changes: Sequence[FeatureChange], *, author: str) -> FeatureUpdateOutcome:
+    async def update_features(
+        self, changes: Sequence[FeatureChange], *, author: str, validate_only: bool = False
+    ) -> FeatureUpdateOutcome:
         """Finalize, upgrade, downgrade, and delete features: all of them or none. Errors of features have code 42.
 
         Raises:

@@ -189,7 +189,12 @@ class Controller:
             raise NotController(self._broker_id)
 
     async def create_topics(
-        self, creations: Sequence[TopicCreation], client_id: str | None = None, *, author: str = UNKNOWN
+        self,
+        creations: Sequence[TopicCreation],
+        client_id: str | None = None,
+        *,
+        author: str = UNKNOWN,
+        validate_only: bool = False,
     ) -> list[Outcome]:
         """See `AdminBackend`."""
         settings = self._config.current
@@ -206,6 +211,7 @@ class Controller:
                 budget=budget,
                 rng=self._rng,
                 time_slice=time_slice,
+                validate_only=validate_only,
             )
             try:
                 outcomes += await self._request(create, is_continued=bool(outcomes))
@@ -217,13 +223,27 @@ class Controller:
                 return [*outcomes, *(Outcome(name, error) for name in unanswered)]
         return outcomes
 
-    async def alter_topics(self, alterations: Sequence[TopicAlteration], *, author: str = UNKNOWN) -> list[Outcome]:
+    async def alter_topics(
+        self, alterations: Sequence[TopicAlteration], *, author: str = UNKNOWN, validate_only: bool = False
+    ) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: topic_commands.alter_topics(context, alterations, author, self._rng))
+        return await self._request(
+            partial(
+                topic_commands.alter_topics,
+                alterations=alterations,
+                author=author,
+                rng=self._rng,
+                validate_only=validate_only,
+            )
+        )
 
-    async def delete_topics(self, names: Sequence[str], *, author: str = UNKNOWN) -> list[Outcome]:
+    async def delete_topics(
+        self, names: Sequence[str], *, author: str = UNKNOWN, validate_only: bool = False
+    ) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: topic_commands.delete_topics(context, names, author))
+        return await self._request(
+            partial(topic_commands.delete_topics, names=names, author=author, validate_only=validate_only)
+        )
 
     async def describe_topic(self, name: str) -> Topic:
         """See `AdminBackend`."""
@@ -234,22 +254,32 @@ class Controller:
         return await self._request(topic_commands.list_topics)
 
     async def elect_preferred_leaders(
-        self, topics: Sequence[TopicPartitions], *, author: str = UNKNOWN
+        self, topics: Sequence[TopicPartitions], *, author: str = UNKNOWN, validate_only: bool = False
     ) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: replica_commands.elect_preferred_leaders(context, topics, author))
+        return await self._request(
+            partial(replica_commands.elect_preferred_leaders, topics=topics, author=author, validate_only=validate_only)
+        )
 
-    async def reassign_partitions(self, topics: Sequence[TopicReassignment], *, author: str = UNKNOWN) -> list[Outcome]:
+    async def reassign_partitions(
+        self, topics: Sequence[TopicReassignment], *, author: str = UNKNOWN, validate_only: bool = False
+    ) -> list[Outcome]:
         """See `AdminBackend`."""
-        return await self._request(lambda context: replica_commands.reassign_partitions(context, topics, author))
+        return await self._request(
+            partial(replica_commands.reassign_partitions, topics=topics, author=author, validate_only=validate_only)
+        )
 
     async def verify_reassignments(self, topics: Sequence[TopicReassignment]) -> list[TopicReassignmentStatus]:
         """See `AdminBackend`."""
         return await self._request(lambda context: replica_commands.verify_reassignments(context, topics))
 
-    async def update_features(self, changes: Sequence[FeatureChange], *, author: str = UNKNOWN) -> FeatureUpdateOutcome:
+    async def update_features(
+        self, changes: Sequence[FeatureChange], *, author: str = UNKNOWN, validate_only: bool = False
+    ) -> FeatureUpdateOutcome:
         """See `AdminBackend`."""
-        return await self._request(lambda context: feature_commands.update_features(context, changes, author))
+        return await self._request(
+            partial(feature_commands.update_features, changes=changes, author=author, validate_only=validate_only)
+        )
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
         """See `AdminBackend`."""

@@ -110,7 +110,7 @@ async def process_features_change(context: ControllerContext) -> None:
 
 
 async def update_features(
-    context: ControllerContext, changes: Sequence[FeatureChange], author: str
+    context: ControllerContext, changes: Sequence[FeatureChange], author: str, *, validate_only: bool = False
 ) -> FeatureUpdateOutcome:
     """Finalize, upgrade, downgrade, and delete features: all of them or none.
 
@@ -118,6 +118,7 @@ async def update_features(
         context: the controller.
         changes: the requested levels.
         author: the author in the audit.
+        validate_only: True to write nothing; the epoch is the present one.
 
     Raises:
         CommandError: code 42, feature versioning is disabled, or no feature is named; code 96, ZooKeeper cannot be read
@@ -136,7 +137,7 @@ async def update_features(
         raise CommandError(ErrorCode.INVALID_REQUEST, "the request names no feature")
     brokers = {broker.id: broker.registration.features for broker in (await context.loader.brokers()).values()}
     plan = plan_update(znode, changes, context.settings.supported_features, brokers)
-    if plan.errors:
+    if plan.errors or validate_only:
         return FeatureUpdateOutcome(context.features.epoch, plan.errors)
     changed = _level_changes(znode, plan.after)
     audit = context.audit_entry(author, ENTITY, changed) if changed else None

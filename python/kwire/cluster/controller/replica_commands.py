@@ -35,7 +35,7 @@ from kwire.cluster.zookeeper.admin_requests import (
     PreferredReplicaElection,
     ReassignPartitions,
 )
-from kwire.cluster.zookeeper.errors import NodeExists, PacketTooLarge, StoreError
+from kwire.cluster.zookeeper.errors import NodeExists, PacketTooLarge, SessionExpired, StoreClosed, StoreError
 from kwire.cluster.zookeeper.operations import Create
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import TopicReassignment
@@ -51,11 +51,12 @@ __all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partition
 
 
 async def reassign_partitions(
-    context: ControllerContext, topics: Sequence[TopicReassignment], author: str
+    context: ControllerContext, topics: Sequence[TopicReassignment], author: str, *, validate_only: bool = False
 ) -> list[Outcome]:
     """Store a reassignment in ZooKeeper, which starts after the response, or cancel reassignments.
 
     A topic without replicas for any of its partitions cancels the reassignments of these partitions (as in KIP-455).
+    With `validate_only`, nothing is written.
     """
     merged = _merge(topics)
     errors: dict[str, CommandError] = {}
@@ -71,6 +72,10 @@ async def reassign_partitions(
             errors[name] = error
         else:
             requested += [PartitionReassignment(name, index, replicas) for index, replicas in targets.items()]
+    if validate_only:
+        if requested and await _exists(context, ReassignPartitions.path()):
+            errors |= dict.fromkeys((one.topic for one in requested), reassignment_in_progress())
+        return _outcomes(merged, errors)
     if canceled:
         failed = await cancel_reassignments(context, canceled, author)
         errors |= {name: write_failed(error) for name, error in failed.items()}
@@ -78,6 +83,20 @@ async def reassign_partitions(
         errors |= await _request_reassignment(context, requested, author)
         context.queue.enqueue_change(ReassignPartitions.path())
     return _outcomes(merged, errors)
+
+
+async def _exists(context: ControllerContext, path: str) -> bool:
+    """Return whether a request of this kind is in ZooKeeper, which keeps another one out.
+
+    Raises:
+        CommandError: ZooKeeper does not answer.
+    """
+    try:
+        return await context.store.exists(path) is not None
+    except (SessionExpired, StoreClosed):
+        raise
+    except StoreError as error:
+        raise write_failed(error) from error
 
 
 async def _request_reassignment(
@@ -151,9 +170,9 @@ def _merge(topics: Sequence[TopicReassignment]) -> dict[str, TopicReassignment]:
 
 
 async def elect_preferred_leaders(
-    context: ControllerContext, topics: Sequence[TopicPartitions], author: str
+    context: ControllerContext, topics: Sequence[TopicPartitions], author: str, *, validate_only: bool = False
 ) -> list[Outcome]:
-    """Store an election in ZooKeeper; it takes place after the response."""
+    """Store an election in ZooKeeper, which takes place after the response; or only validate it."""
     named = _merge_partition_ids(topics)
     marked = context.cluster.topics_to_delete
     requested = named or {name: [] for name in context.cluster.topics.names() if name not in marked}
@@ -167,12 +186,16 @@ async def elect_preferred_leaders(
         else:
             partitions += _without_preferred_leader(context, name, chosen)
     try:
-        errors |= await _request_election(context, partitions, author)
+        if not validate_only:
+            errors |= await _request_election(context, partitions, author)
+        elif await _exists(context, PreferredReplicaElection.path()):
+            raise _election_in_progress()
     except CommandError as error:
         if not named:
             raise
         errors = dict.fromkeys(requested, error) | errors
-    context.queue.enqueue_change(PreferredReplicaElection.path())
+    if not validate_only:
+        context.queue.enqueue_change(PreferredReplicaElection.path())
     return _outcomes(requested, errors)
 
 
@@ -197,11 +220,14 @@ async def _request_election(
             return {name: write_failed(error) for name, error in failed.items()}
     except (WriteConflict, StoreError) as error:
         if isinstance(error, WriteConflict) and isinstance(error.error, NodeExists):
-            reason = "another preferred leader election is in progress"
-            code = ErrorCode.PREFERRED_REPLICA_LEADER_ELECTION_IN_PROGRESS
-            raise CommandError(code, reason) from error
+            raise _election_in_progress() from error
         raise write_failed(error) from error
     return {}
+
+
+def _election_in_progress() -> CommandError:
+    code = ErrorCode.PREFERRED_REPLICA_LEADER_ELECTION_IN_PROGRESS
+    return CommandError(code, "another preferred leader election is in progress")
 
 
 async def _create_election(

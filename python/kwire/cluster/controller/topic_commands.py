@@ -68,16 +68,21 @@ async def create_topics(
     budget: PartitionBudget,
     rng: random.Random,
     time_slice: TimeSlice,
+    *,
+    validate_only: bool = False,
 ) -> list[Outcome]:
     """Create topics with leaders.
 
     Args:
         author: the author in the audit.
         time_slice: the slice of the whole request, suspended.
+        validate_only: True to return the outcomes and write nothing.
     """
     time_slice.resume()
     topics, errors = await _plan_creations(context, commands, client_id, budget, rng, time_slice)
     time_slice.suspend()
+    if validate_only:
+        return _outcomes(commands, errors)
     written, failed = await _write_new_topics(context, topics, author)
     for name, error in failed.items():
         errors[name] = _creation_error(name, error)
@@ -162,9 +167,14 @@ def _creation_error(name: str, error: WriteConflict | StoreError) -> CommandErro
 
 
 async def alter_topics(
-    context: ControllerContext, alterations: Sequence[TopicAlteration], author: str, rng: random.Random
+    context: ControllerContext,
+    alterations: Sequence[TopicAlteration],
+    author: str,
+    rng: random.Random,
+    *,
+    validate_only: bool = False,
 ) -> list[Outcome]:
-    """Change configs, add partitions, and start reassignments."""
+    """Change configs, add partitions, and start reassignments; or only validate that."""
     strict = context.settings.strict_batches
     commands = _unique_commands(alterations, lambda one: one.topic_name, strict=strict)
     errors: dict[str, CommandError] = {}
@@ -181,6 +191,8 @@ async def alter_topics(
             budget.take(len(topics[name].partitions) - len(require_topic(name, context.cluster).partitions))
         except CommandError as error:
             errors[name] = error
+    if validate_only:
+        return _outcomes(commands, errors)
     reassigned = [name for name, topic in topics.items() if _starts_reassignment(context, topic)]
     if reassigned and not await lock_reassignment(context):
         for name in reassigned:
@@ -201,8 +213,10 @@ def _starts_reassignment(context: ControllerContext, topic: Topic) -> bool:
     return bool(topic.reassignments) and before is not None and not before.reassignments
 
 
-async def delete_topics(context: ControllerContext, names: Sequence[str], author: str) -> list[Outcome]:
-    """Mark topics for deletion."""
+async def delete_topics(
+    context: ControllerContext, names: Sequence[str], author: str, *, validate_only: bool = False
+) -> list[Outcome]:
+    """Mark topics for deletion, or only validate that."""
     commands = _unique_commands(names, str, strict=True)
     cluster = context.cluster
     errors: dict[str, CommandError] = {}
@@ -214,10 +228,12 @@ async def delete_topics(context: ControllerContext, names: Sequence[str], author
             errors[name] = command
         elif name not in cluster.topics and name not in cluster.malformed_topics:
             errors[name] = CommandError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]!r} does not exist")
-        elif name not in cluster.topics_to_delete:
+        elif name not in cluster.topics_to_delete and not validate_only:
             marker = Create(DeletionMarker.path(name), DeletionMarker(name).encode())
             topic = cluster.topics.get(name) or Topic(name, None, ())  # a malformed one
             pending[name] = context.writer.commit([marker, *context.audit(author, topic, None)])
+    if validate_only:
+        return _outcomes(commands, errors)
     failed = {
         name: error
         for name, error in (await context.wait_for_writes(pending)).items()

@@ -1,4 +1,4 @@
-"""`kafka-configs --zookeeper`. Quotas of clients and users are changed through the brokers, like all configs."""
+"""`kafka-configs --zookeeper`. Configs are changed through the brokers, except for quotas and throttles of nodes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from kwire.compat.scripts.configs import (
     quota_entity,
 )
 from kwire.compat.with_zookeeper import tool_run
+from kwire.compat.with_zookeeper.entity_configs import change_entity, described_entities
+from kwire.reassignment.throttle import RATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,13 +48,11 @@ async def run(run: ScriptRun) -> None:
     if "alter" in values and any(entity.name is None for entity in entities):
         raise ScriptUsageError("--entity-name or --entity-default must be specified with --alter of users, clients")
     admin = await tool_run(run).admin()
-    if admin.dialect == "kip4" and any(entity.type in QUOTA_TYPES for entity in entities):
-        # An exit code of 0, which old releases have for errors, would be taken for a quota that is set.
-        raise ScriptUsageError(
-            "nodes of kwire limit each client by their own settings, and have no quotas of clients and users"
-        )
     if "alter" in values:
         await _alter(run, admin, entities)
+    elif admin.dialect == "kip4" and entities[0].type != "topics":
+        for names, configs in await described_entities(run, entities):
+            _print(run, names, [f"{key}={value}" for key, value in sorted(configs.items())])
     elif any(entity.type in QUOTA_TYPES for entity in entities):
         await _describe_quotas(run, admin, entities)
     else:
@@ -80,8 +80,13 @@ async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> 
             "of a process: use kafka users set"
         )
     entity = entities[0]
+    in_zookeeper = admin.dialect == "kip4" and (
+        entity.type in QUOTA_TYPES or (entity.type == "brokers" and {*added, *deleted} <= {*RATES})
+    )
     try:
-        if entity.type in QUOTA_TYPES:
+        if in_zookeeper:
+            await change_entity(run, entities, added, deleted)
+        elif entity.type in QUOTA_TYPES:
             quotas = {key: float(value) for key, value in added.items()} | dict.fromkeys(deleted)
             (await admin.alter_client_quotas({quota_entity(entities): quotas})).raise_first()
         else:

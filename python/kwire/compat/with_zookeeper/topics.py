@@ -153,8 +153,11 @@ async def _check_increased(run: ScriptRun, admin: AdminClient, names: Sequence[s
     Raises:
         ScriptFailed: a topic has as many partitions, or more.
     """
+    from kwire.operations.topic_command import REPARTITIONED
+
     for topic in (await admin.describe_topics(names)).values():
         if len(getattr(topic, "partitions", ())) >= partitions:
+            run.print(REPARTITIONED)
             raise _failed(run, "The number of partitions for a topic can only be increased")
 
 

@@ -122,6 +122,7 @@ class ConnectedClient:
         "is_tool",
         "items",
         "subject",
+        "validates_only",
     )
 
     def __init__(self, address: str) -> None:
@@ -138,6 +139,8 @@ class ConnectedClient:
         """The client id of the last request."""
         self.is_tool = False
         """True for the process of a tool, which cannot start another one."""
+        self.validates_only = False
+        """True if its requests are dry runs."""
         self.items = 0
         """The number of elements in the arrays of the last request, which the dispatcher counts."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.authorization.acl_entries import CLUSTER_NAME
 from kwire.authorization.subjects import ANONYMOUS, Subject
 from kwire.cluster.controller.errors import CommandError
+from kwire.cluster.node.dry_run import ValidatingBackend
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 
@@ -96,6 +97,8 @@ class RequestContext(NamedTuple):
         """The backend of administrative commands."""
         backend = self.node.backend
         assert backend is not None, "a node listens only once it has had a session"
+        if self.client is not None and self.client.validates_only:
+            return ValidatingBackend(backend)
         return backend
 
     @property

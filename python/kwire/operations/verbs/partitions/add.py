@@ -34,8 +34,6 @@ async def add(
         raise Conflict(f"topic {topic} has {existing} partitions already, and cannot have fewer")
     change = {topic: TopicChange(partitions=count)}
     done = f"changed from {existing} to {count} partitions"
-    if run.dry_run and run.admin.dialect == "kip4":
-        return [ItemChange(topic, f"would be {done}", 1)]
     outcomes = await run.admin.alter_topics(change, validate_only=run.dry_run)
     if run.wait and not run.dry_run and not outcomes.errors:
         waiting = run.admin.wait_until_created({topic: count}, timeout=run.wait, on_progress=run.on_progress)

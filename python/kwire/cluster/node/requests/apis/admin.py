@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.cluster.controller.errors import CommandError
-from kwire.cluster.node import controlled_shutdown, full_metadata
+from kwire.cluster.node import controlled_shutdown, dry_run, full_metadata
 from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement, ToolPlan
 from kwire.messages.kip4.admin import AdminResponse
 
@@ -21,7 +21,9 @@ PERMISSIONS = (DESCRIBE, ALTER, CLUSTER_ACTION)
 
 
 async def handle(request: AdminRequest, context: RequestContext) -> AdminResponse:
-    """Run a tool; `controlled-shutdown` and `full-metadata`, which brokers send, go to the backend."""
+    """Run a tool; `controlled-shutdown` and `full-metadata`, which brokers send, and dry runs go to the backend."""
+    if request.tool == dry_run.TOOL:  # the request in it is authorized as it would be by itself
+        return await dry_run.answer_without_effect(request.arguments, context)
     tools = context.node.tools
     is_of_brokers = request.tool in {controlled_shutdown.TOOL, full_metadata.TOOL}
     planned = (
