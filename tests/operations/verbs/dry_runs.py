@@ -195,12 +195,12 @@ features downgrade {feature}={level}
 """Forms of changes; `generated_cases` fills in what is sound, unknown, impossible, or odd."""
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "new": ("dry", "odd.1", "odd_1", "bad%name", "fresh", "__consumer_offsets", "x" * 250),
+    "new": ("dry", "odd.1", "odd_1", "bad%name", "fresh", "fresh2", "fresh3", "__consumer_offsets", "x" * 250),
     "topic": ("dry", "dry", "compacted", "compacted", "nosuch", "odd.1", "bad%name", "__consumer_offsets"),
-    "doomed": ("nosuch", "odd.1", "odd_1", "fresh"),
+    "doomed": ("nosuch", "odd.1", "odd_1", "fresh", "fresh2"),
     "partition": ("dry", "dry:0", "dry:1", "dry:99", "compacted", "compacted:0", "nosuch", "nosuch:0"),
-    "number": ("1", "2", "3", "4", "20", "2147483647"),
-    "few": ("1", "1", "2", "9", "32767"),
+    "number": ("1", "2", "3", "4", "5", "20", "2147483647"),
+    "few": ("1", "1", "1", "2", "9", "32767"),
     "assignment": ("1", "1,1", "1:1", "99", "1,99", "1,1,1,1", "1:99"),
     "topic_config": ("retention.ms=5", "retention.ms=many", "nosuch=1", "cleanup.policy=compact", "segment.ms=60000"),
     "topic_key": ("retention.ms", "segment.ms", "retention.m", "nosuch"),
