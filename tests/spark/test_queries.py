@@ -1,13 +1,8 @@
-"""`kwire pipeline sql`, `register`, and `dbt`: the tables of a store for people who do not use Spark's API."""
+"""`kwire pipeline sql` and `register`: the tables of a store for people who do not use Spark's API."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -19,10 +14,7 @@ from kwire.spark.gold import TABLES
 from kwire.spark.gold.incidents import TABLE as INCIDENTS
 from kwire.spark.sql_views import VIEWS
 from kwire.spark.store.commits import PipelineStore
-from tests.installing import package_folder
 from tests.spark.sinks.alerts import incident, set_incidents
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "dbt" / "models" / "kafka.yml"
 
 
 @pytest.fixture
@@ -87,34 +79,3 @@ def test_registration_names_every_table_and_view(out: str) -> None:
     assert all(f"CREATE OR REPLACE VIEW main.kafka.{view.name} COMMENT " in statements for view in VIEWS)
     refused = CliRunner().invoke(pipeline, ["register", "--out", out, "--schema", "a; DROP"])
     assert refused.exit_code == 2
-
-
-def test_example_of_dbt_has_the_sources() -> None:
-    assert EXAMPLE.read_text(encoding="utf-8") == run("dbt", "--schema", "main", "--catalog", "kafka")
-
-
-@pytest.mark.programs
-def test_dbt_builds_the_example_and_its_tests_pass(out: str, tmp_path: Path) -> None:
-    run("sql", "--out", out, "--database", str(tmp_path / "kafka.duckdb"))
-    shutil.copytree(EXAMPLE.parents[1], tmp_path / "dbt")
-    # Newer versions of dbt are downloaded from elsewhere while pip installs them.
-    packages = package_folder("dbt-duckdb", "1.10.0", "dbt-core==1.10.13")
-    environment = os.environ | {
-        "DO_NOT_TRACK": "1",
-        "KAFKA_DATABASE": str(tmp_path / "kafka.duckdb"),
-        "PYTHONPATH": str(packages),
-    }
-
-    done = subprocess.run(
-        [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", "build", "--profiles-dir", "."],
-        cwd=tmp_path / "dbt",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"PASS=\d+ WARN=0 ERROR=0 SKIP=0", done.stdout)
-    with duckdb.connect(tmp_path / "dbt" / "models.duckdb", read_only=True) as connection:
-        assert connection.sql("SELECT cluster_id, outages FROM outages").fetchall() == [("c", 1)]

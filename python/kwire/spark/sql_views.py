@@ -12,10 +12,9 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.spark.gold import TABLES
-from kwire.spark.gold.diagnosis.incident import IncidentKind
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.delta_table import is_own_file
 from kwire.spark.store.snapshot import has_partition_path
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from kwire.spark.pipeline import Pipeline
     from kwire.spark.store.record import DataFile
     from kwire.spark.store.snapshot import Snapshot
-    from kwire.spark.tables import Column, Table
+    from kwire.spark.tables import Table
 
 
 class SqlView(NamedTuple):
@@ -144,22 +143,6 @@ VIEWS = (
 """The views that answer questions."""
 
 
-NEVER_NULL = frozenset(
-    {"cluster_id", "at", "polled_at", "incident_id", "began_at", "first_sign_at", "topic", "partition"}
-)
-"""Columns that are never null in a table other than `signals`."""
-
-KEYWORDS = frozenset({"at", "group", "key", "partition"})
-"""Names of columns that are keywords in the SQL of some engine, so that dbt must quote them."""
-
-COLUMN_VALUES = {
-    "change": ["set", "gone"],
-    "polls.kind": ["full", "same", "error"],
-    "incidents.kind": [str(kind) for kind in IncidentKind],
-}
-"""The values of columns, by name or by table and name."""
-
-
 def tables() -> dict[str, Table]:
     """Return the tables of silver and gold by folder."""
     silver = {f"silver/{name}": table for name, table in SILVER_SCHEMAS.items()}
@@ -226,7 +209,7 @@ def open_duckdb(snapshot: Snapshot) -> DuckDBPyConnection:
 
 
 def write_duckdb(snapshot: Snapshot, path: Path) -> None:
-    """Write a database of DuckDB with persistent views of a snapshot, for dbt and other tools.
+    """Write a database of DuckDB with persistent views of a snapshot, for other tools.
 
     The views read the files of the snapshot, which `vacuum` deletes once they were replaced long enough ago.
 
@@ -371,44 +354,6 @@ def _in_utc(value: str, type: DuckDBPyType, depth: int = 0) -> str:
 
 
 _ZONED = "TIMESTAMP WITH TIME ZONE"
-
-
-def dbt_sources(schema: str, catalog: str | None = None) -> str:
-    """Return dbt's source `kafka` as YAML, with descriptions and tests of columns.
-
-    Args:
-        schema: the schema of the tables.
-        catalog: its catalog, or the alias of a database of DuckDB [default: dbt's own].
-    """
-    import yaml
-
-    listed: list[dict[str, Any]] = [
-        {
-            "name": table.name,
-            "description": table.doc,
-            "columns": [_column(table.name, column) for column in table.columns],
-        }
-        for table in tables().values()
-    ]
-    listed += [{"name": view.name, "description": view.doc} for view in VIEWS]
-    place = {"schema": schema} if catalog is None else {"database": catalog, "schema": schema}
-    source = {"name": "kafka", "description": "Metadata of Kafka clusters", **place, "tables": listed}
-    text: str = yaml.safe_dump({"version": 2, "sources": [source]}, sort_keys=False, allow_unicode=True, width=120)
-    return text
-
-
-def _column(table: str, column: Column) -> dict[str, Any]:
-    tests: list[Any] = []
-    listed: dict[str, Any] = {"name": column.name, "description": column.comment, "data_type": column.type}
-    if column.name in NEVER_NULL and table != "signals":
-        tests.append("not_null")
-    if column.name == "incident_id":
-        tests.append("unique")
-    if values := COLUMN_VALUES.get(f"{table}.{column.name}", COLUMN_VALUES.get(column.name)):
-        tests.append({"accepted_values": {"values": values}})
-    if column.name in KEYWORDS:
-        listed["quote"] = True
-    return {**listed, "data_tests": tests} if tests else listed
 
 
 def _escape_glob(path: str) -> str:

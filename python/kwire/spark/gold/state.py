@@ -9,7 +9,7 @@ to their predecessor.
 
 `Progress.gold` has for each of these hours the oldest hour whose signals or incidents a build needs, because some have
 not ended (`incidents`), and the clock skew that was corrected (`skew`). It also has the number of the last `commit`
-that is in gold, the version of silver's `configs` at that time, and the `layout` of the state. A build continues from
+that is in gold, and the version of silver's `configs` at that time. A build continues from
 the newest state before the oldest poll of later commits. Older states are thinned out: a late frame then costs more.
 """
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from kwire.spark.gold.view import GoldBuild
     from kwire.spark.store.record import CommitRecord
-
-LAYOUT = 3
-"""The version of the layout of the state; a state with another one is not read, so gold is built again."""
 
 EACH_HOUR = timedelta(days=2)
 """Retention of hourly states; older days keep one state. Chosen, not measured: late frames are rarely older."""
@@ -82,15 +79,11 @@ def expired_hours(hours: Iterable[datetime]) -> set[datetime]:
 
 def incidents_by_hour(gold: dict[str, Any]) -> dict[datetime, datetime]:
     """Return the hours with a state, and the oldest hour whose signals or incidents a build from each needs."""
-    if gold.get("layout") != LAYOUT:
-        return {}
     return {_parse(hour): _parse(since) for hour, since in gold.get("incidents", {}).items()}
 
 
 def skew_by_hour(gold: dict[str, Any]) -> dict[datetime, Mapping[PollerClock, int]]:
     """Return the hours with a state, and the clock skew with which each was built."""
-    if gold.get("layout") != LAYOUT:
-        return {}
     return {
         _parse(hour): {PollerClock._make(clock): skew for *clock, skew in skews}
         for hour, skews in gold.get("skew", {}).items()
@@ -109,7 +102,6 @@ def to_progress(
             for hour in sorted(incidents)
         },
         "configs": record.progress.versions.get("silver/configs"),
-        "layout": LAYOUT,
     }
 
 
