@@ -12,7 +12,7 @@ from examples.demo.terminal import DemoContext, paint, print_line, step
 from kwire.report import write_report
 from kwire.report.cluster_history import ClusterHistory
 from kwire.report.history_reader import read_histories
-from kwire.report.local_pipeline import build_gold, local_spark
+from kwire.report.local_pipeline import build_gold
 from kwire.report.phrasing import (
     IncidentGroup,
     format_duration,
@@ -27,7 +27,6 @@ def report_incidents(source: Path, context: DemoContext, page: str) -> None:
     """Print what happened in a capture, and write `page`."""
     with tempfile.TemporaryDirectory(prefix="kwire-demo-") as folder:
         out = Path(folder)
-        start_spark(context)
         with step("pipeline run: frames to silver to gold"):
             build_gold(source, out)
         with step("HTML report written"):
@@ -36,16 +35,6 @@ def report_incidents(source: Path, context: DemoContext, page: str) -> None:
             print_incidents(history)
         print_line(f"{paint('title', summary.headline)} {' '.join(summary.details)}")
         print_line(f"Open the report in a browser: {context.pages / page}")
-
-
-def start_spark(context: DemoContext) -> None:
-    """Start Spark once for all parts."""
-    from pyspark.sql import SparkSession
-
-    if SparkSession.getActiveSession() is None:
-        with step("Spark started on this machine, with two workers"):
-            folder = context.resources.enter_context(tempfile.TemporaryDirectory(prefix="kwire-demo-"))
-            context.resources.enter_context(local_spark(Path(folder) / "spark"))
 
 
 def print_incidents(history: ClusterHistory) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from examples.demo.incident_report import start_spark
 from examples.demo.terminal import DemoContext, paint, print_line, step
 from kwire.spark import Pipeline
 from kwire.spark.live.live_gold import LiveGold
@@ -31,15 +30,12 @@ INTERVAL = 0.5
 LONGEST_WAIT = 600.0
 
 
-def run(context: DemoContext) -> None:
+def run(_: DemoContext) -> None:
     """Run this part."""
-    start_spark(context)
-    spark = SparkSession.getActiveSession()
-    assert spark is not None
     alerts: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="kwire-demo-") as folder, FakeCluster(brokers=3, topics=20) as cluster:
         capture = f"{folder}/capture"
-        pipeline = Pipeline(spark, f"{folder}/out")
+        pipeline = Pipeline(SparkSession.builder.getOrCreate, f"{folder}/out")  # so little data starts no session
         with webhook(alerts) as url, capturing(cluster.bootstrap, capture, INTERVAL):
             wait(lambda: any(Path(capture).glob("_tail-*")), "the first polls")
             live = LiveGold(pipeline, INTERVAL, IncidentPublisher(pipeline, [WebhookSink(url)]))

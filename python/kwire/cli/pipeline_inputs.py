@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+
+    from kwire.spark.ingest.ingest_report import IngestReport
+    from kwire.spark.pipeline import Pipeline
 
     DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
 
@@ -43,23 +45,23 @@ def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
     return by_cluster
 
 
-def read_recording(spark: SparkSession, path: str) -> DataFrame:
-    """Return the rows of a recording; its files may have different columns, but not of different types.
+def ingest_recording(tables: Pipeline, path: str) -> IngestReport:
+    """Ingest a recording; its files may have different columns, but not of different types.
 
     Raises:
         BadParameter: Spark cannot read it, or a column cannot be one of bronze.
     """
     from pyspark.errors import PySparkException
 
-    from kwire.spark.source.bronze import InvalidColumn, check_types
+    from kwire.spark.source.bronze import InvalidColumn
+    from kwire.spark.source.recording import read_recording
 
     try:
-        frames = spark.read.option("mergeSchema", "true").parquet(path)
-        check_types(frames)
+        frames = read_recording(tables.engine, path)
     except (PySparkException, InvalidColumn) as error:
         text = str(error).partition("\n")[0]
         raise click.BadParameter(f"{path}: {text}", param_hint="--recording") from None
-    return frames
+    return tables.ingest(frames)
 
 
 def check_inputs(out: str, recordings: Sequence[str], captures: Sequence[str], bootstrap: str | None) -> None:
@@ -95,16 +97,11 @@ def _check_recording(path: str) -> None:
     import pyarrow.parquet as pq
 
     from kwire.spark.session import started_by_spark_submit
-    from kwire.storage.location import Location
+    from kwire.spark.source.recording import local_files, plain_type
 
-    if path.startswith("file:"):
-        path = Location.parse(path, any_name=True).native
-    if "://" in path or any(sign in path for sign in "*?[{") or started_by_spark_submit():
+    files = None if started_by_spark_submit() else local_files(path)
+    if files is None:
         return
-    local = Path(path)
-    if not local.exists():
-        raise ValueError(f"{path} does not exist")
-    files = [local] if local.is_file() else sorted(file for file in local.rglob("*") if _is_data(file, local))
     types: dict[str, tuple[pa.DataType, Path]] = {}
     for file in files:
         try:
@@ -121,27 +118,5 @@ def _check_recording(path: str) -> None:
                     raise ValueError(f"the column {field.name} of {file} is {type}: expected timestamp[us]")
                 type = pa.timestamp("us", "UTC")
             known, other = types.setdefault(field.name, (type, file))
-            if not _is_same_type(known, type):
+            if plain_type(known) != plain_type(type):
                 raise ValueError(f"the column {field.name} is {type} in {file}, and {known} in {other}")
-
-
-def _is_data(file: Path, folder: Path) -> bool:
-    """Return whether Spark reads a file of a folder as data."""
-    names = file.relative_to(folder).parts
-    return file.is_file() and not any(name.startswith(("_", ".")) for name in names)
-
-
-def _is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return whether Spark reads two types of Arrow as the same one."""
-    import pyarrow as pa
-
-    def plain(type: pa.DataType) -> pa.DataType:
-        if pa.types.is_dictionary(type):
-            type = type.value_type
-        if pa.types.is_large_string(type) or pa.types.is_string_view(type):
-            return pa.string()
-        if pa.types.is_large_binary(type) or pa.types.is_binary_view(type):
-            return pa.binary()
-        return pa.timestamp("us", type.tz and "UTC") if pa.types.is_timestamp(type) else type
-
-    return bool(plain(one) == plain(other))

@@ -1,7 +1,7 @@
 """Builds silver and gold from a capture on this machine, for `kwire report --capture`.
 
-Spark runs with two workers on the loopback interface, prints nothing, and is stopped afterwards. An active Spark
-session is reused and left running.
+A small capture is processed in this process. For others, Spark runs with two workers on the loopback interface, prints
+nothing, and is stopped afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,12 @@ from kwire.storage.location import Location
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark import Pipeline
 
-__all__ = ["JavaNotFound", "build_gold", "local_spark"]
+__all__ = ["JavaNotFound", "build_gold"]
 
 
 class JavaNotFound(KwireError):
@@ -39,21 +40,24 @@ class JavaNotFound(KwireError):
 def build_gold(source: Path | str, out: Path) -> Pipeline:
     """Build silver and gold from a capture or a Parquet file of frames (docs/capture.md).
 
+    Spark starts only for more rows than `kwire.spark.engine.IN_PROCESS_ROWS`.
+
     Args:
         source: the capture or the file: a path or a URI.
         out: the folder of the pipeline.
 
     Raises:
-        JavaNotFound: Spark cannot start.
+        JavaNotFound: Spark is needed and cannot start.
     """
-    location = Location.parse(source, any_name=True)
-    with local_spark(out / "_spark") as spark:
-        from kwire.spark import Pipeline
+    from kwire.spark import Pipeline
+    from kwire.spark.source.recording import read_recording
 
-        pipeline = Pipeline(spark, str(out))
+    location = Location.parse(source, any_name=True)
+    with ExitStack() as started:
+        pipeline = Pipeline(lambda: started.enter_context(_local_spark(out / "_spark")), str(out))
         if location.kind() == "file":
             with _local_copy(location) as path:
-                pipeline.ingest(_read_frames(spark, path))
+                pipeline.ingest(_with_durations(read_recording(pipeline.engine, str(path.absolute()))))
         else:
             pipeline.ingest_capture(location.native)
         pipeline.gold()
@@ -73,19 +77,25 @@ def _local_copy(source: Location) -> Iterator[Path]:
         yield copy
 
 
-def _read_frames(spark: SparkSession, path: Path) -> DataFrame:
-    """Read a Parquet file of frames; derive the duration of polls from `sent_at` where it is recorded."""
+def _with_durations(frames: DataFrame | pa.Table) -> DataFrame | pa.Table:
+    """Derive the duration of polls from `sent_at` where it is recorded."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = frames.column_names if isinstance(frames, pa.Table) else frames.columns
+    if "sent_at" not in names or "duration_us" in names:
+        return frames
+    if isinstance(frames, pa.Table):
+        duration = pc.subtract(frames["polled_at"].cast(pa.int64()), frames["sent_at"].cast(pa.int64()))
+        return frames.append_column("duration_us", duration)
     from pyspark.sql import functions as f
 
-    rows = spark.read.parquet(str(path.absolute()))
-    if "sent_at" in rows.columns and "duration_us" not in rows.columns:
-        rows = rows.withColumn("duration_us", f.unix_micros("polled_at") - f.unix_micros("sent_at"))
-    return rows
+    return frames.withColumn("duration_us", f.unix_micros("polled_at") - f.unix_micros("sent_at"))
 
 
 @contextmanager
-def local_spark(scratch: Path) -> Iterator[SparkSession]:
-    """Run a quiet Spark session on this machine, or reuse the active one.
+def _local_spark(scratch: Path) -> Iterator[SparkSession]:
+    """Run a quiet Spark session on this machine.
 
     Args:
         scratch: the folder for Spark's files, which is deleted afterwards.
@@ -95,10 +105,6 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
     """
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
-        return
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise JavaNotFound
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from kwire.capture.folder import segments
+from kwire.capture.rows import SCHEMA
 from kwire.metadata.timestamps import microseconds
+from kwire.spark.engine import IN_PROCESS_ROWS, Engine
 from kwire.spark.gold.build import build
 from kwire.spark.gold.snapshot import PipelineSnapshot
-from kwire.spark.ingest.capture_task import CAPTURES, PARTS, CaptureTask, plan_parts, read_parts
+from kwire.spark.ingest.capture_task import CAPTURES, PARTS, CaptureTask, count_new_rows, plan_parts, read_parts
 from kwire.spark.ingest.ingest_report import IngestReport
 from kwire.spark.ingest.ingest_task import IngestTask
 from kwire.spark.ingest.late_frames import LateFrames
@@ -29,11 +32,10 @@ from kwire.spark.ingest.manifest_changes import (
     to_change,
     to_report,
 )
-from kwire.spark.session import sized_queries, utc_timestamps
-from kwire.spark.source.bronze import DDL, MissingPollTime, normalize, partition_by_broker
+from kwire.spark.source.bronze import DDL, MissingPollTime, is_plain, normalize, partition_by_broker
 from kwire.spark.source.capture_segments import capture_location
-from kwire.spark.source.datasource import register
 from kwire.spark.source.missing_rows import MissingRows, MissingRowsPolicy
+from kwire.spark.source.recording import bounded_table, read_recording
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.maintenance import KEPT, optimize, vacuum
 from kwire.spark.store.manifest import (
@@ -46,6 +48,7 @@ from kwire.spark.store.manifest import (
     entries_of,
 )
 from kwire.spark.store.record import LATE, CommitRecord, StoreChange
+from kwire.spark.tables import ddl_schema
 from kwire.storage.location import Location
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from kwire.spark.store.snapshot import Snapshot
+    from kwire.spark.engine import SparkSource
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,50 +91,71 @@ class Pipeline:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: SparkSource,
         out: str,
         *,
         reference_codec: bool = False,
         max_clock_skew: timedelta = timedelta(minutes=10),
         keep_replaced: timedelta = KEPT,
         missing_rows: MissingRowsPolicy = MissingRowsPolicy.REPORT,
+        in_process_rows: int = IN_PROCESS_ROWS,
     ) -> None:
-        self.spark = spark
+        self.engine = Engine(spark, in_process_rows)
         self.missing_rows = missing_rows
         self.max_clock_skew = max_clock_skew
         self.keep_replaced = keep_replaced
         self.reference_codec = reference_codec
         self.out = str(out)
         self._store = PipelineStore(self.out)
-        register(spark)
+        if not self.engine.starts_spark:
+            from kwire.spark.source.datasource import register
 
-    def ingest(self, frames: DataFrame, *, batch: tuple[str, int] | None = None) -> IngestReport:
+            register(self.spark)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, which this starts if necessary."""
+        return self.engine.spark
+
+    def ingest(self, frames: DataFrame | pa.Table, *, batch: tuple[str, int] | None = None) -> IngestReport:
         """Ingest frames in any order: each becomes a row of bronze, and each change in it a row of silver.
 
         Frames that were ingested before change nothing. Frames older than the last ones of their broker reopen the day
         that they belong to. Every 30 batches of a stream, small files are merged; every 2,880, old ones are deleted.
 
         Args:
-            frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`).
+            frames: rows of bronze; missing columns are null, and other columns are ignored (`normalize`). A table of
+                Arrow is ingested in this process if it is small.
             batch: the id of a stream and the number of its batch; a batch that was ingested before is skipped.
 
         Raises:
             MissingPollTime: rows have no poll time; nothing is ingested.
         """
         started = time.monotonic()
+        if isinstance(frames, pa.Table) and not (
+            self.engine.ingests_in_process(frames.num_rows) and is_plain(frames.schema)
+        ):
+            frames = self.spark.createDataFrame(frames)
 
         def run(record: CommitRecord) -> IngestReport:
             if batch is not None and record.progress.streams.get(batch[0], -1) >= batch[1]:
                 return IngestReport()
             return self._ingest(frames, record, lambda change: change.streams.update([batch] if batch else []))
 
-        # A stream has a session of its own, with the settings of its parent.
-        with utc_timestamps(self.spark, frames.sparkSession):
-            report = self._store.transact(run)
+        report = self._store.transact(run)
         if batch is not None:
             self._maintain(batch[1] + 1)
         report.seconds = time.monotonic() - started
         return report
+
+    def ingest_recording(self, path: str) -> IngestReport:
+        """Ingest a Parquet file of frames, or a folder or a pattern of such files, like a table of frames.
+
+        Raises:
+            InvalidColumn: a column cannot be one of bronze.
+            PySparkException: Spark cannot read it.
+        """
+        return self.ingest(read_recording(self.engine, path))
 
     def ingest_capture(self, *folders: str) -> IngestReport:
         """Ingest the new rows of captures. Their frames stay where they are: a capture is bronze.
@@ -157,8 +181,10 @@ class Pipeline:
             captures = [
                 (path, progress.get("row", 0), progress.get("fingerprint", "")) for path, progress in progress_by_path
             ]
-            plan = self.spark.createDataFrame(captures, CAPTURES).repartition(len(captures), "folder")
-            entries = self._run(plan.mapInArrow(CaptureTask(self._task(record)).ingest, MANIFEST))
+            rows = sum(count_new_rows(*capture) for capture in captures) if self.engine.starts_spark else 0
+            with self.engine.queries(in_process=self.engine.ingests_in_process(rows)):
+                plan = self.engine.frame(captures, CAPTURES).repartition(len(captures), "folder")
+                entries = self._run(plan.mapInArrow(CaptureTask(self._task(record)).ingest, MANIFEST))
             if len(paths) > 1 and share_a_reporter(entries):
                 return None
             change = to_change(record, entries)
@@ -170,8 +196,7 @@ class Pipeline:
             self._store.commit(change)
             return entries
 
-        with utc_timestamps(self.spark):
-            entries = self._store.transact(run)
+        entries = self._store.transact(run)
         if entries is None:
             report = IngestReport()
             for path in paths:
@@ -217,7 +242,7 @@ class Pipeline:
         Raises:
             ValueError: the commit is not known.
         """
-        return PipelineSnapshot(self.spark, self._store.snapshot(number, at))
+        return PipelineSnapshot(self.engine, self._store.snapshot(number, at))
 
     def table(self, name: str) -> DataFrame:
         """Return a table of silver or gold, `bronze`, or `ingests`, after the newest commit.
@@ -244,10 +269,15 @@ class Pipeline:
 
     # One ingest
 
-    def _ingest(self, frames: DataFrame, record: CommitRecord, update: Callable[[StoreChange], object]) -> IngestReport:
-        """Ingest rows of bronze. `update` records where they came from."""
-        rows = partition_by_broker(normalize(frames))
-        entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
+    def _ingest(
+        self, frames: DataFrame | pa.Table, record: CommitRecord, update: Callable[[StoreChange], object]
+    ) -> IngestReport:
+        """Ingest rows of bronze, a table of Arrow in this process. `update` records where they came from."""
+        in_process = isinstance(frames, pa.Table)
+        with self.engine.queries(in_process=in_process, frames=None if in_process else frames):
+            read = self.engine.local.frame(frames) if self.engine.local is not None else frames
+            rows = partition_by_broker(normalize(read))
+            entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
         late = [written.file for written in of_type(entries, WrittenFile) if written.kind == FileKind.LATE]
         try:
             if untimed := sum(entry.rows for entry in of_type(entries, UntimedRows)):
@@ -256,7 +286,7 @@ class Pipeline:
             report = to_report(entries)
             if late:
                 frames_of_late = LateFrames(
-                    self.spark, self._store, record, entries, self.reference_codec, self._latest_poll()
+                    self.engine, self._store, record, entries, self.reference_codec, self._latest_poll()
                 )
                 frames_of_late.ingest(late, change, report)
             update(change)
@@ -270,15 +300,22 @@ class Pipeline:
         """Ingest the rows of a capture like rows of a table; new ones are copied to bronze."""
         damaged = [segment.first_row for segment in capture.damaged]
         parts = plan_parts(capture.folder, capture.first, capture.stop, damaged, capture.holes)
-        plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
-        frames = plan.mapInArrow(read_parts, DDL)
-        with utc_timestamps(self.spark):
-            report = self._store.transact(
-                lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
-            )
+        frames = self._read_parts(parts) if self.engine.ingests_in_process(capture.stop - capture.first) else None
+        if frames is None:
+            plan = self.spark.createDataFrame(parts, PARTS).repartition(max(len(parts), 1))
+            frames = plan.mapInArrow(read_parts, DDL)
+        report = self._store.transact(
+            lambda record: self._ingest(frames, record, lambda change: record_progress(record, change, capture))
+        )
         report.damaged = [segment.reason for segment in capture.damaged]
         report.missing = [str(MissingRows(capture.folder, hole.first, hole.stop)) for hole in capture.holes]
         return report
+
+    def _read_parts(self, parts: list[tuple[Any, ...]]) -> pa.Table | None:
+        """Read parts of a capture in this process; None if they are too large."""
+        names = ddl_schema(PARTS).names
+        planned = pa.Table.from_pylist([dict(zip(names, part, strict=True)) for part in parts], ddl_schema(PARTS))
+        return bounded_table(read_parts(iter(planned.to_batches())), SCHEMA, self.engine.limit)
 
     def _task(self, record: CommitRecord) -> IngestTask:
         progress = record.progress
@@ -304,21 +341,11 @@ class Pipeline:
         Raises:
             StoreInUse: other processes build gold all the time.
         """
-        with sized_queries(self.spark, _largest_day(self._store.snapshot())):
-            build(self.spark, self._store, hours, max_clock_skew=self.max_clock_skew)
+        build(self.engine, self._store, hours, max_clock_skew=self.max_clock_skew)
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
         return self.snapshot().cluster_at(at, broker_id, cluster_id)
-
-
-def _largest_day(snapshot: Snapshot) -> int:
-    """Return the bytes of silver's files in the day with the most; builds read a day at a time."""
-    sizes: Counter[str] = Counter()
-    for table in ("silver/partitions", "silver/polls"):
-        for file in snapshot.files(table):
-            sizes[file.partition["date"]] += file.size
-    return max(sizes.values(), default=0)
 
 
 class BatchIngest:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pyspark.sql.utils import is_remote
 
 from kwire.codec import uses_engine
 from kwire.errors import KwireError
@@ -23,6 +23,9 @@ PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 SPARK_SUBMIT_VARIABLE = "SPARK_ENV_LOADED"
 """Set by spark-submit in the driver's environment."""
+
+MASTER_VARIABLES = ("MASTER", "SPARK_REMOTE")
+"""Environment variables that name a master of Spark, or a server of Spark Connect."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -77,14 +80,32 @@ def started_by_spark_submit() -> bool:
     return SPARK_SUBMIT_VARIABLE in os.environ
 
 
-def get_session() -> SparkSession:
-    """Return the session that spark-submit configured, or a new local one with this Python."""
+def names_master() -> bool:
+    """Return whether the environment or the configuration of Spark names a master or a server of Spark Connect."""
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME", ""), "conf")
+    try:
+        defaults = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8")
+    except OSError:
+        defaults = ""
+    submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return (
+        started_by_spark_submit()
+        or any(os.environ.get(name) for name in MASTER_VARIABLES)
+        or "--master" in submitted
+        or re.search(r"^\s*spark\.(master|remote)\b", defaults, re.MULTILINE) is not None
+    )
+
+
+def get_session(master: str | None = None) -> SparkSession:
+    """Return the session that spark-submit configured, or a new one with this Python, by default a local one."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("kwire").config(TIME_ZONE, "UTC").config(CALL_SITES, "false")
     if not started_by_spark_submit():
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.config("spark.log.level", "ERROR")  # its warnings are about Spark, not about the data
+    if master is not None:
+        builder = builder.master(master)
     return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 
@@ -94,6 +115,8 @@ def use_driver_python(spark: SparkSession) -> None:
     PySpark otherwise starts the first `python3` on the path. An interpreter that the user chose is kept, and nothing
     changes on a cluster or behind Spark Connect, where workers run on other machines.
     """
+    from pyspark.sql.utils import is_remote
+
     if is_remote() or any(os.environ.get(name) for name in PYTHON_VARIABLES):
         return
     context = spark.sparkContext

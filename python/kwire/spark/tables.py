@@ -1,7 +1,7 @@
 """Declarations of tables, shared by bronze, silver, and gold.
 
 A table is declared once. Spark's DDL, the Arrow schema of its files, the order of the values in a row, the comments of
-the Delta table, its tests in dbt, and the tables in the documentation derive from the declaration.
+the Delta table, and the tables in the documentation derive from the declaration.
 """
 
 from __future__ import annotations
@@ -131,6 +131,32 @@ def arrow_type(type: str) -> pa.DataType:
         "timestamp": pa.timestamp("us", tz="UTC"),
         "binary": pa.binary(),
     }[kind]
+
+
+def ddl_type(type: pa.DataType) -> str:
+    """Return the type in Spark's DDL as which Spark reads a type of Arrow.
+
+    Types that Spark does not have, and nested types, keep Arrow's name.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type):
+        type = type.value_type
+    if pa.types.is_timestamp(type):
+        return "timestamp" if type.tz else "timestamp_ntz"
+    names = {
+        pa.null(): "void",
+        pa.bool_(): "boolean",
+        pa.int8(): "tinyint",
+        pa.float32(): "float",
+        pa.float64(): "double",
+        **dict.fromkeys((pa.uint8(), pa.int16()), "smallint"),
+        **dict.fromkeys((pa.uint16(), pa.int32()), "int"),
+        **dict.fromkeys((pa.uint32(), pa.int64()), "bigint"),
+        **dict.fromkeys((pa.string(), pa.large_string(), pa.string_view()), "string"),
+        **dict.fromkeys((pa.binary(), pa.large_binary(), pa.binary_view()), "binary"),
+    }
+    return "decimal" if pa.types.is_decimal(type) or type == pa.uint64() else names.get(type, str(type))
 
 
 @cache

@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 
 from kwire.spark import gold
+from kwire.spark.engine import Engine
 from kwire.spark.gold import incidents
 from kwire.spark.gold.view import GoldBuild
 from kwire.spark.pipeline import Pipeline
-from kwire.spark.session import sized_queries
 from kwire.spark.sql_views import create_views
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.snapshot import escape_glob
@@ -75,8 +75,8 @@ def test_hourly_build_runs_few_jobs_in_default_session(spark: SparkSession, tmp_
         with counted(spark) as in_process:
             pipeline.gold()
         store = PipelineStore(str(tmp_path / "out"))
-        with counted(spark) as shuffled, sized_queries(spark, 0):
-            gold.build(spark, store, hours=[START + timedelta(hours=1)], in_process_rows=0)
+        with counted(spark) as shuffled:
+            gold.build(Engine(spark, 0), store, hours=[START + timedelta(hours=1)])
         left = {name: spark.conf.get(name) for name in default}
     finally:
         for name, value in before.items():

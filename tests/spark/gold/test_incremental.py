@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from kwire.spark import gold
+from kwire.spark.engine import IN_PROCESS_ROWS, Engine
 from kwire.spark.gold import config_changes, state
-from kwire.spark.gold.build import IN_PROCESS_ROWS
 from kwire.spark.pipeline import Pipeline
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.commits import PipelineStore
@@ -94,7 +94,7 @@ def test_random_history_in_random_builds_equals_one_build(spark: SparkSession, t
         stop = begin + end * random_history.INTERVAL
         recorded.commit_silver(between(whole, start, stop), tmp_path / "parts")
         store = PipelineStore(str(tmp_path / "parts"))
-        gold.build(spark, store, in_process_rows=IN_PROCESS_ROWS if number % 2 else 0)
+        gold.build(Engine(spark, IN_PROCESS_ROWS if number % 2 else 0), store)
         start = stop
     recorded.commit_silver(whole, tmp_path / "whole")
     gold.build(spark, PipelineStore(str(tmp_path / "whole")))
@@ -185,7 +185,7 @@ def test_new_hour_of_lasting_incident_reads_no_older_signals(
                 at += timedelta(hours=int(file.parts[-2].removeprefix("hour=")))
                 if at < START + timedelta(hours=4):
                     file.write_bytes(b"unreadable")
-        gold.build(spark, store, in_process_rows=in_process_rows if stop > 6 * hour else IN_PROCESS_ROWS)
+        gold.build(Engine(spark, in_process_rows if stop > 6 * hour else IN_PROCESS_ROWS), store)
 
     [incident] = pipeline.table("incidents").where("kind = 'replica_lagging'").collect()
     assert incident.first_sign_at.replace(tzinfo=UTC) == START + timedelta(seconds=lag + 1)

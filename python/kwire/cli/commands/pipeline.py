@@ -1,12 +1,10 @@
-"""`kwire pipeline`: turn polled metadata into tables, on Spark."""
+"""`kwire pipeline`: turn polled metadata into tables, in this process or on Spark."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
-import warnings
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,8 @@ import click
 from kwire.cli.colors import Choice, paint_for
 from kwire.cli.options import color_option, command_config_option, load_command_config, output_option, require
 from kwire.cli.parameter_types import Duration, FiniteRange
-from kwire.cli.pipeline_inputs import check_inputs, read_desired, read_recording
+from kwire.cli.pipeline_engine import EngineOptions, engine_options, spark_session
+from kwire.cli.pipeline_inputs import check_inputs, ingest_recording, read_desired
 from kwire.cli.pipeline_streams import (
     SinkOptions,
     Streaming,
@@ -29,10 +28,8 @@ from kwire.cli.polled_input_options import polled_input_options
 from kwire.client.polled_inputs import INPUTS, polled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import TypeAlias
-
-    from pyspark.sql import SparkSession
 
     from kwire.spark.store.commits import PipelineStore
 
@@ -153,6 +150,7 @@ def pipeline() -> None:
 @click.option(
     "--keep", type=_AGE, metavar="AGE", help="Delete files that a stream has replaced after this age. [default: 7d]"
 )
+@engine_options
 def ingest(
     out: str,
     recordings: tuple[str, ...],
@@ -175,6 +173,7 @@ def ingest(
     max_clock_skew: float,
     keep: timedelta | None,
     desired: tuple[str, ...],
+    engine: EngineOptions,
     **intervals: float | None,
 ) -> int:
     """Ingest the frames of recordings, captures, or a cluster.
@@ -189,7 +188,7 @@ def ingest(
       kwire pipeline ingest --recording frames.parquet --out /data/kafka
       kwire pipeline ingest --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
     """
-    # Everything that can be wrong is checked before Spark starts, which takes seconds.
+    # Everything that can be wrong is checked before anything is read or Spark starts, which takes seconds.
     if keep is not None and not stream:
         raise click.UsageError("--keep needs --stream")
     if sum(map(bool, (recordings, captures, bootstrap))) != 1:
@@ -222,10 +221,15 @@ def ingest(
     from kwire.spark.store.maintenance import KEPT
 
     started = time.monotonic()
-    with _spark_session() as spark:
-        skew = timedelta(seconds=max_clock_skew)
-        policy = MissingRowsPolicy(missing_rows)
-        tables = Pipeline(spark, out, max_clock_skew=skew, keep_replaced=keep or KEPT, missing_rows=policy)
+    with engine.spark(at_once=stream) as spark:
+        tables = Pipeline(
+            spark,
+            out,
+            max_clock_skew=timedelta(seconds=max_clock_skew),
+            keep_replaced=keep or KEPT,
+            missing_rows=MissingRowsPolicy(missing_rows),
+            in_process_rows=engine.in_process_rows,
+        )
         for cluster_id, configs in desired_configs.items():
             print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
         streaming = None
@@ -238,7 +242,7 @@ def ingest(
         elif captures:
             print_result("silver", tables.ingest_capture(*captures))
         for path in recordings:
-            print_result(path, tables.ingest(read_recording(spark, path)))
+            print_result(path, ingest_recording(tables, path))
         if gold:
             tables.gold()
             print_result("gold", "up to date")
@@ -249,14 +253,16 @@ def ingest(
 @pipeline.command()
 @_out_option
 @_skew_option
-def gold(out: str, max_clock_skew: float) -> int:
+@engine_options
+def gold(out: str, max_clock_skew: float, engine: EngineOptions) -> int:
     """Compute agreed states and incidents (gold) from the changes (silver)."""
     require("pyspark", "spark")
     store = _open_store(out)
     from kwire.spark.pipeline import Pipeline
 
-    with _spark_session() as spark:
-        Pipeline(spark, store.out, max_clock_skew=timedelta(seconds=max_clock_skew)).gold()
+    with engine.spark() as spark:
+        skew = timedelta(seconds=max_clock_skew)
+        Pipeline(spark, store.out, max_clock_skew=skew, in_process_rows=engine.in_process_rows).gold()
     print_result("gold", "up to date")
     return 0
 
@@ -363,7 +369,7 @@ def sql(out: str, database: Path | None, output: str, query: str | None, color: 
     """Query the tables with DuckDB, without Spark.
 
     Without a query, the tables and the views that answer frequent questions are listed. With --database, they are
-    written to a file for DuckDB, dbt, and other tools, as persistent views of the newest commit.
+    written to a file for DuckDB and other tools, as persistent views of the newest commit.
 
     \b
     Examples:
@@ -408,35 +414,11 @@ def register(out: str, schema: str, execute: bool) -> int:
     if not execute:
         print(";\n".join(statements), end=";\n")
         return 0
-    with _spark_session() as spark:
+    with spark_session() as spark:
         for statement in statements:
             spark.sql(statement)
     print_result("register", f"{len(statements):,} statements in {schema}")
     return 0
-
-
-@pipeline.command()
-@click.option("--schema", default="kafka", show_default=True, metavar="SCHEMA", help="The schema of the tables.")
-@click.option("--catalog", metavar="CATALOG", help="The catalog of the schema, or the alias of a database of DuckDB.")
-def dbt(schema: str, catalog: str | None) -> int:
-    """Print a source file of dbt with descriptions and tests of the tables, for the folder `models`."""
-    require("pyspark", "spark")
-    from kwire.spark.sql_views import dbt_sources
-
-    print(dbt_sources(schema, catalog), end="")
-    return 0
-
-
-@contextmanager
-def _spark_session() -> Iterator[SparkSession]:
-    from kwire.spark.session import get_session
-
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # pandas is not used
-    spark = get_session()
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 def _open_store(out: str) -> PipelineStore:

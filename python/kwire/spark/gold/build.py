@@ -11,7 +11,7 @@ A build has these steps:
    c. the stages of `STAGES`, in order: each names the results that it reads;
    d. the incidents, which need earlier signals or their summary (`incidents`);
    e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
-   A window that reads at most `IN_PROCESS_ROWS` is built in this process: the stages are the same, but their queries
+   A window that reads at most `Engine.limit` rows is built in this process: the stages are the same, but their queries
    run on DuckDB instead of Spark (`kwire.spark.in_process`), and no job of Spark is started.
 3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
 
@@ -27,12 +27,10 @@ Invariants:
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark import StorageLevel
-
 from kwire.metadata.timestamps import microseconds
+from kwire.spark.engine import Engine
 from kwire.spark.gold import (
     broker_disk,
     broker_load,
@@ -64,8 +62,9 @@ from kwire.spark.silver.tables import SILVER_SCHEMAS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
+    from kwire.spark.engine import SparkSource
     from kwire.spark.gold.poller_clocks import PollerClock
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.store.commits import PipelineStore
@@ -77,10 +76,6 @@ not measured: longer than any pause of kwire's poller."""
 
 WINDOW = timedelta(days=1)
 """Length of a window; the day is also the unit of silver's files."""
-
-IN_PROCESS_ROWS = 100_000
-"""Maximum number of stored rows of a window that is built in this process (`_is_small`). Chosen, not measured: 20 times
-the rows of a recording of three minutes, whose build on Spark spends its time on planning and not on rows."""
 
 IN_PROCESS_REPORTERS = 100
 """Maximum number of brokers and pollers of a window that is built in this process. Chosen, not measured: functions on
@@ -144,35 +139,34 @@ class Stage(NamedTuple):
     inputs: tuple[str, ...]
     function: Callable[..., DataFrame]
     table: GoldTable | None = None
-    level: StorageLevel | None = None
+    level: str | None = None
 
 
 def build(
-    spark: SparkSession,
+    spark: SparkSource | Engine,
     store: PipelineStore,
     hours: Iterable[datetime] | None = None,
     *,
     max_clock_skew: timedelta = poller_clocks.MAX_SKEW,
-    in_process_rows: int = IN_PROCESS_ROWS,
 ) -> None:
     """Bring gold up to date with silver.
 
     Args:
-        spark: the session.
+        spark: the session; a window with few rows does not use it (`Engine`).
         store: the store of the pipeline.
         hours: the beginnings of the hours to build again, in UTC; by default, those with frames that are not in gold.
             The hours after the first one are built too, since states last across hours.
         max_clock_skew: the maximum skew of clocks of pollers that is corrected (`clock_skew`).
-        in_process_rows: the maximum number of rows of a window that is built in this process; 0 uses Spark.
 
     Raises:
         StoreInUse: other processes build gold all the time.
     """
     first_hour = None if hours is None else min(hours)
     store.create({table.folder: table.layout for table in TABLES})
+    engine = Engine.of(spark)
 
     def run(record: CommitRecord) -> None:
-        _build(GoldBuild(spark, store, record), store, record, first_hour, max_clock_skew, in_process_rows)
+        _build(GoldBuild(engine, store, record), store, record, first_hour, max_clock_skew)
 
     store.transact(run)
 
@@ -183,7 +177,6 @@ def _build(
     record: CommitRecord,
     first_hour: datetime | None,
     max_clock_skew: timedelta,
-    in_process_rows: int,
 ) -> None:
     progress = record.progress.gold
     first = first_hour or _oldest_new_poll(store, record)
@@ -205,7 +198,7 @@ def _build(
     skew = {} if since is None else skew_by_hour.get(since, {})
     polled = _polled_times(build, max_clock_skew)
     for start, stop in _windows(since, oldest, end, polled):
-        with build.engine(in_process=_is_small(build, start, stop, max_clock_skew, in_process_rows)):
+        with build.queries(in_process=_is_small(build, start, stop, max_clock_skew)):
             if has_new_configs:
                 build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
                 has_new_configs = False
@@ -275,13 +268,12 @@ def _windows(
     return windows
 
 
-def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: timedelta, limit: int) -> bool:
+def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: timedelta) -> bool:
     """Return whether a window is built in this process, from the numbers of rows that Delta has for each file.
 
-    Gold's signals are not counted: incidents of a cluster are diagnosed in one task in any case. Without DuckDB,
-    which has no wheel for some versions of Python, every window is built on Spark.
+    Gold's signals are not counted: incidents of a cluster are diagnosed in one task in any case.
     """
-    if build.reporters > IN_PROCESS_REPORTERS or find_spec("duckdb") is None:
+    if build.reporters > IN_PROCESS_REPORTERS or not build.engine.limit:
         return False
     first = start and start - LOOK_BACK - margin
     rows = sum(
@@ -293,7 +285,7 @@ def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: 
     if start is not None:
         day = f"{start:%Y-%m-%d}"
         rows += sum(file.rows for file in build.files(PARTITION_STATES) if file.partition[AS_OF].startswith(day))
-    return rows <= limit
+    return rows <= build.engine.limit
 
 
 # The clocks of a window
@@ -413,7 +405,7 @@ def _signals(
     return rows.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns), FILED_AT)
 
 
-_MEMORY, _DISK = StorageLevel.MEMORY_AND_DISK, StorageLevel.DISK_ONLY
+_MEMORY, _DISK = "MEMORY_AND_DISK", "DISK_ONLY"
 
 STAGES = (
     Stage("metadata", ("attributed_polls",), metadata_polls, level=_MEMORY),
@@ -464,7 +456,7 @@ def _build_window(build: GoldBuild, window: Window) -> None:
             loads=results["load_steps"],
             polls=results["config_polls"],
         )
-    if build.in_process is None:
+    if build.engine.local is None:
         results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
     build.write()
     if window.as_of is not None:  # read from the state that was just written

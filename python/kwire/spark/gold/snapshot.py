@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.spark.engine import Engine
 from kwire.spark.gold.build import TABLES
 from kwire.spark.gold.cluster_at import cluster_at
 from kwire.spark.gold.view import GoldView
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pyarrow.dataset
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
+    from kwire.spark.engine import SparkSource
     from kwire.spark.gold.tables import GoldTable
     from kwire.spark.store.snapshot import Snapshot
 
@@ -30,8 +32,8 @@ class PipelineSnapshot:
         versions: the Delta version of each table, by folder.
     """
 
-    def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSource | Engine, snapshot: Snapshot) -> None:
+        self._engine = Engine.of(spark)
         self._snapshot = snapshot
         self.number, self.committed_at, self.versions = snapshot.number, snapshot.committed_at, snapshot.versions
 
@@ -41,11 +43,13 @@ class PipelineSnapshot:
         Raises:
             KeyError: the table does not exist.
         """
-        with utc_timestamps(self._spark):
+        with utc_timestamps(self._engine.spark):
             if name == "bronze":
-                return self._snapshot.read(self._spark, "bronze", f"{DDL}, date string")
+                return self._snapshot.read(self._engine.spark, "bronze", f"{DDL}, date string")
             if name in SILVER_SCHEMAS:
-                return self._snapshot.read(self._spark, f"silver/{name}", f"{SILVER_SCHEMAS[name].ddl}, date string")
+                return self._snapshot.read(
+                    self._engine.spark, f"silver/{name}", f"{SILVER_SCHEMAS[name].ddl}, date string"
+                )
             return self._view().table(_gold_table(name))
 
     def paths(self, name: str) -> list[str]:
@@ -72,11 +76,11 @@ class PipelineSnapshot:
 
     def cluster_at(self, at: datetime, broker_id: int | None = None, cluster_id: str | None = None) -> DataFrame:
         """Return all partitions at a point in time; see `kwire.spark.gold.cluster_at`."""
-        with utc_timestamps(self._spark):
+        with utc_timestamps(self._engine.spark):
             return cluster_at(self._view(), at, broker_id, cluster_id)
 
     def _view(self) -> GoldView:
-        return GoldView(self._spark, self._snapshot)
+        return GoldView(self._engine, self._snapshot)
 
 
 def _gold_table(name: str) -> GoldTable:

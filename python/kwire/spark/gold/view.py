@@ -6,33 +6,34 @@ its files; they become visible with its commit, all at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import StorageLevel
 
+from kwire.spark.engine import Engine, SparkSource
 from kwire.spark.gold import clock_skew, days, poller_clocks, pollers, transitions
 from kwire.spark.gold.open_rows import OpenRowsTask
 from kwire.spark.gold.poller_clocks import Clocks, clocks_of_rows
 from kwire.spark.gold.transitions import FILED_AT
-from kwire.spark.in_process import f, run_in_process
+from kwire.spark.in_process import f
+from kwire.spark.session import sized_queries
 from kwire.spark.silver.tables import SILVER_SCHEMAS
 from kwire.spark.store.manifest import MANIFEST, WrittenFile, entries_of
 from kwire.spark.store.record import CommitRecord, DataFile, StoreChange
-from kwire.spark.store.snapshot import Snapshot, read_files
+from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_files import PartitionWriter, digests
 from kwire.spark.tables import Layout, arrow_type, ddl_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from kwire.spark.gold.tables import GoldTable
-    from kwire.spark.in_process.data_frame import InProcessSession
     from kwire.spark.store.commits import PipelineStore
 
 AS_OF = "as_of"
@@ -50,14 +51,13 @@ class GoldView:
     """The tables of a snapshot.
 
     Attributes:
+        engine: runs the queries.
         clocks: corrects the times of silver; by default, as the last build of gold did.
-        in_process: the session in which queries run in this process; None if they run on Spark.
     """
 
-    def __init__(self, spark: SparkSession, snapshot: Snapshot, clocks: Clocks | None = None) -> None:
-        self.spark = spark
+    def __init__(self, spark: SparkSource | Engine, snapshot: Snapshot, clocks: Clocks | None = None) -> None:
+        self.engine = Engine.of(spark)
         self.snapshot = snapshot
-        self.in_process: InProcessSession | None = None
         self.clocks = _last_clocks(snapshot) if clocks is None else clocks
 
     def files(self, table: str) -> list[DataFile]:
@@ -139,17 +139,13 @@ class GoldView:
 
     def frame(self, rows: Iterable[tuple[Any, ...]], ddl: str) -> DataFrame:
         """Return rows as a DataFrame."""
-        return (self.in_process or self.spark).createDataFrame(rows, ddl)
+        return self.engine.frame(rows, ddl)
 
     def _read(self, table: str, schema: str, selects: Callable[[DataFile], bool]) -> DataFrame:
         return self._read_files(table, filter(selects, self.files(table)), schema)
 
     def _read_files(self, table: str, files: Iterable[DataFile], ddl: str) -> DataFrame:
-        location = self.snapshot.location
-        if self.in_process is None:
-            return read_files(self.spark, location, table, files, ddl)
-        paths = ((f"{table}/{file.path}", file.partition) for file in files)
-        return self.in_process.read_files(paths, ddl, location.files())
+        return self.engine.read_files(self.snapshot.location, table, files, ddl)
 
 
 class GoldBuild(GoldView):
@@ -171,7 +167,7 @@ class GoldBuild(GoldView):
         has_unattributed_polls: True if polls of unknown clusters are stored.
     """
 
-    def __init__(self, spark: SparkSession, store: PipelineStore, record: CommitRecord) -> None:
+    def __init__(self, spark: SparkSource | Engine, store: PipelineStore, record: CommitRecord) -> None:
         super().__init__(spark, Snapshot.of(store.location, record), Clocks())
         self.leaders: DataFrame | None = None
         self.shared_clusters = pollers.shared_clusters(record.progress.reporters)
@@ -281,20 +277,30 @@ class GoldBuild(GoldView):
         self._planned.append(_PlannedTable(folder, lambda _: others, manifest))
 
     @contextmanager
-    def engine(self, *, in_process: bool) -> Iterator[None]:
-        """Run queries in this process or on Spark. A DataFrame of one engine must not reach the other one."""
-        if not in_process:
-            yield
-            return
-        with run_in_process() as self.in_process:
-            yield
-        self.in_process = None
+    def queries(self, *, in_process: bool) -> Iterator[None]:
+        """Run the queries of a window in this process, or on Spark with settings for the size of a day."""
+        with self.engine.queries(in_process=in_process):
+            if in_process:
+                yield
+                return
+            with sized_queries(self.engine.spark, self._largest_day()):
+                yield
 
-    def computed_once(self, rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK) -> DataFrame:
-        """Return rows that are stored when they are computed, until the next `write`."""
-        if self.in_process is not None:
+    def _largest_day(self) -> int:
+        """Return the bytes of silver's files in the day with the most; builds read a day at a time."""
+        sizes: Counter[str] = Counter()
+        for table in ("silver/partitions", "silver/polls"):
+            for file in self.snapshot.files(table):
+                sizes[file.partition["date"]] += file.size
+        return max(sizes.values(), default=0)
+
+    def computed_once(self, rows: DataFrame, level: str = "MEMORY_AND_DISK") -> DataFrame:
+        """Return rows that are stored when they are computed, until the next `write`. `level` is one of Spark."""
+        if self.engine.local is not None:
             return rows  # they are stored by themselves
-        self._persisted.append(rows.persist(level))
+        from pyspark import StorageLevel
+
+        self._persisted.append(rows.persist(getattr(StorageLevel, level)))
         return rows
 
     def write(self) -> None:

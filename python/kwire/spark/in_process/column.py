@@ -21,11 +21,13 @@ HASH = "spark_xxhash64"
 
 _TYPES = {
     "string": "VARCHAR",
+    "smallint": "SMALLINT",
     "int": "INTEGER",
     "bigint": "BIGINT",
     "double": "DOUBLE",
     "boolean": "BOOLEAN",
     "timestamp": "TIMESTAMPTZ",
+    "binary": "BLOB",
 }
 
 
@@ -56,10 +58,10 @@ class SqlColumn:
     """An expression.
 
     Attributes:
-        sql: the expression; of an aggregate, without `cast`.
+        sql: the expression; of an aggregate, without `cast_to`.
         name: the name of the result; empty if it needs an alias.
-        cast: the type of the result of an aggregate; empty keeps DuckDB's type.
-        conditions: of `when` without `otherwise`, the branches so far.
+        cast_to: the type of the result of an aggregate; empty keeps DuckDB's type.
+        branches: of `when` without `otherwise`, the branches so far.
     """
 
     sql: str
@@ -237,6 +239,16 @@ class functions:
     @staticmethod
     def least(*columns: SqlColumn | str) -> SqlColumn:
         return _function("least", *columns)
+
+    @staticmethod
+    def nullif(column: SqlColumn, other: SqlColumn) -> SqlColumn:
+        return _function("nullif", column, other)
+
+    @staticmethod
+    def unhex(column: SqlColumn | str) -> SqlColumn:
+        """Return null for other characters, and take an odd number of digits for one with a leading zero, as Spark."""
+        digits = f"(repeat('0', len({column_of(column)}) % 2) || {column_of(column)})"
+        return SqlColumn(f"CASE WHEN regexp_full_match({digits}, '[0-9a-fA-F]*') THEN unhex({digits}) END")
 
     @staticmethod
     def floor(column: SqlColumn | str) -> SqlColumn:

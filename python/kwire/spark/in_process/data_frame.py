@@ -13,12 +13,12 @@ from inspect import signature
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from kwire.spark.in_process.column import HASH, SqlColumn, column_of, quoted
+from kwire.spark.in_process.column import HASH, SqlColumn, column_of, functions, quoted
 from kwire.spark.in_process.xxhash64 import xxhash64
-from kwire.spark.tables import ddl_schema
+from kwire.spark.tables import ddl_schema, ddl_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyarrow.fs import FileSystem
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 class InProcessSession:
     """A database in memory, and the frames in it. It is used by one thread."""
+
+    conf: Mapping[str, str] = {}
+    """The settings of Spark that differ from its defaults: none."""
 
     def __init__(self) -> None:
         import duckdb
@@ -80,7 +83,7 @@ class InProcessSession:
         return cast("DataFrame", self.frame(pa.concat_tables(tables)))
 
     def frame(self, table: pa.Table) -> InProcessFrame:
-        """Return Arrow data as a frame."""
+        """Return Arrow data as a frame of this session."""
         name = next(self._names)
         self._database.register(name, table)
         return InProcessFrame(self, f"SELECT * FROM {name}", table.column_names, name, table)
@@ -128,6 +131,11 @@ class InProcessFrame:
         if self._columns is None:
             self._columns = self.sparkSession.columns(self._sql)
         return self._columns
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        """The names of the columns, and their types as Spark names them."""
+        return [(field.name, ddl_type(field.type)) for field in self.toArrow().schema]
 
     def source(self) -> str:
         """Return the frame as an operand of FROM. The rows are computed once, however many queries read them."""
@@ -212,14 +220,15 @@ class InProcessFrame:
 
     # The interface of Spark for the distribution of rows, which has no effect here
 
-    def repartition(self, *_: str) -> InProcessFrame:
+    def repartition(self, *_: object) -> InProcessFrame:
         return self
 
     def coalesce(self, _: int) -> InProcessFrame:
         return self
 
-    def sortWithinPartitions(self, *columns: str) -> InProcessFrame:
-        return self._derived(f"SELECT * FROM {self.source()} ORDER BY {', '.join(map(quoted, columns))}", self._columns)
+    def sortWithinPartitions(self, *columns: SqlColumn | str) -> InProcessFrame:
+        order = ", ".join(str(column_of(column)) for column in columns)
+        return self._derived(f"SELECT * FROM {self.source()} ORDER BY {order}", self._columns)
 
     # Groups, and functions on Arrow data
 
@@ -248,6 +257,9 @@ class InProcessGroups:
         keys = ", ".join(str(place) for place in range(1, len(self._keys) + 1))
         sql = f"SELECT {selected} FROM {self._frame.source()} GROUP BY {keys}"
         return InProcessFrame(self._frame.sparkSession, sql, [column.name for column in columns])
+
+    def count(self) -> InProcessFrame:
+        return self.agg(functions.count("*").alias("count"))
 
     def cogroup(self, other: InProcessGroups) -> CoGroups:
         return CoGroups(self, other)

@@ -15,7 +15,7 @@ from kwire.capture.errors import UnreadableCapture
 from kwire.capture.folder import segments
 from kwire.capture.reader import read_segment
 from kwire.metadata.timestamps import microseconds
-from kwire.spark.source.capture_readers import CapturePartition, count_carried, read_partition
+from kwire.spark.source.capture_readers import CapturePartition, count_carried, read_partition, rows_in_capture
 from kwire.spark.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
 from kwire.spark.source.missing_rows import recovered
 from kwire.spark.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
@@ -94,6 +94,17 @@ class CaptureTask(NamedTuple):
         cluster = cluster_id or self.task.clusters.get(f"{broker_id}/{endpoint}", "")
         progress = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint, poller_id))
         return -(2**63) if progress is None else int(progress["last"])
+
+
+def count_new_rows(folder: str, row: int, fingerprint: str) -> int:
+    """Return the number of rows of a capture from `row` on, at least; `fingerprint` was recorded with it."""
+    listed = segments(folder)
+    first = row if matches(listed, fingerprint) else 0
+    try:
+        stop = rows_in_capture(folder)
+    except (UnreadableCapture, OSError, pa.ArrowException):  # reported when its rows are read
+        stop = listed[-1].first_row
+    return max(stop - max(first, listed[0].first_row if listed else 0), 0)
 
 
 def _holes(

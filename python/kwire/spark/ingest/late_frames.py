@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as f
-
 from kwire.capture.equivalence import is_same_poll
 from kwire.capture.rows import SCHEMA, to_rows
+from kwire.spark.in_process import f
 from kwire.spark.ingest.clock_faults import ANY_TIME
 from kwire.spark.ingest.ingest_task import DAYS_KEPT, IngestTask
 from kwire.spark.ingest.manifest_changes import of_type, oldest, row_counts, to_change
@@ -32,15 +31,16 @@ from kwire.spark.store.manifest import (
     entries_of,
 )
 from kwire.spark.store.record import LATE, POLLER, REOPENING, CommitRecord, DataFile, StoreChange, reporter_key
-from kwire.spark.store.snapshot import Snapshot, read_files
+from kwire.spark.store.snapshot import Snapshot
 from kwire.spark.store.table_files import in_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from kwire.capture import Row
+    from kwire.spark.engine import Engine
     from kwire.spark.ingest.ingest_report import IngestReport
     from kwire.spark.store.commits import PipelineStore
 
@@ -58,7 +58,7 @@ class LateFrames:
     """The late frames of one ingest.
 
     Args:
-        spark: the session.
+        engine: reads and writes the frames. A few are ingested in this process, like other little data.
         store: the store of the pipeline.
         record: the record that the ingest continues.
         entries: the manifest of the ingest of all other frames, which is not committed yet.
@@ -68,14 +68,14 @@ class LateFrames:
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         store: PipelineStore,
         record: CommitRecord,
         entries: list[ManifestEntry],
         reference_codec: bool,
         latest: int = ANY_TIME,
     ) -> None:
-        self._spark = spark
+        self._engine = engine
         self._location = store.location
         self._record = record
         self._entries = entries
@@ -88,6 +88,21 @@ class LateFrames:
         if self._are_in_bronze(late):
             report.repeated = sum(file.rows for file in late)
             return
+        with self._engine.queries(in_process=self._engine.ingests_in_process(self._rows_to_read(late))):
+            self._reopen(late, change, report)
+
+    def _rows_to_read(self, late: list[DataFile]) -> int:
+        """Return an upper bound for the rows that are read again because of late frames."""
+        first = min((file.partition["date"] for file in late), default=NEVER)
+        reporters = self._record.progress.reporters.values()
+        day = min((_first_day(reporter, first) for reporter in reporters), default=FIRST_DATE)
+        tables = ("bronze", *(f"silver/{name}" for name in SILVER_SCHEMAS))
+        files = [*late, *(file for table in tables for file in self._files_since(table, day))]
+        files += [written.file for written in of_type(self._entries, WrittenFile)]
+        spans = (span for capture in self._record.progress.captures.values() for span in capture["spans"])
+        return sum(file.rows for file in files) + sum(stop - first_row for first_row, stop in spans)
+
+    def _reopen(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         frames = self._read(LATE, late, DDL)
         reopened = self._reopened(frames, change)
         bronze = self._bronze_of(reopened)
@@ -160,7 +175,7 @@ class LateFrames:
     def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
         """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
         reporters = self._record.progress.reporters | change.reporters
-        brokers = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")))
+        brokers = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")).alias("first"))
         reopened: dict[str, dict[str, Any]] = {}
         for cluster, broker_id, first in brokers.collect():
             # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
@@ -178,7 +193,7 @@ class LateFrames:
         days = {(state["cluster"], state["broker"]): state["day"] for state in reopened.values()}
         files = self._files_since("silver/polls", min(days.values()))
         files += [written.file for written in of_type(self._entries, WrittenFile) if written.table == "silver/polls"]
-        polls = read_files(self._spark, self._location, "silver/polls", files, POLLS)
+        polls = self._engine.read_files(self._location, "silver/polls", files, POLLS)
         in_silver: Counter[tuple[str, int]] = Counter()
         for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
             if date >= days.get((cluster, broker_id), NEVER):
@@ -200,13 +215,13 @@ class LateFrames:
                 refused += count
                 reason = incomplete[cluster, broker_id]
                 report.refused.append(f"{count:,} late frames of broker {broker_id} of cluster {cluster!r}: {reason}")
-        brokers = self._spark.createDataFrame(list(incomplete), "cluster_id string, broker_id int")
+        brokers = self._engine.frame(list(incomplete), "cluster_id string, broker_id int")
         others = frames.join(f.broadcast(brokers), ["cluster_id", "broker_id"], "left_anti")
-        return others.select(frames.columns), refused
+        return others.select(*frames.columns), refused
 
     def _bronze_of(self, reopened: dict[str, dict[str, Any]]) -> DataFrame:
         """Return the bronze rows of brokers since their days, from this ingest, earlier ones, and captures."""
-        days = self._spark.createDataFrame(
+        days = self._engine.frame(
             sorted({(state["cluster"], state["broker"], state["day"]) for state in reopened.values()}),
             "cluster_id string, broker_id int, day string",
         )
@@ -215,10 +230,11 @@ class LateFrames:
         bronze = self._read("bronze", files, DDL)
         for folder, capture in self._record.progress.captures.items():
             for first, stop in capture["spans"]:
-                rows = self._spark.read.format("kwire").option("fromRow", first).option("toRow", stop).load(folder)
+                rows = self._engine.read_capture(folder, first, stop)
                 bronze = bronze.unionByName(rows.where("kind not in ('carried', 'missing')"))
-        date = f.date_format(f.to_utc_timestamp("polled_at", f.current_timezone()), "yyyy-MM-dd")
-        dated = bronze.withColumn("on", date).join(f.broadcast(days), ["cluster_id", "broker_id"])
+        dated = bronze.withColumn("on", f.date_format("polled_at", "yyyy-MM-dd")).join(
+            f.broadcast(days), ["cluster_id", "broker_id"]
+        )
         return dated.where(f.col("on") >= f.col("day")).drop("on", "day")
 
     def _files_since(self, table: str, day: str) -> list[DataFile]:
@@ -228,7 +244,7 @@ class LateFrames:
         """Copy files without the rows that are written again; `paths` has their tables, paths, and dates."""
         if not paths:
             return []
-        plan = self._spark.createDataFrame(paths, "folder string, path string, date string")
+        plan = self._engine.frame(paths, "folder string, path string, date string")
         return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
 
     def _task(self, reporters: dict[str, dict[str, Any]], clusters: dict[str, str]) -> IngestTask:
@@ -238,7 +254,7 @@ class LateFrames:
         return entries_of(manifest.toArrow())
 
     def _read(self, table: str, files: Iterable[DataFile], schema: str) -> DataFrame:
-        return read_files(self._spark, self._location, table, files, f"{schema}, date string").drop("date")
+        return self._engine.read_files(self._location, table, files, f"{schema}, date string").drop("date")
 
 
 def _is_silver(entry: ManifestEntry) -> bool:

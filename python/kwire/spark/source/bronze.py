@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from kwire.errors import KwireError
 from kwire.spark.base_tables import BRONZE
+from kwire.spark.in_process import f
+from kwire.spark.tables import ddl_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -89,6 +92,23 @@ def check_types(frames: DataFrame) -> None:
         InvalidColumn: a column has such a type.
     """
     text_is_binary = frames.sparkSession.conf.get("spark.sql.parquet.binaryAsString", "false") == "true"
+    _check(frames.dtypes, text_is_binary=text_is_binary)
+
+
+def is_plain(schema: pa.Schema) -> bool:
+    """Return whether each engine casts the columns of bronze to the same values, since they have nearly its types.
+
+    Raises:
+        InvalidColumn: a column has a type whose values would be taken for others.
+    """
+    types = {field.name: ddl_type(field.type) for field in schema if field.name in COLUMNS}
+    _check(types.items(), text_is_binary=False)
+    integers = ("tinyint", "smallint", "int", "bigint")
+    plain = {"timestamp": ("timestamp", "timestamp_ntz"), **dict.fromkeys(integers, integers)}
+    return all(type in ("void", *plain.get(COLUMNS[name], (COLUMNS[name],))) for name, type in types.items())
+
+
+def _check(types: Iterable[tuple[str, str]], *, text_is_binary: bool) -> None:
     accepted = {
         "timestamp": ("timestamp", "timestamp_ntz", "string", "void"),
         "binary": ("binary", "void", *(["string"] if text_is_binary else [])),
@@ -96,7 +116,7 @@ def check_types(frames: DataFrame) -> None:
     numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "void")
     accepted |= dict.fromkeys(("int", "smallint", "bigint"), numbers)
     texts = ("string", "binary", "void", "tinyint", "smallint", "int", "bigint")
-    for name, type in frames.dtypes:
+    for name, type in types:
         target = COLUMNS.get(name)
         if target is None:
             continue
