@@ -1,89 +1,65 @@
-"""Little data in a session that has started: a recording to gold, and the same recording again.
+"""Little data in a new process: a recording to gold, and the same recording again.
 
-    python -m benches.gold_small [--quick]
+    python -m benches.gold_small [--quick] [--in-process-rows ROWS]
 
-Each round ingests a recording of three minutes into a new store, builds gold, and does both again.
+Each round ingests a recording of three minutes into a new store, builds gold, and does both again. With
+`--in-process-rows 0`, the command starts Spark.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from benches.figure import Figure
-from benches.process_time import cpu_of
-from benches.program import print_figures
-from benches.spark_session import spark_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 RECORDING = Path(__file__).parents[1] / "tests" / "data" / "tapes" / "kraft44-public.parquet"
 
 
 class Cost(NamedTuple):
-    """The cost of an ingest and a build: seconds of each, CPU seconds of driver, JVM, and workers, and Spark's jobs."""
+    """CPU seconds of a command with everything that it started, and its seconds."""
 
-    ingest_s: float
-    gold_s: float
     cpu_s: float
-    jobs: int
-    gold_jobs: int
-
-    @property
-    def seconds(self) -> float:
-        return self.ingest_s + self.gold_s
+    seconds: float
 
 
-def run(quick: bool) -> list[Figure]:
-    """Return the figures."""
-    spark = spark_session("1g")
-    try:
-        rounds = [_round(spark) for _ in range(3 if quick else 7)]
-    finally:
-        spark.stop()
-    new, again = zip(*rounds[1:], strict=True)  # the first round warms up
-    took = statistics.median(cost.seconds for cost in new)
-    detail = (
-        f"ingest {statistics.median(cost.ingest_s for cost in new):.1f} s, "
-        f"gold {statistics.median(cost.gold_s for cost in new):.1f} s, {new[0].jobs} jobs, "
-        f"CPU {statistics.median(cost.cpu_s for cost in new):.1f} s; the first round of the session "
-        f"{rounds[0][0].seconds:.1f} s; again {statistics.median(cost.seconds for cost in again):.1f} s"
-    )
-    jobs = max(cost.gold_jobs for cost in again)
-    all_jobs = f"with the ingest {max(cost.jobs for cost in again)}"
-    return [
-        Figure("recording of 1,268 polls to gold", took, " s", 6, 3, False, detail),
-        Figure("jobs of gold after a repeated ingest", jobs, "", 2, 0, False, all_jobs),
-    ]
+def run(quick: bool, *options: str) -> list[Figure]:
+    """Return the figures; `options` are further ones of the command."""
+    rounds = [_round(options) for _ in range(1 if quick else 5)]
+    new, again = zip(*rounds, strict=True)
+    cost, repeated = (statistics.median(cost.cpu_s for cost in costs) for costs in (new, again))
+    detail = f"{statistics.median(cost.seconds for cost in new):.1f} s; again {repeated:.1f} s of CPU"
+    return [Figure("recording of 1,268 polls to gold in a new process, CPU", cost, " s", 12, 5, False, detail)]
 
 
-def _round(spark: SparkSession) -> tuple[Cost, Cost]:
+def _round(options: tuple[str, ...]) -> tuple[Cost, Cost]:
     """Return the costs of a recording in a new store, and of the same one again."""
     with tempfile.TemporaryDirectory(prefix="kwire-bench-") as folder:
-        return _cost(spark, folder), _cost(spark, folder)
+        return _cost(folder, options), _cost(folder, options)
 
 
-def _cost(spark: SparkSession, folder: str) -> Cost:
-    from kwire.spark import Pipeline
-
-    pipeline = Pipeline(spark, folder)
-    tracker = spark.sparkContext.statusTracker()
-    groups = [f"{step}-{time.monotonic_ns()}" for step in ("ingest", "gold")]
-    cpu, times = cpu_of(os.getpid()), [time.monotonic()]
-    spark.sparkContext.setJobGroup(groups[0], "")
-    pipeline.ingest(spark.read.parquet(str(RECORDING)))
-    times.append(time.monotonic())
-    spark.sparkContext.setJobGroup(groups[1], "")
-    pipeline.gold()
-    times.append(time.monotonic())
-    jobs = [len(tracker.getJobIdsForGroup(group)) for group in groups]
-    return Cost(times[1] - times[0], times[2] - times[1], cpu_of(os.getpid()) - cpu, sum(jobs), jobs[1])
+def _cost(folder: str, options: tuple[str, ...]) -> Cost:
+    arguments = ["pipeline", "ingest", "--recording", str(RECORDING), "--out", folder, "--gold", *options]
+    started = time.monotonic()
+    process = subprocess.Popen([sys.executable, "-m", "kwire", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the command failed with {process.returncode}")
+    return Cost(usage.ru_utime + usage.ru_stime, time.monotonic() - started)
 
 
 if __name__ == "__main__":
-    print_figures(run, "gold_small", "Measure a recording to gold in a started session.", "measure few rounds")
+    parser = argparse.ArgumentParser(prog="python -m benches.gold_small", description="Measure a recording to gold.")
+    parser.add_argument("--quick", action="store_true", help="measure one round")
+    parser.add_argument("--in-process-rows", default="100000", help="as of the command")
+    given = parser.parse_args()
+    for figure in run(given.quick, "--in-process-rows", given.in_process_rows):
+        print(figure)

@@ -18,6 +18,7 @@ from kwire.spark.store.snapshot import read_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.spark.in_process.data_frame import InProcessSession
@@ -89,6 +90,12 @@ class Engine:
         """Return rows as a DataFrame."""
         return (self.local or self.spark).createDataFrame(rows, ddl)
 
+    def of_arrow(self, rows: pa.Table) -> DataFrame:
+        """Return a table of Arrow as a DataFrame."""
+        if self.local is None:
+            return self.spark.createDataFrame(rows)
+        return cast("DataFrame", self.local.frame(rows))
+
     def read_capture(self, folder: str, first: int, stop: int) -> DataFrame:
         """Read the rows of a capture from `first` to before `stop`, with the rows that were effective before."""
         if self.local is None:
@@ -100,8 +107,7 @@ class Engine:
         from kwire.spark.source.capture_readers import plan_partitions, read_partition
 
         parts = plan_partitions(folder, first, stop, begins=True)
-        rows = pa.Table.from_batches([batch for part in parts for batch in read_partition(part)], SCHEMA)
-        return cast("DataFrame", self.local.frame(rows))
+        return self.of_arrow(pa.Table.from_batches([batch for part in parts for batch in read_partition(part)], SCHEMA))
 
     def read_files(self, location: Location, table: str, files: Iterable[DataFile], ddl: str) -> DataFrame:
         """Read files of a table of the store; `ddl` has the partition columns."""

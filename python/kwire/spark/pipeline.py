@@ -135,7 +135,7 @@ class Pipeline:
         if isinstance(frames, pa.Table) and not (
             self.engine.ingests_in_process(frames.num_rows) and is_plain(frames.schema)
         ):
-            frames = self.spark.createDataFrame(frames)
+            frames = self.engine.of_arrow(frames)
 
         def run(record: CommitRecord) -> IngestReport:
             if batch is not None and record.progress.streams.get(batch[0], -1) >= batch[1]:
@@ -275,8 +275,7 @@ class Pipeline:
         """Ingest rows of bronze, a table of Arrow in this process. `update` records where they came from."""
         in_process = isinstance(frames, pa.Table)
         with self.engine.queries(in_process=in_process, frames=None if in_process else frames):
-            read = self.engine.local.frame(frames) if self.engine.local is not None else frames
-            rows = partition_by_broker(normalize(read))
+            rows = partition_by_broker(normalize(self.engine.of_arrow(frames) if in_process else frames))
             entries = self._run(rows.mapInArrow(self._task(record).ingest, MANIFEST))
         late = [written.file for written in of_type(entries, WrittenFile) if written.kind == FileKind.LATE]
         try:

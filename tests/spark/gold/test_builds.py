@@ -45,18 +45,14 @@ def test_single_poll_makes_gold_in_folder_with_special_characters(spark: SparkSe
     assert spark.sql("SELECT * FROM kafka_current_incidents").count() == 0
 
 
-def test_small_build_runs_few_tasks_in_default_session(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_build_runs_few_tasks_in_default_session(spark: SparkSession, tmp_path: Path) -> None:
     seen: list[str | None] = []
-    monkeypatch.setattr(
-        "kwire.spark.pipeline.build",
-        lambda session, *_, **__: seen.append(session.conf.get("spark.sql.shuffle.partitions")),
-    )
-    pipeline = Pipeline(spark, str(tmp_path / "out"))
+    store = PipelineStore(str(tmp_path / "out"))
+    build = GoldBuild(spark, store, store.newest())
     for setting in ("200", "1"):
         spark.conf.set("spark.sql.shuffle.partitions", setting)  # the fixture restores it
-        pipeline.gold()
+        with build.queries(in_process=False):
+            seen.append(spark.conf.get("spark.sql.shuffle.partitions"))
         seen.append(spark.conf.get("spark.sql.shuffle.partitions"))
 
     assert seen == ["2", "200", "1", "1"]

@@ -100,7 +100,7 @@ class LateFrames:
         files = [*late, *(file for table in tables for file in self._files_since(table, day))]
         files += [written.file for written in of_type(self._entries, WrittenFile)]
         spans = (span for capture in self._record.progress.captures.values() for span in capture["spans"])
-        return sum(file.rows for file in files) + sum(stop - first_row for first_row, stop in spans)
+        return sum(file.rows for file in files) + sum(int(stop) - int(start) for start, stop in spans)
 
     def _reopen(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
         frames = self._read(LATE, late, DDL)
