@@ -128,7 +128,7 @@ async def check(cluster: Cluster, name: str, argument: Any) -> None:
 
 async def run(history: list[tuple[str, Any]]) -> None:
     async with cluster_of(1, settings=CLUSTER) as cluster:
-        # The features of the first broker are none, so a level of f or g is refused until it is gone.
+        # The first broker supports no feature, and is needed only to write the first state.
         await cluster.start(2, features=RANGES)
         await cluster.kill(1)
         for name, argument in history:

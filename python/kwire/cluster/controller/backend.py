@@ -6,7 +6,8 @@ well, since handlers depend on this interface only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
     from kwire.messages.kip4.structures import TopicReassignment
 
-__all__ = ["AdminBackend", "Outcome", "TopicNames", "TopicReassignmentStatus"]
+__all__ = ["AdminBackend", "Outcome", "TopicNames", "TopicReassignmentStatus", "ValidatingBackend"]
 
 
 class Outcome(NamedTuple):
@@ -150,3 +151,30 @@ class AdminBackend(Protocol):
         Raises:
             CommandError: code 21, the broker is not alive or has another epoch.
         """
+
+
+VALIDATING = frozenset(
+    {
+        "alter_topics",
+        "create_topics",
+        "delete_topics",
+        "elect_preferred_leaders",
+        "reassign_partitions",
+        "update_features",
+    }
+)
+
+
+class ValidatingBackend:
+    """An `AdminBackend` that validates changes and makes none.
+
+    Args:
+        backend: the backend that knows the cluster.
+    """
+
+    def __init__(self, backend: AdminBackend) -> None:
+        self._backend = backend
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._backend, name)
+        return partial(method, validate_only=True) if name in VALIDATING else method

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
 from kwire.messages.kip4.admin import AdminResponse
@@ -26,10 +25,9 @@ from kwire.messages.kip584.update_features import UpdateFeaturesRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.cluster.controller.backend import AdminBackend
     from kwire.cluster.node.requests.request_context import RequestContext
 
-__all__ = ["TOOL", "ValidatingBackend", "answer_without_effect"]
+__all__ = ["TOOL", "answer_without_effect"]
 
 TOOL = "dry-run"
 CHANGING = frozenset(
@@ -44,31 +42,6 @@ CHANGING = frozenset(
     )
 )
 """Keys of the APIs whose methods of `AdminBackend` have `validate_only`. All others are refused."""
-VALIDATING = frozenset(
-    {
-        "alter_topics",
-        "create_topics",
-        "delete_topics",
-        "elect_preferred_leaders",
-        "reassign_partitions",
-        "update_features",
-    }
-)
-
-
-class ValidatingBackend:
-    """An `AdminBackend` that validates changes and makes none.
-
-    Args:
-        backend: the backend that knows the cluster.
-    """
-
-    def __init__(self, backend: AdminBackend) -> None:
-        self._backend = backend
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._backend, name)
-        return partial(method, validate_only=True) if name in VALIDATING else method
 
 
 async def answer_without_effect(arguments: Sequence[str], context: RequestContext) -> AdminResponse:

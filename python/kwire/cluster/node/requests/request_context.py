@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.authorization.acl_entries import CLUSTER_NAME
 from kwire.authorization.subjects import ANONYMOUS, Subject
+from kwire.cluster.controller.backend import ValidatingBackend
 from kwire.cluster.controller.errors import CommandError
-from kwire.cluster.node.dry_run import ValidatingBackend
 from kwire.cluster.node.listener.connection_limits import CloseReason, InvalidRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 
