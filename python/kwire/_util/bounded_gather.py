@@ -5,8 +5,9 @@ A peer decides how many brokers, leaders, or coordinators there are, and each ca
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeVar
+
+from kwire._util.concurrency import create_task, gather, semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -33,17 +34,17 @@ async def bounded_gather(
         items: its arguments.
         at_once: maximum number of calls at once.
     """
-    places = asyncio.Semaphore(at_once)
+    places = semaphore(at_once)
 
     async def wait_and_call(item: Item) -> Result:
         async with places:
             return await call(item)
 
-    tasks = [asyncio.create_task(wait_and_call(item)) for item in items]
+    tasks = [create_task(wait_and_call(item)) for item in items]
     try:
-        return list(await asyncio.gather(*tasks))
+        return list(await gather(*tasks))
     except BaseException:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await gather(*tasks, return_exceptions=True)
         raise

@@ -11,15 +11,15 @@ meanwhile are sent afterwards, because the broker accepts nothing else during th
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import ssl
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from kwire._util.concurrency import current_task, running_loop, timeout_at, wait_first
+from kwire._util.stream_callbacks import StreamCallbacks
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.pending_requests import PendingRequests, TimedResponse, set_exception
 from kwire.client.race import first_success
-from kwire.client.stream import ResolvedAddress, StreamProtocol, open_stream, resolve, tls_failed
+from kwire.client.stream import ResolvedAddress, is_tls_error, open_stream, resolve, tls_failed
 from kwire.client.version_fallback import ClosedAtVersions, open_with_fallback
 from kwire.frame import MAX_SIZE
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
@@ -38,6 +38,7 @@ from kwire.protocol import (
 from kwire.protocol.client_connection import api_versions_request
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Sequence
     from types import TracebackType
 
@@ -87,7 +88,7 @@ class Connection:
         self.endpoint = endpoint
         self.timeout = timeout
         self._config = config
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._first_version = first_version
         self._protocol = ClientConnection(endpoint, client_id=client_id, dialect=config.dialect)
         self._max_size = max_size
@@ -134,7 +135,7 @@ class Connection:
         if isinstance(endpoint, str):
             endpoint = Endpoint.parse(endpoint)
         config = ConnectionConfig.check(config)
-        deadline = asyncio.get_running_loop().time() + timeout
+        deadline = running_loop().time() + timeout
         addresses = [] if config.open_socket is not None else await resolve(endpoint, timeout)
         connected: set[ResolvedAddress] = set()
 
@@ -182,17 +183,15 @@ class Connection:
             raise
 
     async def _connect(self, addresses: Sequence[ResolvedAddress], deadline: float) -> None:
-        def make_protocol() -> StreamProtocol:
-            return StreamProtocol(
-                self._connection_made,
-                self._receiver.get_buffer,
-                self._buffer_updated,
-                self._pending.pause,
-                self._pending.resume,
-                self._connection_lost,
-            )
-
-        await open_stream(self.endpoint, addresses, self._config, self._left(deadline), make_protocol)
+        callbacks = StreamCallbacks(
+            on_made=self._connection_made,
+            buffer=self._receiver.get_buffer,
+            on_updated=self._buffer_updated,
+            on_paused=self._pending.pause,
+            on_resumed=self._pending.resume,
+            on_lost=self._connection_lost,
+        )
+        await open_stream(self.endpoint, addresses, self._config, self._left(deadline), callbacks)
 
     def _left(self, deadline: float) -> float:
         """Return the seconds until a time of the loop's clock."""
@@ -201,9 +200,9 @@ class Connection:
     async def _negotiate(self, deadline: float) -> None:
         """Wait until the versions are negotiated."""
         try:
-            async with asyncio.timeout_at(deadline):
+            async with timeout_at(deadline):
                 # Not awaited itself: cancellation would cancel it, and later frames would be taken for responses.
-                await asyncio.wait([self._negotiated])
+                await wait_first([self._negotiated])
             self._negotiated.result()
         except ConnectionFault:
             raise
@@ -215,7 +214,7 @@ class Connection:
         """Authenticate for the first time."""
         mechanism = await self._start_mechanism(credentials, self._left(deadline))
         try:
-            async with asyncio.timeout_at(deadline):
+            async with timeout_at(deadline):
                 await self._authenticate(mechanism)
         except ConnectionFault:
             raise
@@ -339,7 +338,11 @@ class Connection:
         """The end of the broker's verified certificate in seconds since 1970; None without TLS or verification."""
         tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         certificate = tls.getpeercert() if tls is not None else None
-        return ssl.cert_time_to_seconds(certificate["notAfter"]) if certificate else None
+        if not certificate:
+            return None
+        import ssl
+
+        return ssl.cert_time_to_seconds(certificate["notAfter"])
 
     def submit(self, request: Request[R], *, version: int | None = None) -> asyncio.Future[TimedResponse[R]]:
         """Send a request and return a future of its response.
@@ -409,7 +412,7 @@ class Connection:
     async def close(self) -> None:
         """End the connection and wait until the transport is closed. Requests in flight fail with ConnectionClosed."""
         self.abort()
-        await asyncio.shield(self._lost)
+        await wait_first([self._lost])  # not awaited itself: cancellation would cancel it
 
     # Callbacks of the stream protocol
 
@@ -461,7 +464,7 @@ class Connection:
 
     def _lost_fault(self, error: Exception | None) -> ConnectionFault:
         """Return the fault for the end of the stream, with its usual cause before the first response."""
-        if isinstance(error, ssl.SSLError) and not self._serves_requests:
+        if not self._serves_requests and is_tls_error(error):
             # With TLS 1.3 a broker rejects the client's certificate after the handshake.
             return tls_failed(self.endpoint, self._config.tls, error)
         hint = None
@@ -487,7 +490,7 @@ class Connection:
             self._transport.abort()
         if self._session_timer is not None:
             self._session_timer.cancel()
-        if self._reauthentication is not None and self._reauthentication is not asyncio.current_task(self._loop):
+        if self._reauthentication is not None and self._reauthentication is not current_task():
             self._reauthentication.cancel()
         if not self._negotiated.done():
             set_exception(self._negotiated, fault)

@@ -13,15 +13,16 @@ closed once no caller waits for it. A request that must not be sent twice gets a
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from kwire._util.concurrency import gather, lock, running_loop
 from kwire.client.connection import MAX_RESPONSE_SIZE, Connection
 from kwire.client.connection_config import ConnectionConfig
 from kwire.client.race import first_success
 from kwire.protocol.errors import ConnectionClosed
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Hashable
     from typing import Any
 
@@ -68,8 +69,8 @@ class PooledConnection:
         self._max_size = max_size
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
-        self._connecting = asyncio.Lock()
-        self._replacing = asyncio.Lock()
+        self._connecting = lock()
+        self._replacing = lock()
         self._throttled_until = 0.0
         self._durations: dict[Hashable, float] = {}
         """Seconds that the last responses took, by kind of request."""
@@ -102,7 +103,7 @@ class PooledConnection:
     async def get_verified(self) -> Connection:
         """Return a connection that has responded within the last second, or responds now. Raises ConnectionFault."""
         connection, is_new = await self._get()
-        if is_new or asyncio.get_running_loop().time() - connection.received_at < VERIFIED_FOR_S:
+        if is_new or running_loop().time() - connection.received_at < VERIFIED_FOR_S:
             return connection
 
         async def ask(connection: Connection) -> Connection:
@@ -122,7 +123,7 @@ class PooledConnection:
             ConnectionFault: the broker cannot be reached, or did not respond in time.
         """
         connection, is_new = await self._get()
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         begun = loop.time()
 
         async def send_first() -> T:
@@ -209,7 +210,7 @@ class PooledConnection:
         connection, max_idle = self._connection, self._config.max_idle
         if connection is None or connection.fault is not None or max_idle is None:
             return
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         idle = 0.0 if connection.is_awaited else loop.time() - max(connection.received_at, connection.throttled_until)
         if idle >= max_idle:
             self._throttled_until = connection.throttled_until
@@ -307,4 +308,4 @@ class ConnectionPool:
         self._closed = True
         connections = list(self._connections.values())
         self._connections.clear()
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await gather(*(connection.close() for connection in connections))

@@ -12,13 +12,15 @@ this time does not count for the timeouts of requests, neither of held requests 
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from datetime import UTC, datetime
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from kwire._util.concurrency import running_loop
+
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterator
 
     from kwire.declare import Message
@@ -83,7 +85,7 @@ class PendingRequests:
     def __init__(
         self, timeout: float, write: Callable[[SentRequest[Any]], None], time_out: Callable[[str], None]
     ) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._timeout = timeout
         self._write = write
         self._time_out = time_out

@@ -7,11 +7,13 @@ may still succeed is given up for that: what is slow everywhere is not asked for
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from kwire._util.concurrency import create_task, wait_first
+
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Iterable
     from typing import Any
 
@@ -56,11 +58,9 @@ async def first_success(
     try:
         while waiting or running:
             if waiting and is_next_due:
-                running[asyncio.ensure_future(waiting.pop()())] = number
+                running[create_task(waiting.pop()())] = number
                 number += 1
-            done, _ = await asyncio.wait(
-                running, timeout=delay if waiting else None, return_when=asyncio.FIRST_COMPLETED
-            )
+            done, _ = await wait_first(running, delay if waiting else None)
             is_next_due = bool(done) or not is_progressing()
             if is_next_due and not done:
                 for late in running.values():

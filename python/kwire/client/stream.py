@@ -7,14 +7,14 @@ costs a moment, and not the timeout.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
-import ssl
+import sys
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
+from kwire._util.concurrency import running_loop, start_stream, timeout_after
 from kwire.client.race import first_success
 from kwire.protocol import ConnectFailed, TlsHandshakeFailed
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Any
 
+    from kwire._util.stream_callbacks import StreamCallbacks
     from kwire.client.connection_config import ConnectionConfig
     from kwire.client.security.tls import TlsConfig
     from kwire.protocol import Endpoint
@@ -54,10 +55,12 @@ async def resolve(endpoint: Endpoint, timeout: float) -> list[ResolvedAddress]:
         if not 0 <= endpoint.port <= 0xFFFF:  # a broker may advertise anything, and resolvers take the lower 16 bits
             raise OverflowError("the port must be between 0 and 65535")
         try:  # an address needs neither the resolver nor its thread
-            found = socket.getaddrinfo(endpoint.host, endpoint.port, **options, flags=socket.AI_NUMERICHOST)
+            # As bytes: the codec that Python has for names imports its tables.
+            host = endpoint.host.encode() if endpoint.host.isascii() else endpoint.host
+            found = socket.getaddrinfo(host, endpoint.port, **options, flags=socket.AI_NUMERICHOST)
         except socket.gaierror:
-            async with asyncio.timeout(timeout):
-                found = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, **options)
+            async with timeout_after(timeout):
+                found = await running_loop().getaddrinfo(endpoint.host, endpoint.port, **options)
     except TimeoutError:
         raise ConnectFailed(endpoint, f"no address of the name within {timeout:g} s") from None
     except OSError as error:
@@ -74,14 +77,14 @@ async def open_stream(
     addresses: Sequence[ResolvedAddress],
     config: ConnectionConfig,
     timeout: float,
-    make_protocol: Callable[[], StreamProtocol],
+    callbacks: StreamCallbacks,
 ) -> None:
     """Connect to an endpoint, and establish TLS if it is configured.
 
     Args:
         addresses: the addresses of the endpoint, the preferred one first; not used if the configuration opens sockets.
         timeout: seconds for both together.
-        make_protocol: returns the receiver of the stream.
+        callbacks: the receiver of the stream.
 
     Raises:
         ConnectFailed: no connection could be made.
@@ -92,7 +95,7 @@ async def open_stream(
     context = None if tls is None else tls.context
     has_connected = False
     try:
-        async with asyncio.timeout(timeout):
+        async with timeout_after(timeout):
             if config.open_socket is None:
                 # All addresses get their turn within half of the time, however many there are.
                 delay = min(NEXT_ADDRESS_AFTER_S, timeout / 2 / max(len(addresses), 1))
@@ -103,12 +106,7 @@ async def open_stream(
             has_connected = True
             try:
                 _keep_alive(sock)
-                await asyncio.get_running_loop().create_connection(
-                    make_protocol,
-                    sock=sock,
-                    ssl=context,
-                    server_hostname=None if context is None else endpoint.server_name,
-                )
+                await start_stream(sock, callbacks, context, None if context is None else endpoint.server_name)
             except (TypeError, ValueError):  # raised before a transport owns the socket
                 sock.close()
                 raise
@@ -116,10 +114,9 @@ async def open_stream(
         if error.errno is not None:  # the timeout of the operating system
             raise ConnectFailed(endpoint, _describe(error), error.errno) from error
         raise ConnectFailed(endpoint, f"no connection within {timeout:g} s") from None
-    except ssl.SSLError as error:
-        raise tls_failed(endpoint, tls, error) from error
     except OSError as error:
-        if tls is not None and has_connected and isinstance(error, ConnectionResetError):  # the handshake has begun
+        # A reset means that the handshake has begun.
+        if tls is not None and (is_tls_error(error) or (has_connected and isinstance(error, ConnectionResetError))):
             raise tls_failed(endpoint, tls, error) from error
         raise ConnectFailed(endpoint, _describe(error), error.errno) from error
     except (ValueError, OverflowError) as error:
@@ -137,7 +134,7 @@ async def _open_socket(
     try:
         sock = await open_socket(endpoint)
         sock.setblocking(False)  # a blocking socket would stop the event loop
-    except (OSError, asyncio.CancelledError):
+    except OSError:
         raise
     except Exception as error:
         raise ConnectFailed(endpoint, f"open_socket failed: {type(error).__name__}: {error}") from error
@@ -148,7 +145,7 @@ async def _connect(address: ResolvedAddress) -> socket.socket:
     sock = socket.socket(address.family, address.type, address.protocol)
     try:
         sock.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(sock, address.address)
+        await running_loop().sock_connect(sock, address.address)
     except BaseException:
         sock.close()
         raise
@@ -166,54 +163,22 @@ def _keep_alive(sock: socket.socket) -> None:
                 sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
+def is_tls_error(error: BaseException | None) -> TypeGuard[OSError]:
+    """Return whether an error is one of TLS. Without TLS, its module is not imported."""
+    ssl = sys.modules.get("ssl")
+    return ssl is not None and isinstance(error, ssl.SSLError)
+
+
 def tls_failed(endpoint: Endpoint, tls: TlsConfig | None, error: OSError) -> TlsHandshakeFailed:
     """Return the error of a failed handshake, with its cause in plain words."""
+    import ssl
+
     from kwire.client.security.tls import explain_tls_error
 
     has_certificate = tls is not None and tls.certificate is not None
     cause = explain_tls_error(error, endpoint.server_name, has_certificate=has_certificate)
     without_reason = not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError)
     return TlsHandshakeFailed(endpoint, cause, retriable=without_reason)
-
-
-class StreamProtocol(asyncio.BufferedProtocol):
-    """Forwards the callbacks of asyncio to the functions of a connection."""
-
-    def __init__(
-        self,
-        on_made: Callable[[asyncio.Transport], None],
-        buffer: Callable[[], memoryview],
-        on_updated: Callable[[int], None],
-        on_paused: Callable[[], None],
-        on_resumed: Callable[[], None],
-        on_lost: Callable[[Exception | None], None],
-    ) -> None:
-        self._on_made = on_made
-        self._buffer = buffer
-        self._on_updated = on_updated
-        self._on_paused = on_paused
-        self._on_resumed = on_resumed
-        self._on_lost = on_lost
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._on_made(transport)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        del sizehint  # always -1
-        return self._buffer()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._on_updated(nbytes)
-
-    def pause_writing(self) -> None:
-        self._on_paused()
-
-    def resume_writing(self) -> None:
-        self._on_resumed()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._on_lost(exc)
 
 
 def _describe(error: OSError) -> str:

@@ -6,10 +6,10 @@ mean nothing here. Waiting does not help then, so the first connection to such a
 
 from __future__ import annotations
 
-import asyncio
 from errno import ETIMEDOUT
 from typing import TYPE_CHECKING
 
+from kwire._util.concurrency import running_loop, timeout_after
 from kwire.protocol.errors import AdvertisedAddressUnreachable, ConnectFailed, ConnectionFault
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class AdvertisedAddresses:
         """
         if endpoint in self._reached:
             return
-        now = asyncio.get_running_loop().time
+        now = running_loop().time
         begun = self._tried_since.setdefault(endpoint, now())
         try:
-            async with asyncio.timeout(self._limit):
+            async with timeout_after(self._limit):
                 await self._pool.get(endpoint)
         except ConnectFailed as fault:
             cause, errno = fault.cause, fault.errno

@@ -13,11 +13,11 @@ for it. Bootstrap servers are probably wrong if no broker has ever answered: if 
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire._util.concurrency import running_loop, sleep, timeout_after
 from kwire.client.admin.advertised_addresses import AdvertisedAddresses
 from kwire.client.admin.attempt import Attempt
 from kwire.client.admin.errors import BrokerNotFound, ControllerNotFound
@@ -186,7 +186,7 @@ class ClusterRouter:
             return await self._request(await self._connections.get(endpoint), request)
         connection: Connection | None = None
         try:
-            async with asyncio.timeout(timeout):
+            async with timeout_after(timeout):
                 connection = await self._connections.get(endpoint)
                 return await self._request(connection, request)
         except ConnectionFault:
@@ -218,7 +218,7 @@ class ClusterRouter:
 
         try:
             with self._reporting(waiting_for):
-                async with asyncio.timeout(self.timeout):
+                async with timeout_after(self.timeout):
                     while True:
                         faults: list[ConnectionFault] = []
                         description = await self._ask_all_for_cluster(faults)
@@ -254,7 +254,7 @@ class ClusterRouter:
                 raise
 
         try:
-            async with asyncio.timeout(seconds):
+            async with timeout_after(seconds):
                 return await self._first_of(brokers, ask)
         except ConnectionFault:
             # One broker with an invalid certificate does not matter if others answer; a wrong password does.
@@ -361,7 +361,7 @@ class ClusterRouter:
         begun = self.metadata.clock()
         try:
             with self._reporting(attempt.waiting_for):
-                async with asyncio.timeout(self.timeout):
+                async with timeout_after(self.timeout):
                     answer = await tries.answer()
                     self._durations[type(request)] = self.metadata.clock() - begun
                     return answer
@@ -379,7 +379,7 @@ class ClusterRouter:
         if on_wait is None:
             yield
             return
-        timer = asyncio.get_running_loop().call_later(NOTICE_AFTER_S, lambda: on_wait(waiting_for()))
+        timer = running_loop().call_later(NOTICE_AFTER_S, lambda: on_wait(waiting_for()))
         try:
             yield
         finally:
@@ -438,13 +438,13 @@ class ClusterRouter:
 
 def _now() -> float:
     """Return the time of the event loop."""
-    return asyncio.get_running_loop().time()
+    return running_loop().time()
 
 
 async def _wait_for_throttle(connection: Connection) -> None:
     """Wait until the broker does not throttle this client any more (KIP-219)."""
     while (remaining := connection.throttled_until - _now()) > 0:
-        await asyncio.sleep(remaining)
+        await sleep(remaining)
 
 
 def _most_telling(faults: Sequence[ConnectionFault]) -> ConnectionFault:

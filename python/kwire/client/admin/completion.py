@@ -6,10 +6,10 @@ concerned; the list of live brokers is requested again each time, so that a dead
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.concurrency import running_loop, timeout_after
 from kwire.client.admin.cluster_router import FIRST_PAUSE, back_off
 from kwire.client.admin.errors import AdminError, BrokerNotFound, ChangeTimeout
 from kwire.client.admin.values import Progress
@@ -124,11 +124,11 @@ async def wait_for_brokers(
 
     missing: dict[str, Sequence[str]] = {}
     pause = FIRST_PAUSE
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     deadline = loop.time() + timeout
     try:
         # Even if the time is over, such as the rest before a deadline, the first answers take the time of requests.
-        async with asyncio.timeout(timeout if timeout > SHORTEST_WAIT_S else router.timeout):
+        async with timeout_after(timeout if timeout > SHORTEST_WAIT_S else router.timeout):
             while True:
                 await router.describe_cluster()
                 brokers = tuple(router.metadata.brokers)

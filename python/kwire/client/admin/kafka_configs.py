@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kwire._util.bounded_gather import bounded_gather
+from kwire._util.concurrency import gather, semaphore
 from kwire.client.admin.answer import complete, error_code, first_error_code
 from kwire.client.admin.attempt import WRONG_BROKER_ERRORS
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, BrokerTarget
@@ -66,7 +66,7 @@ class KafkaConfigs:
         for resource in requested:
             by_target[_target(resource)].append(resource)
         # Two requests for each broker: it answers one while the response to the other is decoded.
-        turns = {target: asyncio.Semaphore(2) for target in by_target}
+        turns = {target: semaphore(2) for target in by_target}
 
         async def send(target: Target, part: Sequence[ConfigResource]) -> Answer[Any]:
             request = DescribeConfigsRequest(
@@ -115,7 +115,7 @@ class KafkaConfigs:
             results = ((str(_resource(result)), result) for result in answer.response.responses)
             return answer.outcomes(results, map(str, of_target))
 
-        parts = await asyncio.gather(*(send(target, of_target) for target, of_target in by_target.items()))
+        parts = await gather(*(send(target, of_target) for target, of_target in by_target.items()))
         merged: dict[str, AdminError | None] = {}
         for part in parts:
             merged |= part

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from secrets import token_bytes
 from typing import TYPE_CHECKING
 
+from kwire._util.concurrency import to_thread
 from kwire.client.admin.answer import error_code, first_error_code
 from kwire.client.admin.cluster_router import ANY, BrokerTarget
 from kwire.client.admin.errors import AdminError
@@ -77,7 +77,7 @@ class KafkaScramUsers:
             ScramCredentialDeletion(name=deletion.user, mechanism=deletion.mechanism.code) for deletion in deletions
         )
         # Thousands of iterations of a hash would block the event loop.
-        upserted = await asyncio.to_thread(lambda: tuple(map(_salted, upsertions)))
+        upserted = await to_thread(lambda: tuple(map(_salted, upsertions)))
         request = AlterUserScramCredentialsRequest(deletions=deleted, upsertions=upserted)
         answer = await self._router.command(request, error_code=first_error_code("results"), repeatable=not deleted)
         requested = dict.fromkeys([*(entry.name for entry in deleted), *(entry.name for entry in upserted)])

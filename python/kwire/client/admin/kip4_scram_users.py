@@ -5,10 +5,10 @@ The tool takes a credential as Kafka stores it in ZooKeeper, derived here from t
 
 from __future__ import annotations
 
-import asyncio
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.concurrency import to_thread
 from kwire.client.admin.errors import AdminError
 from kwire.client.admin.kip4_tools import tool_result
 from kwire.client.admin.scram_values import ScramCredentialInfo, ScramMechanismName
@@ -67,7 +67,7 @@ class Kip4ScramUsers:
             (deletion.user, ["delete", "--", deletion.user, deletion.mechanism.value]) for deletion in deletions
         ]
         for upsertion in upsertions:
-            credential = await asyncio.to_thread(_credential, upsertion)
+            credential = await to_thread(_credential, upsertion)
             changes.append((upsertion.user, ["set", "--", upsertion.user, upsertion.mechanism.value, credential]))
         outcomes: dict[str, AdminError | None] = {}
         for user, arguments in changes:

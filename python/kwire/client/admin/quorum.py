@@ -10,10 +10,10 @@ Examples:
 
 from __future__ import annotations
 
-import asyncio
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.concurrency import timeout_after
 from kwire.client.admin.answer import error_code, lacking, result_error
 from kwire.client.admin.cluster_router import ANY, CONTROLLER, SILENT_SHARE
 from kwire.client.admin.errors import AdminError
@@ -121,7 +121,7 @@ async def active_controller(admin: AdminSession) -> int | None:
     """
     if admin.dialect == "kafka":
         try:
-            async with asyncio.timeout(admin.router.timeout * SILENT_SHARE):
+            async with timeout_after(admin.router.timeout * SILENT_SHARE):
                 leader = (await describe_quorum(admin)).leader
         except NoCommonVersion:
             pass

@@ -8,13 +8,14 @@ the new broker only before it is sent. See `kwire.client.admin.attempt` for the 
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from kwire._util.concurrency import create_task, current_task, gather, running_loop, sleep, wait_first
 from kwire.client.admin.attempt import AttemptState
 from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine
     from typing import Any
 
@@ -65,7 +66,7 @@ class Tries(Generic[R]):
         """Return the first answer. Raises the errors of `locate` and `send`."""
         from random import uniform  # its import takes as long as a request
 
-        now = asyncio.get_running_loop().time
+        now = running_loop().time
         pause = FIRST_PAUSE
         try:
             while True:
@@ -88,19 +89,19 @@ class Tries(Generic[R]):
         finally:
             for task in self._running:
                 task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
+            await gather(*self._running, return_exceptions=True)
 
     def _start(self) -> None:
         if not self._asked:
             self._attempt.paused()
-        self._running.add(asyncio.ensure_future(self._try()))
+        self._running.add(create_task(self._try()))
 
     async def _wait(self, seconds: float) -> set[asyncio.Task[Answer[R] | None]]:
         """Wait until a try has ended, and return the tries that have."""
         if not self._running:
-            await asyncio.sleep(seconds)
+            await sleep(seconds)
             return set()
-        done, self._running = await asyncio.wait(self._running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        done, self._running = await wait_first(self._running, seconds)
         return done
 
     def _result(self, task: asyncio.Task[Answer[R] | None]) -> Answer[R] | None:
@@ -125,10 +126,10 @@ class Tries(Generic[R]):
                 self._attempt.located(None)
             return None
         if not self._is_repeatable:
-            for other in self._running - {asyncio.current_task()}:
+            for other in self._running - {current_task()}:
                 other.cancel()
         self._attempt.located(endpoint)
-        self._asked[endpoint] = asyncio.get_running_loop().time()
+        self._asked[endpoint] = running_loop().time()
         try:
             answer = await self._send(endpoint)
         finally:
@@ -142,5 +143,5 @@ async def back_off(pause: float) -> float:
     """Wait for about `pause` seconds and return how long to wait the next time."""
     from random import uniform  # its import takes as long as a request
 
-    await asyncio.sleep(pause * uniform(0.5, 1.5))
+    await sleep(pause * uniform(0.5, 1.5))
     return min(2 * pause, LONGEST_PAUSE)

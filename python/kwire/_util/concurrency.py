@@ -1,0 +1,180 @@
+"""Concurrency in the event loop that runs: that of asyncio, or a `LightLoop`, which starts faster.
+
+Coroutines that use this module instead of asyncio run in both. asyncio is imported with the first call outside of a
+light loop. The types are those of asyncio; the objects of a light loop have the methods that are used here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from kwire._util.light_loop import Semaphore, Timeout, running_light_loop
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Coroutine, Iterable
+    from contextlib import AbstractAsyncContextManager
+    from socket import socket
+    from ssl import SSLContext
+
+    from kwire._util.stream_callbacks import StreamCallbacks
+
+__all__ = [
+    "create_task",
+    "current_task",
+    "gather",
+    "lock",
+    "running_loop",
+    "semaphore",
+    "sleep",
+    "start_stream",
+    "timeout_after",
+    "timeout_at",
+    "to_thread",
+    "wait_first",
+]
+
+T = TypeVar("T")
+AnyFuture = TypeVar("AnyFuture", bound="asyncio.Future[Any]")
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that runs in this thread. Raises RuntimeError."""
+    light = running_light_loop()
+    if light is not None:
+        return cast("asyncio.AbstractEventLoop", light)
+    import asyncio
+
+    return asyncio.get_running_loop()
+
+
+def current_task() -> asyncio.Task[Any] | None:
+    """Return the task that calls this function."""
+    light = running_light_loop()
+    if light is not None:
+        return cast("asyncio.Task[Any] | None", light.current_task)
+    import asyncio
+
+    return asyncio.current_task()
+
+
+def create_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Run a coroutine beside the others."""
+    return running_loop().create_task(coroutine)
+
+
+def timeout_after(seconds: float | None) -> AbstractAsyncContextManager[object]:
+    """Return a context manager that raises TimeoutError after some seconds; None for no limit."""
+    light = running_light_loop()
+    if light is not None:
+        return Timeout(light, None if seconds is None else light.time() + seconds)
+    import asyncio
+
+    return asyncio.timeout(seconds)
+
+
+def timeout_at(at: float | None) -> AbstractAsyncContextManager[object]:
+    """Return a context manager that raises TimeoutError at a time of the loop; None for no limit."""
+    light = running_light_loop()
+    if light is not None:
+        return Timeout(light, at)
+    import asyncio
+
+    return asyncio.timeout_at(at)
+
+
+def lock() -> AbstractAsyncContextManager[None]:
+    """Return a lock."""
+    light = running_light_loop()
+    if light is not None:
+        return Semaphore(light)
+    import asyncio
+
+    return asyncio.Lock()
+
+
+def semaphore(places: int) -> AbstractAsyncContextManager[None]:
+    """Return a semaphore."""
+    light = running_light_loop()
+    if light is not None:
+        return Semaphore(light, places)
+    import asyncio
+
+    return asyncio.Semaphore(places)
+
+
+async def sleep(seconds: float) -> None:
+    """Wait for some seconds; 0 lets the other tasks run."""
+    light = running_light_loop()
+    if light is not None:
+        await light.sleep(seconds)
+        return
+    import asyncio
+
+    await asyncio.sleep(seconds)
+
+
+async def wait_first(
+    futures: Iterable[AnyFuture], seconds: float | None = None
+) -> tuple[set[AnyFuture], set[AnyFuture]]:
+    """Wait until one of the futures is done or the time is over. Return the futures that are done, and the others.
+
+    Nothing is canceled.
+
+    Args:
+        seconds: the time; None for no limit.
+    """
+    light = running_light_loop()
+    if light is not None:
+        return await light.wait_first(cast("Any", futures), seconds)  # type: ignore[return-value]  # see the module
+    import asyncio
+
+    return await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+
+if TYPE_CHECKING:
+    from asyncio import gather  # its overloads know the type of each result
+else:
+
+    def gather(*coroutines: Any, return_exceptions: bool = False) -> Any:
+        """Return a future of the results of coroutines or tasks in their order. See `asyncio.gather`."""
+        light = running_light_loop()
+        if light is not None:
+            return light.gather(*coroutines, return_exceptions=return_exceptions)
+        import asyncio
+
+        return asyncio.gather(*coroutines, return_exceptions=return_exceptions)
+
+
+async def to_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in another thread, and return its result."""
+    light = running_light_loop()
+    if light is not None:
+        return await light.to_thread(function, *arguments)
+    import asyncio
+
+    return await asyncio.to_thread(function, *arguments)
+
+
+async def start_stream(
+    sock: socket, callbacks: StreamCallbacks, tls: SSLContext | None, server_name: str | None
+) -> None:
+    """Pass what a connected socket receives to callbacks, and give them a transport, after the handshake of TLS.
+
+    Args:
+        tls: None for a stream without TLS; the light loop has no other.
+        server_name: the name that the certificate of the peer must have.
+
+    Raises:
+        OSError: the handshake has failed.
+    """
+    light = running_light_loop()
+    if light is not None:
+        assert tls is None, "a connection with TLS runs in asyncio"
+        light.start_stream(sock, callbacks)
+        return
+    from kwire._util.asyncio_stream import StreamProtocol
+
+    await running_loop().create_connection(
+        lambda: StreamProtocol(callbacks), sock=sock, ssl=tls, server_hostname=server_name
+    )
