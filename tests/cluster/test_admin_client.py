@@ -88,6 +88,9 @@ async def test_features_are_reported_by_a_broker_and_changed_together(empty_clus
                 await admin.update_features(updates, compare_brokers=compare_brokers)
             error = refused.value.outcomes.errors["unknown"]
             assert ("by the brokers 1, 2, 3 (unknown there)" in error.text) is compare_brokers
+            assert refused.value.item == "unknown"
+            innocent = refused.value.outcomes.errors[group]  # it was not changed either, and is not the reason
+            assert innocent.item == "unknown"
         unchanged = await admin.describe_features()
         assert (unchanged.epoch, unchanged.finalized_features) == (described.epoch, described.finalized_features)
 

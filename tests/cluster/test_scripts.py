@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kwire.client.admin import BlockingAdminClient, TopicDescription
 from kwire.compat import run_script
+from tests.eventually import eventually_sync
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:
@@ -77,3 +79,34 @@ def test_throttle_does_not_keep_replicas_from_moving(
     printed = capsys.readouterr().out
     assert (done, "Successfully started reassignment of partitions" in printed) == (0, True), printed
     assert run_script("kafka-topics", [*words, "--delete", "--topic", "moved"]) == 0
+
+
+def test_election_without_a_live_replica_is_an_error(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nodes report the start of an election by topic, and nothing of partitions that nobody can lead."""
+    words = ["--bootstrap-server", cluster.bootstrap]
+    election = [*words, "--election-type", "preferred"]
+    for topic, replicas in (("single", "3"), ("double", "3:1")):
+        assert run_script("kafka-topics", [*words, "--create", "--topic", topic, "--replica-assignment", replicas]) == 0
+    assert run_script("kafka-leader-election", [*election, "--topic", "single", "--partition", "0"]) == 0
+    assert "Valid replica already elected for partitions single-0" in capsys.readouterr().out
+    with BlockingAdminClient(cluster.bootstrap) as admin:
+        cluster.kill_node(3)
+        try:
+            eventually_sync(lambda: leaders(admin) == [1, None], "node 3 counts as dead")
+            for selection in (["--all-topic-partitions"], ["--topic", "single", "--partition", "0"]):
+                assert run_script("kafka-leader-election", [*election, *selection]) == 1
+                printed = capsys.readouterr().out
+                assert "for partition: single-0: org.apache.kafka.common.errors.PreferredLeaderNotAvailable" in printed
+        finally:
+            cluster.start_node(3)
+        eventually_sync(lambda: leaders(admin) == [1, 3], "node 3 leads its only replica again")
+        assert run_script("kafka-leader-election", [*election, "--all-topic-partitions"]) == 0, capsys.readouterr()
+        assert leaders(admin) == [3, 3]
+        assert admin.delete_topics(["single", "double"]).errors == {}
+    printed = capsys.readouterr().out
+    assert "Successfully completed leader election (PREFERRED) for partitions double-0" in printed
+
+
+def leaders(admin: BlockingAdminClient) -> list[int | None]:
+    topics = admin.describe_topics(["double", "single"])
+    return [topic.partitions[0].leader for topic in topics.values() if isinstance(topic, TopicDescription)]

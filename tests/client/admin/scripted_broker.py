@@ -13,7 +13,7 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from tests.stream_server import stream_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from kwire.declare import Message
     from kwire.protocol.negotiated_versions import Dialect
@@ -34,8 +34,9 @@ class ScriptedBroker:
         received: all requests in the order of their arrival, without ApiVersions.
     """
 
-    def __init__(self, dialect: Dialect, respond: Callable[[Any], Message]) -> None:
+    def __init__(self, dialect: Dialect, respond: Callable[[Any], Message], highest: Mapping[int, int]) -> None:
         self.dialect = dialect
+        self.highest = highest
         self.port = 0
         self.received: list[Message] = []
         self._respond = respond
@@ -79,17 +80,23 @@ class ScriptedBroker:
                 ranges[cls.api_key] = (min(lowest, cls.versions.lowest), max(highest, cls.versions.highest))
         return ApiVersionsResponse(
             error_code=0,
-            api_keys=tuple(ApiVersion(api_key=key, min_version=a, max_version=b) for key, (a, b) in ranges.items()),
+            api_keys=tuple(
+                ApiVersion(api_key=key, min_version=a, max_version=self.highest.get(key, b))
+                for key, (a, b) in ranges.items()
+            ),
         )
 
 
 @asynccontextmanager
-async def scripted_broker(dialect: Dialect, respond: Callable[[Any], Message]) -> AsyncIterator[ScriptedBroker]:
+async def scripted_broker(
+    dialect: Dialect, respond: Callable[[Any], Message], highest: Mapping[int, int] | None = None
+) -> AsyncIterator[ScriptedBroker]:
     """Run a broker.
 
     Args:
         respond: returns the response to a request, or raises LoseResponse or KeepSilent.
+        highest: the highest version by API key, for brokers that lack newer ones.
     """
-    broker = ScriptedBroker(dialect, respond)
+    broker = ScriptedBroker(dialect, respond, highest or {})
     async with stream_server(broker.serve) as broker.port:
         yield broker

@@ -10,6 +10,7 @@ Examples:
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from kwire.client.admin import completion
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
 class FeaturesRefused(AdminError):
     """An update of features was refused, at least for one of them.
 
-    The attributes of the error are those of the first feature that was refused.
+    The attributes of the error are those of the first feature that was refused. Its item is empty if the cluster
+    refused the whole request and does not name a feature.
 
     Attributes:
-        outcomes: the outcome by feature. All or none are changed, except on Kafka before 4.0.
+        outcomes: the outcome by feature. All or none are changed, except on Kafka before 4.0: a feature that was not
+            changed because of another one has the error of the other one, with its item.
     """
 
     def __init__(self, outcomes: Outcomes) -> None:
@@ -105,29 +108,47 @@ async def update_features(
             broker does not support the level, or the features cannot be written; 1013, in a cluster of the drafts,
             another update is in progress.
         ChangeTimeout: the update was accepted, but is not reported in time.
-        EncodeError: a level is outside of int16. Nothing was sent.
+        EncodeError: a level is outside of int16, and the levels are not compared. Nothing was sent.
     """
     requested = tuple(updates)
     if compare_brokers:
         lacking = missing_support(requested, await describe_features_of_brokers(admin))
         if lacking:
             code = ErrorCode.FEATURE_UPDATE_FAILED
-            raise FeaturesRefused(
-                Outcomes(
-                    {
-                        feature.name: AdminError.of_kafka(code, feature.name, text)
-                        if (text := lacking.get(feature.name))
-                        else None
-                        for feature in requested
-                    }
-                )
-            )
+            errors = {name: AdminError.of_kafka(code, name, text) for name, text in lacking.items()}
+            raise FeaturesRefused(all_refused([update.name for update in requested], errors))
     outcomes = await admin.backend.update_features(requested, validate_only=validate_only)
     if outcomes.errors:
         raise FeaturesRefused(outcomes)
     if validate_only:
         return await describe_features(admin)
     return (await _updated(admin, requested))._replace(attempts=outcomes.attempts)
+
+
+def all_refused(
+    names: Sequence[str], errors: Mapping[str, AdminError], whole: AdminError | None = None, attempts: int = 1
+) -> Outcomes:
+    """Return the outcomes of an update that changed no feature, although some of them have no error of their own.
+
+    Args:
+        names: the features of the update.
+        errors: the errors of single features.
+        whole: the error of the whole request, if there is no other. Its text may name a feature, as Kafka's does.
+        attempts: number of times that the request was sent.
+    """
+    if not errors and whole is not None:
+        # Names such as "version" are also words of the text, which writes "feature" before the name.
+        named = [name for name in names if _is_named(name, whole.text, "feature ")]
+        named = named or [name for name in names if _is_named(name, whole.text)]
+        item = names[0] if len(names) == 1 else named[0] if len(named) == 1 else ""
+        first = AdminError(whole.code, whole.name, item, whole.text, whole.attempts, whole.needs)
+    else:
+        first = next(errors[name] for name in names if name in errors)
+    return Outcomes({name: errors.get(name, first) for name in names}, attempts)
+
+
+def _is_named(name: str, text: str, before: str = "") -> bool:
+    return re.search(rf"(?<![\w.-]){before}{re.escape(name)}(?![\w-]|\.\w)", text) is not None
 
 
 def missing_support(updates: Iterable[FeatureUpdate], brokers: Mapping[int, FeatureMetadata]) -> dict[str, str]:

@@ -338,8 +338,13 @@ class KafkaBackend:
         answer = await self._router.command(
             request, CONTROLLER, error_code, repeatable=validate_only, adapt=_with_flags_only
         )
+        names = [update.name for update in updates]
+        if answer.response.error_code:  # since 4.0, all features are changed or none
+            from kwire.client.admin.features import all_refused
+
+            return all_refused(names, {}, answer.error(answer.response, ""), answer.attempts)
         failed = {result.feature: result for result in answer.response.results if result.error_code}
-        return answer.outcomes((update.name, failed.get(update.name, answer.response)) for update in updates)
+        return answer.outcomes((name, failed.get(name, answer.response)) for name in names)
 
     async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
         from kwire.client.admin.feature_values import FeatureUpdate, SafeLevel

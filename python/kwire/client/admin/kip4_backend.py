@@ -279,13 +279,18 @@ class Kip4Backend:
             ),
         )
         answer = await self._command(request, error_code, validate_only=validate_only)
-        failed = {result.feature: result for result in answer.response.results}
-        outcomes: dict[str, AdminError | None] = {}
-        for update in updates:
-            result = failed.get(update.name, answer.response)
-            code, text = result.error_code, result.error_message
-            outcomes[update.name] = AdminError.of_kip4(code, update.name, text, answer.attempts) if code else None
-        return Outcomes(outcomes, answer.attempts)
+        names, response, attempts = [update.name for update in updates], answer.response, answer.attempts
+        failed = {
+            result.feature: AdminError.of_kip4(result.error_code, result.feature, result.error_message, attempts)
+            for result in response.results
+            if result.error_code and result.feature in names
+        }
+        if not failed and not response.error_code:
+            return Outcomes(dict.fromkeys(names), attempts)
+        from kwire.client.admin.features import all_refused
+
+        whole = AdminError.of_kip4(response.error_code, "", response.error_message, attempts)
+        return all_refused(names, failed, whole, attempts)
 
     async def lowest_safe_level(self, name: str, level: int) -> SafeLevel:
         from kwire.client.admin.feature_values import SafeLevel

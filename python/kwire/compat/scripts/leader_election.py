@@ -11,6 +11,7 @@ from kwire.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, Sc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kwire.client.admin import AdminClient, AdminError, Outcomes
     from kwire.compat.script import ScriptRun
 
     Partition = tuple[str, int]
@@ -79,8 +80,11 @@ async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: boo
     admin = await run.admin()
     if chosen is not None and not chosen:
         raise ScriptFailed("Replica election data is empty")
-    asked = _with_leaders(await admin.describe_topics(), chosen)
+    topics = await admin.describe_topics()
+    asked = _with_leaders(topics, chosen)
     outcomes = await admin.elect_leaders(None if chosen is None else _by_topic(chosen), unclean=unclean)
+    if admin.dialect == "kip4":
+        outcomes = await _elected_by_nodes(admin, topics, asked, outcomes)
     type = "UNCLEAN" if unclean else "PREFERRED"
     elected = [item for item, error in outcomes.items() if error is None and asked.get(item) is False]
     needless = [
@@ -98,6 +102,40 @@ async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: boo
         run.print(f"Error completing leader election ({type}) for partition: {item}: {_exception(error)}")
     if failed:
         raise ScriptFailed(f"{len(failed)} replica(s) could not be elected")
+
+
+async def _elected_by_nodes(
+    admin: AdminClient, topics: Mapping[str, Any], asked: Mapping[str, bool], started: Outcomes
+) -> Outcomes:
+    """Return the outcomes by partition of elections that nodes have started, which they report by topic.
+
+    Args:
+        topics: the topics before the election.
+        asked: by partition, whether its preferred leader led it before.
+        started: by topic, the error of the request.
+
+    Raises:
+        ChangeTimeout: a preferred replica that can lead does not in time.
+    """
+    from kwire.client.admin import Outcomes
+    from kwire.operations.elections import refusal
+
+    live = {broker.id for broker in (await admin.describe_cluster()).brokers}
+    outcomes: dict[str, AdminError | None] = {}
+    expected: dict[str, list[int]] = defaultdict(list)
+    for name, error in started.items():
+        for partition in getattr(topics.get(name), "partitions", ()):
+            item = f"{name}-{partition.partition}"
+            if item not in asked:
+                continue
+            outcomes[item] = error or (None if asked[item] else refusal(item, partition, live, unclean=False))
+            if outcomes[item] is None:
+                expected[name].append(partition.partition)
+        if error is not None and name not in topics:
+            outcomes[name] = error
+    if expected:
+        await admin.wait_until_preferred(dict(expected))
+    return Outcomes(outcomes, started.attempts)
 
 
 def _with_leaders(topics: Mapping[str, Any], chosen: Iterable[Partition] | None) -> dict[str, bool]:

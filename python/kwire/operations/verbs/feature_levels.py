@@ -12,6 +12,7 @@ from kwire.operations.verbs.changes import ItemChange
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kwire.client.admin import AdminError
     from kwire.operations.declaration import Rows
     from kwire.operations.run import Run
 
@@ -51,13 +52,7 @@ async def set_levels(
     try:
         updated = await run.admin.update_features(updates, validate_only=run.dry_run)
     except FeaturesRefused as error:
-        errors = error.outcomes.errors
-        return [
-            Failure(update.name, errors[update.name])
-            if update.name in errors
-            else ItemChange(update.name, "not changed: another feature was refused", error.attempts)
-            for update in updates
-        ]
+        return [_refused(name, outcome, error.attempts) for name, outcome in error.outcomes.items()]
     if run.wait and not run.dry_run:
         levels = {update.name: update.max_version_level for update in updates}
         await run.admin.wait_until_features(levels, timeout=run.wait, on_progress=run.on_progress)
@@ -65,3 +60,12 @@ async def set_levels(
         ItemChange(update.name, f"{would}{'downgraded' if update.allow_downgrade else 'upgraded'}", updated.attempts)
         for update in updates
     ]
+
+
+def _refused(name: str, outcome: AdminError | None, attempts: int) -> Failure | ItemChange:
+    """Return the row of a feature in an update that was refused."""
+    if outcome is None:  # Kafka before 4.0 changes each feature for itself
+        return ItemChange(name, "changed", attempts)
+    if outcome.item and outcome.item != name:
+        return ItemChange(name, "not changed: another feature was refused", attempts)
+    return Failure(name, outcome)

@@ -6,10 +6,11 @@ from collections import defaultdict
 from enum import StrEnum
 from typing import Annotated
 
-from kwire.client.admin import AdminError, NotSupported, Outcomes, PartitionDescription, TopicDescription
+from kwire.client.admin import AdminError, NotSupported, Outcomes, TopicDescription
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.argument_checks import Choice
 from kwire.operations.declaration import Rows, operation
+from kwire.operations.elections import refusal
 from kwire.operations.parameters import Argument, Danger, Option
 from kwire.operations.run import Run
 from kwire.operations.verbs.changes import ItemChange, carry_out, changes
@@ -102,17 +103,5 @@ async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool)
             elif partition.leader is not None if unclean else partition.replicas[:1] == (partition.leader,):
                 unchanged.append(item)
             else:
-                checked[item] = _refusal(item, partition, live, unclean=unclean)
+                checked[item] = refusal(item, partition, live, unclean=unclean)
     return Outcomes(checked), unchanged
-
-
-def _refusal(item: str, partition: PartitionDescription, live: set[int], *, unclean: bool) -> AdminError | None:
-    """Return the error of an election that no replica can win; None if one can.
-
-    The last replica in sync stays in the ISR when its broker stops.
-    """
-    if not unclean and not set(partition.replicas[:1]) & set(partition.isr) & live:
-        return AdminError.of_kafka(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, item)
-    if unclean and not (set(partition.replicas) - set(partition.offline_replicas or ())) & live:
-        return AdminError.of_kafka(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, item)
-    return None
