@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
+    from types import FrameType
 
     from starlette.types import ASGIApp
 
@@ -34,6 +36,8 @@ __all__ = ["HttpOptions", "UnsafeAddress", "escape_control_characters", "parse_a
 
 STOP_TIMEOUT_S = 5
 """Deadline in seconds of running requests after a signal."""
+TICK_S = 1.0
+"""Seconds after which the header `Date` is renewed: its unit."""
 
 
 class UnsafeAddress(KwireError, ValueError):
@@ -152,11 +156,29 @@ class _EventLoop(asyncio.SelectorEventLoop):
 
 
 class _Server(uvicorn.Server):
-    """Ends streams before it waits for the requests that still run."""
+    """Ends streams before it waits for the requests that still run, and costs little while there are none."""
 
     def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]] | None) -> None:
         super().__init__(config)
         self._end_streams = end_streams
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._exits = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Renew the header `Date` until a signal.
+
+        uvicorn looks for the signal ten times a second instead, which was 40 % of the CPU time of an idle exporter.
+        """
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await self._exits.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._loop is not None:  # the handler of a signal does not wake the loop up
+            self._loop.call_soon_threadsafe(self._exits.set)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._end_streams is not None:
