@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.cli.colors import paint_for
+from kwire.terminal.colors import paint_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

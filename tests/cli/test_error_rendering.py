@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kwire import DecodeError
-from kwire.cli.colors import Paint
 from kwire.cli.error_rendering import render_error
 from kwire.cli.frames import parse_body
+from kwire.terminal.colors import Paint
 from tests.cli.bodies import API_VERSIONS_REQUEST, METADATA_V13
 from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire.cli.cluster import ClusterChoice
 from kwire.cli.verb_run import VerbRun
 from kwire.cli.verb_session import VerbSession
 from kwire.operations import find_tools, registry
 from kwire.operations.command_line import danger_of_words
 from kwire.operations.declaration import Need
 from kwire.operations.parameters import Danger, InvalidArgument
+from kwire.terminal.cluster import ClusterChoice
 from tests.operations.verbs.dry_runs import CHANGING
 
 if TYPE_CHECKING:

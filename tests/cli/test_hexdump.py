@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from kwire import messages
-from kwire.cli.colors import Paint
 from kwire.cli.frames import Frame, parse_body, parse_request, parse_response
 from kwire.cli.hexdump import hexdump
+from kwire.terminal.colors import Paint
 from tests.cli.bodies import API_VERSIONS_REQUEST, LIST_TOPICS_KIP4, METADATA_V13, exchange
 from tests.cli.running import assert_golden
 from tests.cli.running import kwire as run

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire._util.readable import printable, printable_lines
-from kwire.cli.cluster import ClusterChoice
-from kwire.cli.colors import Paint
 from kwire.cli.commands.replay import _line
 from kwire.cli.row_output import FORMATS, print_rows
 from kwire.cli.shell.error_position import StatementErrors
 from kwire.cli.shell.lag_history import LagTrend
 from kwire.cli.shell.lag_picture import lag_lines
-from kwire.cli.tables import TableColumn, plain_lines, print_table
 from kwire.cli.verb_run import VerbRun
 from kwire.cli.verb_session import VerbSession
 from kwire.compat.options import OptionValues
@@ -27,6 +24,9 @@ from kwire.operations.parameters import InvalidArgument
 from kwire.operations.registry import find_verb
 from kwire.operations.verbs.changes import ItemChange
 from kwire.operations.verbs.tools.run import ToolOutput
+from kwire.terminal.cluster import ClusterChoice
+from kwire.terminal.colors import Paint
+from kwire.terminal.tables import TableColumn, plain_lines, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
+
 pytestmark = pytest.mark.usefixtures("java")
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 EXAMPLES = re.findall(
     r"^```python\n(.*?)^```$", (DOCS / "admin.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
 )

@@ -15,10 +15,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from tests.paths import DATA
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FILE = Path(__file__).parent.parent / "data" / "java-patterns.jsonl.xz"
+FILE = DATA / "java-patterns.jsonl.xz"
 SEED, GENERATED = 5596, 800
 NAMES = (
     *("a", "ab", "aa", "aab", "abab", "a1", "a12", "b2c", "A", "AB", "aB", "Z9", "x", "xx", "xyz", "0", "42", "1234"),

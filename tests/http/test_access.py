@@ -15,6 +15,7 @@ from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cli.running import kwire
 from tests.for_rows import for_rows
 from tests.http.server_process import ServerProcess
+from tests.paths import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +84,7 @@ def test_new_token_is_printed_once_and_accepted(cluster: FakeCluster, tmp_path: 
 
 
 def test_tokens_of_the_documentation_are_refused(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/how-to/http.md").read_text()
+    page = (ROOT / "docs/how-to/http.md").read_text()
     sample = page.split("# tokens.toml", 1)[1].split("```", 1)[0]
     file = tmp_path / "tokens.toml"
     file.write_text("#" + sample)

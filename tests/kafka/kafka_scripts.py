@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 from kwire.testing.kafka.jars import jars, jars_of
+from tests.paths import ROOT
 
-TOOLS = Path(__file__).parents[2] / "benches" / "kafka-tools.xml"
+TOOLS = ROOT / "benches" / "kafka-tools.xml"
 
 
 def run_kafkas_own(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -27,6 +27,7 @@ from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.jars import jars_of
 from kwire.testing.local_cluster import LocalCluster
 from tests.cli.running import Run, kwire
+from tests.paths import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,7 +137,7 @@ def places(kafka39: Kafka39, kafka44: Kafka44, tmp_path_factory: pytest.TempPath
     asyncio.run(fill_brokers(kafka39, kafka44))
     asyncio.run(fill_zookeeper(kafka39.zookeeper))
     write_files(folder, kafka39)
-    [jar] = jars_of(Path(__file__).parents[1] / "operations" / "tools" / "jolokia.xml").iterdir()
+    [jar] = jars_of(ROOT / "tests/operations/tools/jolokia.xml").iterdir()
     [port] = free_ports(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", f"-javaagent:{jar}=port={port},host=127.0.0.1")

@@ -6,7 +6,6 @@ import asyncio
 import sys
 import uuid
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
@@ -14,6 +13,7 @@ import confluent_kafka
 from kwire.client import Connection
 from kwire.messages.kafka import MetadataRequest
 from tests.kafka.administrator import Administrator
+from tests.paths import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kwire.testing.kafka import KafkaCluster
 
 confluent: Any = confluent_kafka  # its stubs lack some classes
-ROOT = Path(__file__).parents[2]
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 

@@ -16,13 +16,14 @@ from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 from tests.kafka.kafka_scripts import kafkas_own
 from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
+from tests.paths import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kwire.testing.kafka.security import ClusterSecurity
 
-GOLDENS = Path(__file__).parent.parent / "data" / "scripts"
+GOLDENS = DATA / "scripts"
 
 CHANGING = {"--create", "--alter", "--delete", "--execute", "--delete-offsets", "--cancel", "upgrade"}
 """Words of cases that are run once. Others are repeated, because brokers learn about a change after it was accepted."""

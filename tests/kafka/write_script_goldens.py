@@ -14,8 +14,9 @@ from kwire.compat.registry import MODULES, find_script
 from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.kafka_scripts import run_kafkas_own
 from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
+from tests.paths import DATA
 
-FOLDER = Path(__file__).parent.parent / "data" / "scripts"
+FOLDER = DATA / "scripts"
 OF_CORE = ("kafka-acls", "kafka-configs")
 """Their classes are in `kafka.admin`, all others in `org.apache.kafka.tools`."""
 GROUPS_TIMEOUT_MS = "120000"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import kwire
+from tests.paths import DATA
 from tests.report.cases import polls, state, write
 
-RECORDING = Path(__file__).parent.parent / "data" / "tapes" / "kraft44-public.parquet"
+RECORDING = DATA / "tapes" / "kraft44-public.parquet"
 
 
 def test_report_on_gold(tmp_path: Path) -> None:

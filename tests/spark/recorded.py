@@ -34,13 +34,14 @@ from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import FileKind
 from kwire.spark.store.record import CommitRecord, StoreChange, reporter_key
 from kwire.spark.store.table_files import Output, TableFile
+from tests.paths import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
-RECORDINGS = Path(__file__).parents[1] / "data" / "tapes"
+RECORDINGS = DATA / "tapes"
 NAMES = ("zk39-public", "kraft44-public")
 SKEW = {"zk39-public": (2, timedelta(minutes=3)), "kraft44-public": (3, timedelta(minutes=-3))}
 """The broker that is polled with another clock, and how far that is ahead."""

@@ -12,8 +12,8 @@ import pytest
 from kwire.cli.commands.capture import capture
 from kwire.cli.commands.pipeline import pipeline
 from tests.for_rows import for_rows
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "deploy").glob("*.service"))
 
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.paths import ROOT
+
 pytestmark = pytest.mark.programs
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "tables.ipynb"
+NOTEBOOK = ROOT / "examples" / "tables.ipynb"
 
 
 def outputs(notebook: Any) -> list[str]:

@@ -15,6 +15,7 @@ from kwire.spark.store.commits import PipelineStore
 from kwire.spark.store.manifest import date_of
 from kwire.spark.tables import DATE, HOUR, as_markdown
 from tests.docs.pages import as_module
+from tests.paths import ROOT
 from tests.spark.recorded import RECORDINGS, bronze
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.nightly
 
-PAGE = Path(__file__).parents[2] / "docs" / "pipeline.md"
+PAGE = ROOT / "docs" / "pipeline.md"
 
 
 def test_page_lists_silver_tables() -> None:

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-def main() -> None:
-    """Run the command and exit the process."""
+def main(run: Callable[[Sequence[str]], int] | None = None) -> None:
+    """Run the command and exit the process.
+
+    Args:
+        run: runs the words of the command line and returns the exit code; None for the commands of `kwire`, and those
+            of other products if they are installed.
+    """
     gc.disable()  # while modules are imported: what they create stays
     if "--debug" not in sys.argv:
         sys.excepthook = _print_unexpected
     try:
-        code = _function()(sys.argv[1:])
+        code = (run or _run)(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
     except ModuleNotFoundError as error:
@@ -41,19 +46,17 @@ def main() -> None:
     sys.exit(code)
 
 
-def _function() -> Callable[[Sequence[str]], int]:
-    """Return the function that runs the arguments. Completion in a shell must not import the rest."""
-    if sys.argv[1:2] == ["__complete"]:
-        from kwire.cli.completion.completer import complete
+def _run(words: Sequence[str]) -> int:
+    """Run a command of this package, or the program with the commands of all products, if it is installed."""
+    from kwire.cli.program import is_own, run
 
-        return lambda arguments: complete(arguments[1:])
-    if sys.argv[1:2] == ["__fetch"]:
-        from kwire.cli.completion.refresh import fetch
+    if not (words and is_own(words[0])):
+        from kwire._util.products import find_part
 
-        return lambda arguments: fetch(arguments[1:])
-    from kwire.cli.program import run
-
-    return run
+        whole = find_part("program")
+        if whole is not None:
+            return int(whole(words))
+    return run(words)
 
 
 def _print_unexpected(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

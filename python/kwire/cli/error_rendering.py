@@ -22,10 +22,10 @@ from kwire.errors import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.cli.colors import Paint
     from kwire.cli.frames import Frame, Part
     from kwire.declare.wire_types import WireType
     from kwire.errors import PathElement
+    from kwire.terminal.colors import Paint
 
 ROW_SIZE = 16
 CONTEXT_ROWS = 1

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.cli.tables import TableColumn
 from kwire.cli.value_labels import API_KEYS, value_label, value_text
 from kwire.declare.introspect import fields
 from kwire.declare.wire_types import ArrayType, MaybeType, NullableType, Primitive, StructType
 from kwire.errors import path_text
+from kwire.terminal.tables import TableColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

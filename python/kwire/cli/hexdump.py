@@ -23,10 +23,10 @@ from kwire.errors import path_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.cli.colors import Paint
     from kwire.cli.frames import Frame, Part
     from kwire.errors import DecodeError, PathElement
     from kwire.reference import Span
+    from kwire.terminal.colors import Paint
 
     Path = tuple[PathElement, ...]
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.products import part
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     import pyarrow as pa
@@ -21,27 +23,16 @@ if TYPE_CHECKING:
 
 def read_desired(texts: Sequence[str]) -> dict[str, DesiredConfigs]:
     """Return the desired configs of clusters, of texts like `CLUSTER_ID=FILE`."""
-    from kwire.client.admin import ConfigResource, ConfigResourceType
-    from kwire.operations.cluster_document.document import read
-    from kwire.operations.parameters import InvalidArgument
-
-    def resource_of(resource: ConfigResource) -> tuple[str, str]:
-        is_default = resource.type is ConfigResourceType.BROKER and not resource.name
-        return ("cluster", "") if is_default else (resource.type.singular, resource.name)
-
+    read: Callable[[Path], DesiredConfigs] = part("desired-configs", "--desired")
     by_cluster: dict[str, DesiredConfigs] = {}
     for text in texts:
         cluster_id, separator, file = text.rpartition("=")
         if not separator:
             raise click.BadParameter(f"expected CLUSTER_ID=FILE, got {text!r}", param_hint="--desired")
         try:
-            configs = read(Path(file)).configs
-        except InvalidArgument as error:
+            by_cluster[cluster_id] = read(Path(file))
+        except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--desired") from None
-        by_cluster[cluster_id] = {
-            resource_of(resource): {name: value for name, value in values.items() if value is not None}  # no secrets
-            for resource, values in configs.items()
-        }
     return by_cluster
 
 

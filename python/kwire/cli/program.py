@@ -1,12 +1,12 @@
 """The `kwire` command: its subcommands, and how a run ends.
 
-A subcommand is the function of its name in the module of that name in `kwire.cli.commands`; adding the file adds the
-command. Only `kwire --help` imports all of them.
+A subcommand is the function of its name in the module of that name in a folder of commands; adding the file adds the
+command. The first folder is `kwire.cli.commands`, the others are packages of the entry points `kwire.commands`. Only
+`kwire --help` imports all of them.
 """
 
 from __future__ import annotations
 
-import builtins
 import errno
 import gc
 import inspect
@@ -14,21 +14,23 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from io import BufferedWriter, RawIOBase, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from kwire import __version__
+from kwire._util.products import BrokenProduct, check_version, entry_points, missing_hint
 from kwire._util.readable import printable
-from kwire.cli.cluster import admin_option, cluster_options
-from kwire.cli.kafka_habits import first_word_hint
+from kwire._util.similar_names import similar
 from kwire.errors import KwireError
-from kwire.operations import registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+__all__ = ["CommandGroup", "command_names", "find_command", "is_own", "program", "run", "short_help"]
 
 EXIT_INVALID_INPUT = 1
 EXIT_INTERRUPTED = 130
@@ -36,66 +38,105 @@ EXIT_BROKEN_PIPE = 141
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 """Errors of writes: no space, the end of a quota or of the size of a file, or a closed stdout."""
 
+GROUP = "kwire.commands"
+"""The group of entry points of packages with commands."""
+OWN = "kwire.cli.commands"
 
-FOLDER = Path(__file__).with_name("commands")
-"""The modules of the subcommands."""
+FIRST_STEPS = """\
+Three things to try:
+
+  kwire messages Metadata                    show the fields and versions of Kafka's messages
+  kwire sniff --to HOST:9092                 show each request of a client with its response
+  kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
+
+kwire help lists all commands, and kwire help COMMAND describes one.
+"""
+
+
+@cache
+def _modules(package: str) -> dict[str, str]:
+    """Return the modules of a package of commands by the name of the command, without importing them.
+
+    One with the name of a builtin of Python has an underscore at the end of its module.
+    """
+    spec = find_spec(package)
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    modules = (path.stem for folder in folders for path in Path(folder).glob("*.py") if path.stem != "__init__")
+    return {name.rstrip("_"): f"{package}.{name}" for name in modules}
+
+
+def is_own(name: str) -> bool:
+    """Return whether a command is one of this package."""
+    return name in _modules(OWN)
 
 
 @cache
 def command_names() -> tuple[str, ...]:
-    """Return the names of the subcommands in alphabetical order."""
-    return tuple(sorted(path.stem.rstrip("_") for path in FOLDER.glob("*.py") if path.stem != "__init__"))
+    """Return the names of the subcommands of all installed products in alphabetical order."""
+    return tuple(sorted({*_modules(OWN), *(name for point in entry_points(GROUP) for name in _modules(point.value))}))
 
 
-def short_help(name: str) -> str:
-    """Return the first line of the help of a subcommand."""
-    return inspect.cleandoc(_command(name).help or "").partition("\n")[0]
+def find_command(name: str) -> click.Command | None:
+    """Import a subcommand, one of this package first; None if no installed product has it.
+
+    Raises:
+        BrokenProduct: it cannot be imported, or its product has another version.
+    """
+    if is_own(name):
+        return _imported(_modules(OWN)[name])
+    for point in entry_points(GROUP):
+        if name in _modules(point.value):
+            check_version(point)
+            try:
+                return _imported(_modules(point.value)[name])
+            except ModuleNotFoundError:
+                raise  # main() says which extra has the library
+            except Exception as error:
+                raise BrokenProduct(
+                    f"the command {name} of {point.name} cannot be used: {type(error).__name__}: {error}"
+                ) from error
+    return None
 
 
-def _command(name: str) -> click.Command:
-    """Import a subcommand. One with the name of a builtin of Python has an underscore at the end of its module."""
-    module = f"{name}_" if hasattr(builtins, name) else name
-    command: click.Command = getattr(import_module(f"kwire.cli.commands.{module}"), module)
+def _imported(module: str) -> click.Command:
+    command: click.Command = getattr(import_module(module), module.rpartition(".")[2])
     return command
 
 
-FIRST_STEPS = """\
-Five things to try:
-
-  kwire cluster up                           start a cluster on this machine (needs Java)
-  kafka -b HOST:9092 topics list             list the topics of a cluster
-  kafka -b HOST:9092 cluster health          check a cluster for what is wrong
-  kwire messages Metadata                    show the fields and versions of Kafka's messages
-  kwire sniff --to HOST:9092                 show each request of a client with its response
-
-kafka help lists all commands, and kafka help COMMAND describes one.
-"""
+def short_help(name: str) -> str:
+    """Return the first line of the help of a subcommand, or why it cannot be used."""
+    try:
+        command = find_command(name)
+    except (BrokenProduct, ModuleNotFoundError) as error:
+        return f"(cannot be used: {error})"
+    assert command is not None
+    return inspect.cleandoc(command.help or "").partition("\n")[0]
 
 
-class LazyGroup(click.Group):
-    """A group that imports a subcommand, or the verbs of a noun, when it is called."""
+class CommandGroup(click.Group):
+    """A group that imports a subcommand when it is called.
+
+    Attributes:
+        first_steps: what is shown to whoever types the name alone, instead of three pages of help.
+    """
+
+    first_steps: ClassVar = FIRST_STEPS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show first steps instead of three pages of help to whoever types the name alone."""
         if not args:
-            click.echo(FIRST_STEPS, nl=False)
+            click.echo(self.first_steps, nl=False)
             ctx.exit()
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return sorted({*command_names(), *registry.nouns()})
+        return [*command_names()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        command = _command(cmd_name) if cmd_name in command_names() else None
-        noun = registry.find_noun(cmd_name)
-        if noun is None:
-            gc.enable()
-            return command
-        from kwire.cli.verb_command import NounGroup
-
-        return NounGroup(noun, command if isinstance(command, click.Group) else None)
+        command = find_command(cmd_name)
+        gc.enable()
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -106,73 +147,70 @@ class LazyGroup(click.Group):
                 click.echo(ctx.get_help())
                 ctx.exit()
             args = [*args[1:], "--help"]
-        is_verb_first = args[0] == "describe" and len(args) > 1 and registry.find_noun(args[1]) is not None
-        if not args[0].startswith("-") and (is_verb_first or self.get_command(ctx, args[0]) is None):
-            raise click.UsageError(f"no such command {args[0]!r}{self._hint(ctx, args)}", ctx)
+        if not args[0].startswith("-") and not self.is_command(ctx, args):
+            raise click.UsageError(f"no such command {args[0]!r}{self.hint(ctx, args)}", ctx)
         return super().resolve_command(ctx, args)
 
-    def _hint(self, ctx: click.Context, args: list[str]) -> str:
-        """Return what may have been meant, such as `topics describe` for `describe topics`."""
-        noun = registry.find_noun(args[1]) if len(args) > 1 else None
-        names = () if noun is None else registry.verb_names(noun)
-        habit = first_word_hint(args[0])
-        if habit is not None and (noun is None or args[0] == "use"):  # `use topic orders` names no verb
-            return f": {habit}"
-        if noun is not None:
-            return f": write the noun first: {noun} {args[0] if args[0] in names else '|'.join(names)}"
-        suggested = registry.similar(args[0], ("--help", *self.list_commands(ctx)))
-        return f": did you mean {' or '.join(suggested)}?" if suggested else ""
+    def is_command(self, ctx: click.Context, args: list[str]) -> bool:
+        """Return whether the first word is a command."""
+        return self.get_command(ctx, args[0]) is not None
+
+    def hint(self, ctx: click.Context, args: list[str]) -> str:
+        """Return what may have been meant, or what has to be installed."""
+        suggested = similar(args[0], ("--help", *self.list_commands(ctx)))
+        if suggested:
+            return f": did you mean {' or '.join(suggested)}?"
+        missing = missing_hint(args[0])
+        return f": {missing}" if missing else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the lists of nouns and of other subcommands with their short help."""
+        """Write the list of subcommands with their short help."""
         del ctx
-        with formatter.section("Administration"):
-            formatter.write_dl([(noun, registry.noun_help(noun)) for noun in registry.nouns()])
         with formatter.section("Commands"):
-            formatter.write_dl([(name, short_help(name)) for name in command_names() if name not in registry.nouns()])
+            formatter.write_dl([(name, short_help(name)) for name in command_names()])
+
+
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of click for the program."""
 
 
 @click.group(
-    cls=LazyGroup,
-    params=[*cluster_options()],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success; 1 some of the input is invalid, or an item was refused; 2 wrong usage; 3 the "
-    "cluster is unreachable or a timeout expired; 4 authentication or authorization failed; 5 the outcome of a change "
-    "is unknown; 6 a check found a problem; 130 interrupted.",
+    cls=CommandGroup,
+    context_settings=CONTEXT,
+    epilog="Exit codes: 0 success; 1 some of the input is invalid; 2 wrong usage; 3 the cluster is unreachable; 4 "
+    "authentication or authorization failed; 130 interrupted.",
 )
-@admin_option
 @click.version_option(__version__, message="kwire %(version)s", help="Show the version and exit.")
-@click.pass_context
-def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
-    """Administer Kafka clusters, watch their metadata, and decode and encode Kafka's protocol.
+def program() -> None:
+    """Decode and encode Kafka's protocol, show what a client and a broker say, and record the metadata of a cluster.
 
-    `kafka` and `kwire` are two names of the same program.
+    `kafka`, which kwire-admin brings, has these commands too, and those that administer clusters.
 
     \b
     Examples:
-      kafka -b broker-1:9092 topics list
-      kafka -b broker-1:9092 topics create orders --partitions 12 --replication-factor 3
-      kafka -b broker-1:9093 --command-config client.properties topics list
       kwire decode --message MetadataResponse --version 13 000000000100ffffffff01000000
       kwire decode --request --output hexdump frame.bin
       kwire decode frames.jsonl.xz | jq 'select(.error)'
       kwire messages MetadataResponse
       kwire capture --bootstrap broker-1:9092 OUT
 
-    `kafka COMMAND --help` describes a command.
+    `kwire COMMAND --help` describes a command.
     """
-    del admin  # every noun is administration
-    ctx.obj = cluster  # what verbs take if it is not given after them
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a subcommand and return the exit code."""
+def run(arguments: Sequence[str], group: click.Group = program) -> int:
+    """Run a subcommand and return the exit code.
+
+    Args:
+        arguments: the words of the command line, without the name of the program.
+        group: the program.
+    """
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # JSON is always UTF-8. Characters that the terminal cannot show must not end the run.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a real stream
     try:
-        code = _run(list(arguments))
+        code = _run(group, list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
@@ -230,10 +268,10 @@ def _name() -> str:
     return called if called in ("kafka", "kwire") else "kwire"
 
 
-def _run(arguments: list[str]) -> int:
+def _run(group: click.Group, arguments: list[str]) -> int:
     try:
-        with program.make_context(_name(), arguments) as context:
-            return int(program.invoke(context) or 0)
+        with group.make_context(_name(), arguments) as context:
+            return int(group.invoke(context) or 0)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -241,5 +279,9 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except KwireError as error:
         sys.stdout.flush()
+        if "--debug" in arguments and isinstance(error, BrokenProduct):
+            import traceback
+
+            traceback.print_exception(error.__cause__ or error)
         print(f"Error: {printable(str(error))}", file=sys.stderr)
         return EXIT_INVALID_INPUT

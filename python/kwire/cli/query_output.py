@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.tables import TableColumn, print_table
+from kwire.terminal.tables import TableColumn, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
 
-    from kwire.cli.colors import Paint
     from kwire.spark.store.snapshot import Snapshot
+    from kwire.terminal.colors import Paint
 
 
 def print_query(snapshot: Snapshot, query: str, output: str, paint: Paint) -> None:

@@ -14,8 +14,8 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from kwire.cli.colors import Paint
-from kwire.cli.tables import TableColumn, print_table
+from kwire.terminal.colors import Paint
+from kwire.terminal.tables import TableColumn, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

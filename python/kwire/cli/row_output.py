@@ -15,16 +15,16 @@ from uuid import UUID
 import click
 
 from kwire._util.readable import duration_text, printable, printable_lines, size_text, time_text
-from kwire.cli.tables import TableColumn, print_table
 from kwire.client.admin.errors import AdminError
 from kwire.operations.declaration import Failure
 from kwire.operations.rows import cells, columns, json_value
+from kwire.terminal.tables import TableColumn, print_table
 from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kwire.cli.colors import Paint
+    from kwire.terminal.colors import Paint
 
 __all__ = ["FORMATS", "print_error", "print_output", "print_rows"]
 
@@ -122,7 +122,7 @@ def _jsonl(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
 
 
 def _yaml(row_class: Any, rows: Sequence[Any], paint: Paint) -> None:
-    from kwire.cli.options import require
+    from kwire.terminal.options import require
 
     require("yaml", "cli")
     from kwire._util.yaml_text import yaml_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kwire._util.ready_file import prepare
-from kwire.cli.options import file_option, ready_file_option, require
+from kwire.terminal.options import file_option, ready_file_option, require
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -20,9 +20,9 @@ from kwire.protocol import NoMessage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kwire.cli.colors import Paint
     from kwire.cli.sniffer import Sniffed, SniffedConnection
     from kwire.protocol import Exchange
+    from kwire.terminal.colors import Paint
 
 OUTCOMES = {
     "one_way": "no response expected",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kwire.cli.cluster import cluster_options, merge, with_environment
+from kwire.terminal.cluster import cluster_options, merge, with_environment
 
 __all__ = ["statement_command"]
 

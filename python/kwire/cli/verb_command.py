@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster import cluster_options
+from kwire._util.similar_names import similar
 from kwire.cli.kafka_habits import with_option_hint
 from kwire.cli.row_help import print_row_help
 from kwire.cli.verb_run import run_command
 from kwire.operations.command_line import click_parameters
 from kwire.operations.parameters import Danger
-from kwire.operations.registry import find_verb, noun_help, similar, verb_names
+from kwire.operations.registry import find_verb, noun_help, verb_names
+from kwire.terminal.cluster import cluster_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kwire.operations.declaration import Operation
 
 
@@ -25,17 +28,25 @@ class NounGroup(click.Group):
 
     Args:
         noun: the noun.
-        beside: a command group with the same name; its commands are listed beside the verbs.
+        find_beside: returns a group of commands with the same name, which are listed beside the verbs, or None. It is
+            called for help, and for a command that is no verb.
     """
 
-    def __init__(self, noun: str, beside: click.Group | None = None) -> None:
-        texts = (noun_help(noun), inspect.cleandoc(beside.help or "") if beside is not None else None)
-        super().__init__(
-            noun,
-            help="\n\n".join(text for text in texts if text),
-            commands=beside.commands if beside is not None else None,
-        )
+    def __init__(self, noun: str, find_beside: Callable[[], click.Command | None] | None = None) -> None:
+        super().__init__(noun, help=noun_help(noun))
         self._noun = noun
+        self._find_beside = find_beside
+
+    @cached_property
+    def _beside(self) -> click.Group | None:
+        beside = self._find_beside() if self._find_beside is not None else None
+        return beside if isinstance(beside, click.Group) else None
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of the noun, and of the group beside it."""
+        if self._beside is not None:
+            self.help = f"{noun_help(self._noun)}\n\n{inspect.cleandoc(self._beside.help or '')}"
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options, and say what is meant by one of Kafka's scripts."""
@@ -45,13 +56,14 @@ class NounGroup(click.Group):
             raise with_option_hint(error) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted((*verb_names(self._noun), *super().list_commands(ctx)))
+        beside = self._beside.list_commands(ctx) if self._beside else ()
+        return sorted((*verb_names(self._noun), *beside))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name)
-        if command is None and (verb := find_verb(self._noun, cmd_name)) is not None:
+        verb = find_verb(self._noun, cmd_name)
+        if verb is not None:
             return verb_command(verb)
-        return command
+        return self._beside.get_command(ctx, cmd_name) if self._beside else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -12,8 +12,6 @@ import click
 
 from kwire._util.readable import printable, printable_lines
 from kwire._util.secret import Secret
-from kwire.cli.cluster import config_path, merge
-from kwire.cli.colors import Paint
 from kwire.cli.row_help import print_row_help
 from kwire.cli.row_output import print_error, print_output, print_rows
 from kwire.cli.verb_session import current_session
@@ -21,35 +19,23 @@ from kwire.errors import KwireError
 from kwire.operations.command_line import typed
 from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire.operations.parameters import Danger, InvalidArgument
-from kwire.operations.problems import Problem, problem_of
 from kwire.operations.run import Run
 from kwire.operations.runner import run_verb
 from kwire.protocol.errors import ConnectFailed
+from kwire.terminal.cluster import config_path, merge
+from kwire.terminal.colors import Paint
+from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kwire.cli.cluster import ClusterChoice
     from kwire.cli.verb_session import VerbSession
     from kwire.client.admin import AdminClient, Progress
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.errors import AdminError
     from kwire.operations.declaration import Operation
-
-REFUSED, USAGE, UNREACHABLE, NOT_AUTHORIZED, UNKNOWN, UNHEALTHY = 1, 2, 3, 4, 5, 6
-"""Exit codes: an item was refused; wrong usage; unreachable or timed out; authentication or authorization failed; the
-outcome is unknown; the answer of a check is no."""
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, or after the answer no."""
-
-EXIT_CODES = {
-    Problem.REFUSED: REFUSED,
-    Problem.USAGE: USAGE,
-    Problem.UNREACHABLE: UNREACHABLE,
-    Problem.NOT_AUTHORIZED: NOT_AUTHORIZED,
-    Problem.OUTCOME_UNKNOWN: UNKNOWN,
-}
+    from kwire.terminal.cluster import ClusterChoice
 
 PLANNED_ROWS = 40
 """Maximum number of rows of a change that are printed before the question about it. Chosen, not measured."""
@@ -166,11 +152,6 @@ def sentence_of(error: Exception) -> str:
     """Return an error as one sentence, with what to do about a broker that cannot be reached."""
     advice = ": check the address, and that a broker listens there" if isinstance(error, ConnectFailed) else ""
     return f"{error}{advice}"
-
-
-def exit_code(error: Exception) -> int:
-    """Return the exit code for an error."""
-    return EXIT_CODES[problem_of(error)]
 
 
 def exit_code_of_answer(answer: Unhealthy) -> int:

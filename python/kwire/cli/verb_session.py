@@ -11,19 +11,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire._util.readable import printable
-from kwire.cli.cluster import choose_cluster, with_environment
 from kwire.cli.completion.name_cache import NameFile
 from kwire.cli.completion.refresh import choice_of
 from kwire.operations.declaration import Failure
+from kwire.terminal.cluster import choose_cluster, with_environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
     import click
 
-    from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient
     from kwire.operations.declaration import Operation
+    from kwire.terminal.cluster import ClusterChoice
 
 __all__ = ["VerbSession", "current_session"]
 

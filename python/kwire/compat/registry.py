@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kwire._util.products import part
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -101,8 +103,10 @@ def find_script_with_zookeeper(name: str) -> Script:
 
     Raises:
         KeyError: the name is unknown.
+        MissingProduct: kwire-zookeeper-tools is not installed.
     """
-    module = import_module(f"kwire.compat.with_zookeeper.{WITH_ZOOKEEPER[name]}")
+    package = part("scripts-with-zookeeper", f"{name} with ZooKeeper")
+    module = import_module(f"{package.__name__}.{WITH_ZOOKEEPER[name]}")
     script: Script = module.script
     return script
 
@@ -128,10 +132,12 @@ def run_script(name: str, arguments: Sequence[str], release: str | None = None) 
     if name == RUN_CLASS:
         return run_class(arguments, release)
     if name in TOOLS:
-        from kwire.compat.script import print_version, run_tool
+        from kwire.compat.script import print_version
 
         tool, *words = TOOLS[name]
-        return print_version() if "--version" in arguments else run_tool(tool, [*words, *arguments])
+        return (
+            print_version() if "--version" in arguments else int(part("tool-runner", name)(tool, [*words, *arguments]))
+        )
     is_old = release is not None and not _names(arguments, "bootstrap-server")
     is_old = is_old or _names(arguments, "zookeeper", "authorizer-properties")
     if name in WITH_ZOOKEEPER and is_old and not _names(arguments, "new-consumer"):
@@ -150,15 +156,13 @@ def run_class(arguments: Sequence[str], release: str | None = None) -> int:
     for script in MODULES:
         if name in find_script(script).classes:
             return run_script(script, rest, release)
-    from kwire.operations import find_tools
+    from kwire.operations.registry import find_tools
 
     classes = sorted(replace for tool in find_tools().tools.values() for replace in tool.replaces)
     if name in classes:
-        from kwire.compat.script import run_tool
-
         [tool] = [tool for tool, entry in find_tools().tools.items() if name in entry.replaces][:1]
-        return run_tool(tool, rest)
-    from kwire.operations.registry import similar
+        return int(part("tool-runner", name)(tool, rest))
+    from kwire._util.similar_names import similar
 
     suggested = similar(name, tuple(classes))
     hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""

@@ -30,7 +30,7 @@ __all__ = [
     "java_error",
     "print_version",
     "read_json",
-    "run_tool",
+    "shown",
     "write",
 ]
 
@@ -95,7 +95,7 @@ class ScriptRun:
 
     def print(self, line: str = "") -> None:
         """Print a line of output: exactly as Kafka's script to a pipe, and escaped on a terminal."""
-        print(_shown(line, sys.stdout))
+        print(shown(line, sys.stdout))
 
     def print_columns(self, rows: Sequence[Sequence[object]]) -> None:
         """Print rows of equal length in columns that end with tabs, as `ToolsUtils.prettyPrintTable` of Kafka does."""
@@ -105,7 +105,7 @@ class ScriptRun:
 
     def warn(self, line: str) -> None:
         """Print a line to stderr."""
-        print(_shown(line, sys.stderr), file=sys.stderr)
+        print(shown(line, sys.stderr), file=sys.stderr)
 
     async def admin(self, timeout_ms: int | None = None) -> AdminClient:
         """Return a client of the cluster that `--bootstrap-server` names.
@@ -196,11 +196,11 @@ class Script:
             text = str(error)
             if self.program and isinstance(error, UnknownOption):
                 text = f"{self.program}: error: unrecognized arguments: '{error.argument}'"
-            print(f"{_shown(text, sys.stderr)}\n{format_help(options)}", file=sys.stderr)
+            print(f"{shown(text, sys.stderr)}\n{format_help(options)}", file=sys.stderr)
         except ScriptFailed as error:
             stream = sys.stdout if error.on_stdout else sys.stderr
             if str(error):
-                print(_shown(str(error), stream), file=stream)
+                print(shown(str(error), stream), file=stream)
             return self.codes.get(release or "", 1)
         except (KwireError, OSError) as error:
             text = getattr(error, "text", None) or str(error)
@@ -208,7 +208,7 @@ class Script:
                 text = java_error(error)
             failure = self.failure.replace("{arguments}", " ".join(arguments))
             stream = sys.stdout if self.fails_on_stdout else sys.stderr
-            print(_shown(f"{failure}{text}", stream), file=stream)
+            print(shown(f"{failure}{text}", stream), file=stream)
             return self.codes.get(release or "", 1)
         return 1
 
@@ -229,24 +229,13 @@ def print_version() -> int:
     return 0
 
 
-def run_tool(name: str, arguments: Sequence[str]) -> int:
-    """Run a tool, and return the exit code."""
-    from kwire.operations import Environment, find_tool, run_tool_words
-
-    tool = find_tool(name)
-    assert tool is not None
-    result = asyncio.run(run_tool_words(tool, [*arguments], Environment(), write))
-    if result.error is not None:
-        print(_shown(result.error, sys.stderr), file=sys.stderr)
-    return 0 if result.exit_status == 0 else 1
-
-
 def write(text: str) -> None:
     """Write output of a tool: as it is to a pipe, and escaped on a terminal."""
-    sys.stdout.write(_shown(text, sys.stdout))
+    sys.stdout.write(shown(text, sys.stdout))
 
 
-def _shown(text: str, stream: TextIO) -> str:
+def shown(text: str, stream: TextIO) -> str:
+    """Return a text as it is for a pipe, and escaped for a terminal."""
     return printable_lines(text) if stream.isatty() else text
 
 

@@ -21,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire._util.similar_names import similar
 from kwire.errors import KwireError
 from kwire.http.access import AccessControl, HttpRole, guarded
 from kwire.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
@@ -32,11 +33,10 @@ from kwire.http.responses import error_name, error_response, refuse, rows_respon
 from kwire.http.workers import PrincipalBusy, PrincipalWorkers
 from kwire.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire.operations.parameters import Danger, InvalidArgument
-from kwire.operations.problems import Problem, problem_of
-from kwire.operations.registry import similar
 from kwire.operations.run import Run
 from kwire.operations.runner import run_verb
 from kwire.operations.written_files import ReturnedFiles
+from kwire.terminal.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.secret import Secret
+from kwire._util.similar_names import similar
 from kwire.http.responses import Page
 from kwire.operations.argument_checks import check_arguments
 from kwire.operations.parameters import Danger, InvalidArgument
-from kwire.operations.registry import similar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

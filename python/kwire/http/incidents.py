@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from kwire.report.phrasing import incident_impact, incident_title, utc_time
+from kwire._util.products import part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PastIncident", "PastIncidents"]
+__all__ = ["PastIncident", "PastIncidents", "PipelineIncidents"]
 
 PERIOD = timedelta(days=30)
 """Period of the incidents that the server shows, besides ongoing ones. Chosen, not measured."""
@@ -47,15 +47,38 @@ class PastIncident:
     topics: tuple[str, ...]
 
 
+class PipelineIncidents(Protocol):
+    """Reads the incidents of a pipeline: the part `incidents` of kwire-pipeline (`kwire._util.products`).
+
+    A row has the attributes of PastIncident.
+    """
+
+    def __call__(
+        self, gold: str, cluster_id: str, since: datetime, known: int | None
+    ) -> tuple[int, Sequence[PastIncident]]:
+        """Return the number of the latest commit, and the incidents of a cluster since a time and ongoing ones.
+
+        Args:
+            gold: the folder or URI of the pipeline.
+            cluster_id: the id of the cluster; empty for a cluster without an id.
+            since: the time.
+            known: the number of a commit whose incidents the caller has; they are not read again.
+        """
+
+
 class PastIncidents:
     """Reads the incidents of a pipeline's folder, again only after a commit.
 
     Args:
         gold: the folder or URI of the pipeline.
+
+    Raises:
+        MissingProduct: kwire-pipeline is not installed.
     """
 
     def __init__(self, gold: str) -> None:
         self._gold = gold
+        self._latest: PipelineIncidents = part("incidents", "--gold")
         self._read = asyncio.Lock()
         self._cached: tuple[int, str | None, Sequence[PastIncident]] | None = None
 
@@ -72,26 +95,11 @@ class PastIncidents:
             return await asyncio.to_thread(self._rows, cluster_id)
 
     def _rows(self, cluster_id: str | None) -> Sequence[PastIncident]:
-        from kwire.report.history_reader import latest_incidents  # imports pyarrow, of the extra `report`
-
         since = datetime.now(UTC) - PERIOD
         known = None if self._cached is None or self._cached[1] != cluster_id else self._cached[0]
-        number, incidents = latest_incidents(self._gold, cluster_id or "", since, known)
+        number, incidents = self._latest(self._gold, cluster_id or "", since, known)
         if self._cached is None or number != known:
-            rows = [
-                PastIncident(
-                    incident.id,
-                    incident.kind,
-                    incident_title(incident),
-                    incident_impact(incident),
-                    incident.cause,
-                    incident.caused_by,
-                    incident.broker,
-                    utc_time(incident.began),
-                    None if incident.ended is None else utc_time(incident.ended),
-                    incident.topics,
-                )
-                for incident in incidents
-            ]
+            names = [field.name for field in fields(PastIncident)]
+            rows = [PastIncident(*(getattr(incident, name) for name in names)) for incident in incidents]
             self._cached = (number, cluster_id, rows)
         return self._cached[2]

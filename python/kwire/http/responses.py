@@ -12,9 +12,9 @@ from kwire.client.admin import AdminError, NotSupported
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.declaration import Failure
 from kwire.operations.parameters import Conflict, NotFound
-from kwire.operations.problems import Problem, problem_of
 from kwire.operations.rows import json_value
 from kwire.protocol.errors import NoCommonVersion
+from kwire.terminal.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,8 +18,6 @@ _MODULES = {
     "kwire.operations.declaration": ("ANYWHERE", "CLIENT", "NODE", "Need", "Operation", "ToolFailed", "operation"),
     "kwire.operations.parameters": ("Address", "Argument", "Danger", "FileNames", "InvalidArgument", "Option"),
     "kwire.operations.registry": ("BrokenTool", "find_tool", "find_tools", "tool_names"),
-    "kwire.operations.tool_run": ("Environment", "ToolRun"),
-    "kwire.operations.tool_runner": ("ToolRunResult", "run_tool", "run_tool_words"),
 }
 
 __all__, __getattr__, __dir__ = late_names(__name__, _MODULES)

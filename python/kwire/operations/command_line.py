@@ -15,19 +15,17 @@ import click
 from kwire._util.secret import Secret
 from kwire.operations.declaration import Need
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option
+from kwire.terminal.parameter_types import Named
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-
-    from click.types import ParamType
 
     from kwire.operations.declaration import Operation
     from kwire.operations.parameters import Parameter
 
 __all__ = [
     "HelpRequested",
-    "Named",
     "check_words",
     "click_parameters",
     "danger_of_words",
@@ -48,23 +46,6 @@ HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 class HelpRequested(Exception):
     """The words ask for the help of the tool."""
-
-
-class Named(click.ParamType[Any]):
-    """A value that a shell completes with names.
-
-    Args:
-        completes: the kind of the names: one that `kwire.operations.names` has, or `messages`, `clusters`, or `files`.
-        of: the type of the value.
-    """
-
-    def __init__(self, completes: str, of: ParamType[Any] | type = str) -> None:
-        self.completes = completes
-        self._of = click.types.convert_type(of)
-        self.name = self._of.name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return self._of.convert(value, param, ctx)
 
 
 class UncheckedPath(click.Path):

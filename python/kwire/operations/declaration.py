@@ -38,8 +38,8 @@ from kwire.operations.parameters import Address, Danger, Option, Parameter, decl
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
+    from kwire.authorization.requirement import Requirement
     from kwire.client.admin import AdminError
-    from kwire.cluster.node.tools import Requirement
     from kwire.operations.argument_checks import Choice
     from kwire.protocol.negotiated_versions import Dialect
 

@@ -44,7 +44,7 @@ async def _tokens(admin: AdminClient) -> Iterable[str]:
 
 
 async def _tools(admin: AdminClient) -> Iterable[str]:
-    from kwire.operations import tool_names
+    from kwire.operations.registry import tool_names
 
     names = set(tool_names())
     if admin.dialect == "kip4":

@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire.authorization.requirement import Requirement
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.tool_process import ToolOutcome
-from kwire.cluster.node.tools import ALTER, DESCRIBE, Requirement, ToolPlan
+from kwire.cluster.node.tools import ALTER, DESCRIBE, ToolPlan
 from kwire.operations.command_line import HelpRequested, parse_words, usage
 from kwire.operations.declaration import Need, Place
 from kwire.operations.parameters import Address, Danger, FileNames, InvalidArgument
-from kwire.operations.registry import find_tools, node_tools
+from kwire.operations.registry import find_tools, names_of, operations_of
 from kwire.operations.tool_run import NodeRun
 from kwire.operations.tool_runner import USAGE, run_in_time
 
@@ -30,6 +31,9 @@ MAX_ARGUMENTS = 1_000
 request has about 500 parts."""
 MAX_TIME_LIMIT_S = 1_000_000
 """Longest time limit in seconds, that is, 11 days."""
+
+NODE_TOOLS = "kwire.operations.node_tools"
+"""The package of the tools that only nodes run."""
 
 log = logger(__name__)
 
@@ -118,10 +122,10 @@ def on_node(*others: Operation) -> Callable[[NodeServices], list[OperationOnNode
     """
 
     def of_node(services: NodeServices) -> list[OperationOnNode]:
-        installed = find_tools()
+        installed = find_tools(reserved=names_of(NODE_TOOLS))
         for broken in installed.broken:
             log.error("skipping a broken tool", tool=broken.name, package=broken.value, reason=broken.reason)
-        operations = (*node_tools(), *installed.tools.values(), *others)
+        operations = (*operations_of(NODE_TOOLS), *installed.tools.values(), *others)
         return [OperationOnNode(operation, services) for operation in operations if Place.NODE in operation.runs_on]
 
     return of_node

@@ -3,10 +3,10 @@
 | operations | files |
 |---|---|
 | verbs | the function of its name in `verbs/<noun>/<verb>.py`; the docstring of the package is the help of the noun |
-| tools | the function of its name in `tools/<tool>.py`, or an entry point of a package in the group `kwire.tools` |
-| tools of nodes | the function of its name in `node_tools/<tool>.py` |
+| tools | the function of its name in a module of a package of tools, or an entry point of the group `kwire.tools` |
 
-An entry point has the name of the tool:
+Packages of nouns and of tools of other products are entry points of the groups `kwire.nouns` and `kwire.tool_packages`.
+An entry point of a tool has the name of the tool:
 
     [project.entry-points."kwire.tools"]
     count-topics = "my_package.count_topics:count_topics"
@@ -18,10 +18,14 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire._util.products import entry_points
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from importlib.metadata import EntryPoint
     from types import ModuleType
 
@@ -36,17 +40,16 @@ __all__ = [
     "find_tools",
     "find_verb",
     "kwire_tools",
-    "node_tools",
+    "names_of",
     "noun_aliases",
     "noun_help",
     "nouns",
-    "similar",
+    "operations_of",
     "tool_names",
     "verb_names",
 ]
 
-PACKAGE = "kwire.operations"
-FOLDER = Path(__file__).parent
+VERBS = "kwire.operations.verbs"
 GROUP = "kwire.tools"
 """The group of entry points of tools."""
 
@@ -58,27 +61,48 @@ VERB_ALIASES = {"ls": "list", "rm": "delete"}
 
 
 @cache
+def _own_nouns() -> dict[str, str]:
+    return _packages(VERBS)
+
+
+@cache
+def _all_nouns() -> dict[str, str]:
+    """Return the package of each noun, also of other products."""
+    others = (_packages(point.value) for point in entry_points("kwire.nouns"))
+    return {name: package for packages in (*others, _own_nouns()) for name, package in packages.items()}
+
+
+def _package_of(noun: str) -> str:
+    """Return the package of a noun. One of this product is found without a look at others."""
+    return _own_nouns().get(noun) or _all_nouns()[noun]
+
+
+@cache
 def nouns() -> tuple[str, ...]:
     """Return the nouns in alphabetical order."""
-    return tuple(sorted(_spelled(path.parent.name) for path in (FOLDER / "verbs").glob("*/__init__.py")))
+    return tuple(sorted(_all_nouns()))
 
 
 @cache
 def verb_names(noun: str) -> tuple[str, ...]:
     """Return the names of the verbs of a noun in alphabetical order."""
-    return tuple(sorted(_modules(f"verbs.{_module_name(noun)}")))
+    return tuple(sorted(_modules(_package_of(noun))))
 
 
 def find_noun(name: str) -> str | None:
     """Return the noun for a name: the noun or one of its aliases; None if unknown."""
-    if name in nouns():
-        return name
-    return next((noun for noun in nouns() if name in noun_aliases(noun)), None)
+    for known in (_own_nouns(), _all_nouns()):
+        if name in known:
+            return name
+        noun = next((noun for noun in known if name in noun_aliases(noun)), None)
+        if noun is not None:
+            return noun
+    return None
 
 
 def find_verb(noun: str, name: str) -> Operation | None:
     """Return a verb of a noun, or None if it is unknown. `ls` is list, and `rm` is delete."""
-    return _find(f"verbs.{_module_name(noun)}", VERB_ALIASES.get(name, name))
+    return _find(_package_of(noun), VERB_ALIASES.get(name, name))
 
 
 @cache
@@ -97,7 +121,7 @@ def noun_help(noun: str) -> str:
 
 def _noun_package(noun: str) -> ModuleType:
     """Import the package of a noun, which imports none of its verbs."""
-    return import_module(f"{PACKAGE}.verbs.{_module_name(noun)}")
+    return import_module(_package_of(noun))
 
 
 # Tools
@@ -134,9 +158,14 @@ class InstalledTools(NamedTuple):
     broken: list[BrokenTool]
 
 
+@cache
+def _tool_packages() -> tuple[str, ...]:
+    return tuple(point.value for point in entry_points("kwire.tool_packages"))
+
+
 def kwire_tools() -> tuple[str, ...]:
     """Return the names of the tools of kwire in alphabetical order, without those of nodes."""
-    return tuple(sorted(_modules("tools")))
+    return tuple(sorted(name for package in _tool_packages() for name in _modules(package)))
 
 
 def tool_names() -> list[str]:
@@ -150,38 +179,36 @@ def find_tool(name: str) -> Operation | None:
     Raises:
         BrokenTool: the tool of a package cannot be imported, or is not a tool.
     """
-    tool = _find("tools", name)
-    if tool is not None:
-        return tool
+    for package in _tool_packages():
+        tool = _find(package, name)
+        if tool is not None:
+            return tool
     return next((_load(point) for point in package_tools() if point.name == name), None)
 
 
-def find_tools() -> InstalledTools:
-    """Return all tools. One that cannot be used does not affect the others."""
-    tools = {name: tool for name in kwire_tools() if (tool := _find("tools", name)) is not None}
-    reserved = {*tools, *_modules("node_tools")}
+def find_tools(reserved: Iterable[str] = ()) -> InstalledTools:
+    """Return all tools. One that cannot be used does not affect the others.
+
+    Args:
+        reserved: names that no tool of a package may have.
+    """
+    tools = {name: tool for name in kwire_tools() if (tool := find_tool(name)) is not None}
+    taken = {*tools, *reserved}
     broken: list[BrokenTool] = []
     for point in package_tools():
         try:
-            if point.name in reserved:
+            if point.name in taken:
                 raise BrokenTool(point.name, point.value, "another tool has this name")
             tools[point.name] = _load(point)
-            reserved.add(point.name)
+            taken.add(point.name)
         except BrokenTool as error:
             broken.append(error)
     return InstalledTools(dict(sorted(tools.items())), broken)
 
 
-def node_tools() -> list[Operation]:
-    """Return the tools that only nodes run."""
-    return [tool for name in sorted(_modules("node_tools")) if (tool := _find("node_tools", name)) is not None]
-
-
 def package_tools() -> list[EntryPoint]:
     """Return the entry points of tools."""
-    from importlib.metadata import entry_points  # takes as long as a command needs to start
-
-    return [*entry_points(group=GROUP)]
+    return [*entry_points(GROUP)]
 
 
 def _load(point: EntryPoint) -> Operation:
@@ -209,36 +236,46 @@ def _load(point: EntryPoint) -> Operation:
 # Both
 
 
-def similar(name: str, candidates: tuple[str, ...]) -> list[str]:
-    """Return the candidates most similar to a misspelled name, best first."""
-    from difflib import get_close_matches
+def operations_of(package: str) -> list[Operation]:
+    """Import all operations of a package, in alphabetical order of their names."""
+    return [operation for name in sorted(_modules(package)) if (operation := _find(package, name)) is not None]
 
-    return get_close_matches(name, candidates, n=3, cutoff=0.6)
+
+def names_of(package: str) -> list[str]:
+    """Return the names of the operations of a package, without importing them."""
+    return sorted(_modules(package))
+
+
+def _folders(package: str) -> list[Path]:
+    spec = find_spec(package)
+    return [*map(Path, (spec and spec.submodule_search_locations) or ())]
 
 
 @cache
-def _modules(folder: str) -> dict[str, str]:
-    """Return the modules of a folder by the name in a command line.
+def _modules(package: str) -> dict[str, str]:
+    """Return the modules of a package by the name in a command line.
 
     A module with the name of a keyword or a builtin of Python has an underscore at its end.
     """
-    path = FOLDER.joinpath(*folder.split("."))
-    return {_spelled(module.stem): module.stem for module in path.glob("*.py") if module.stem != "__init__"}
+    modules = (path.stem for folder in _folders(package) for path in folder.glob("*.py") if path.stem != "__init__")
+    return {_spelled(module): module for module in modules}
 
 
-def _find(folder: str, name: str) -> Operation | None:
+def _packages(package: str) -> dict[str, str]:
+    """Return the packages in a package by the name in a command line."""
+    names = (path.parent.name for folder in _folders(package) for path in folder.glob("*/__init__.py"))
+    return {_spelled(name): f"{package}.{name}" for name in names}
+
+
+def _find(package: str, name: str) -> Operation | None:
     """Import the operation of a name, which is the function of the module's name; None if there is no module."""
-    module = _modules(folder).get(name)
+    module = _modules(package).get(name)
     if module is None:
         return None
-    operation: Operation = getattr(import_module(f"{PACKAGE}.{folder}.{module}"), module)
+    operation: Operation = getattr(import_module(f"{package}.{module}"), module)
     return operation
 
 
 def _spelled(module: str) -> str:
     """Return the name in a command line for the name of a module."""
     return module.strip("_").replace("_", "-")
-
-
-def _module_name(spelled: str) -> str:
-    return spelled.replace("-", "_")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from kwire._util.similar_names import similar
 from kwire.client.admin.errors import AdminError
 from kwire.errors import KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire.operations.declaration import Failure
-from kwire.operations.registry import similar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence

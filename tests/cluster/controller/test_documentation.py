@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from kwire.cluster.controller.backend import Outcome
 from kwire.testing.memory_store import MemoryZooKeeper
 from tests.cluster.controller.clusters import cluster_of
+from tests.paths import ROOT
 
-PAGE = Path(__file__).parents[3] / "docs" / "controller.md"
+PAGE = ROOT / "docs" / "controller.md"
 
 
 def examples() -> dict[str, Any]:

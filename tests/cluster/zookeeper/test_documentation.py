@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from tests.paths import ROOT
 
-PAGE = Path(__file__).parents[3] / "docs" / "zookeeper.md"
+PAGE = ROOT / "docs" / "zookeeper.md"
 
 
 def test_page_lists_every_znode_class() -> None:

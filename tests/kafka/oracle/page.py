@@ -15,6 +15,7 @@ from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.kafka.oracle.release_tools import ARTIFACTS, ReleaseTools
 from tests.kafka.oracle.releases import CLASSES, ScriptOptions, script_options
 from tests.kafka.oracle.runs import compare_new, compare_old
+from tests.paths import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ LONG_SESSIONS = {
     f"group.{kind}.{limit}session.timeout.ms": "3600000" for kind in ("share", "streams") for limit in ("", "max.")
 }
 """Configs with which the members of groups live through the run."""
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "scripts.md"
+PAGE = ROOT / "docs" / "reference" / "scripts.md"
 KNOWN = {
     "kafka-preferred-replica-election --zookeeper {zookeeper} --path-to-json-file {files}/nosuch.json": (
         "kwire also prints the reason, on stderr"

@@ -22,6 +22,7 @@ from kwire.operations.records.log_segment import DamagedLogSegment, batches_of, 
 from kwire.records import Header, Record
 from tests.for_rows import for_rows
 from tests.operations.tools.running import output, run
+from tests.paths import DATA
 
 if TYPE_CHECKING:
     from kwire.declare import Message
@@ -299,7 +300,7 @@ async def test_two_decoders_of_internal_topics_are_refused(segment: Path) -> Non
 
 def dumped_by_kafka() -> list[dict[str, Any]]:
     """Return files of a broker of Kafka 4.4.0, and the lines of its own DumpLogSegments after the name of the file."""
-    with lzma.open(Path(__file__).parents[2] / "data" / "dumped-segments-4.4.0.jsonl.xz", "rt") as file:
+    with lzma.open(DATA / "dumped-segments-4.4.0.jsonl.xz", "rt") as file:
         return [json.loads(line) for line in file]
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kwire.operations import registry
 from tests.operations.verbs.dry_runs import ACCEPTED, ACCEPTED_ELSEWHERE, CHANGING, LAST, REFUSED, verb_of
-
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
 
 
 @pytest.mark.parametrize("verb", CHANGING, ids=" ".join)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 from kwire.cli.verb_command import verb_command
 from kwire.operations import registry
@@ -12,8 +11,8 @@ from kwire.operations.parameters import Danger, Option
 from kwire.operations.rows import columns
 from tests.cli.every_verb import STEPS
 from tests.for_rows import for_rows
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 EVERY = [(noun, name) for noun in registry.nouns() for name in registry.verb_names(noun)]
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.paths import ROOT
 from tests.spark import gold_example
 from tests.spark.recorded import tables
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.nightly
 
-PAGE = Path(__file__).parents[3] / "docs" / "gold-explained.md"
+PAGE = ROOT / "docs" / "gold-explained.md"
 
 BLOCKS = {
     "polls": ("silver/polls", ["polled_at", "broker_id", "kind", "error"], "broker_id = 2"),

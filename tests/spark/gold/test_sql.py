@@ -18,6 +18,7 @@ from kwire.spark.sql_views import VIEWS, create_views, open_duckdb, write_duckdb
 from kwire.spark.store.commits import PipelineStore
 from kwire.spark.tables import as_markdown
 from tests.docs.pages import as_module
+from tests.paths import ROOT
 from tests.spark.recorded import tables
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.nightly
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "gold.md"
+DOCUMENT = ROOT / "docs" / "gold.md"
 PAGE = DOCUMENT.read_text()
 TABLES_OF_INPUTS = (
     consumer_lag.TABLE,

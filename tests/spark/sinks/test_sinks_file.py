@@ -15,10 +15,11 @@ from kwire.cli.pipeline_streams import SinkOptions
 from kwire.spark.sinks import IncidentFilter, IncidentNotice, NoticeStatus, SinkFailed
 from kwire.spark.sinks.sinks_file import InvalidSinksFile, read_sinks
 from kwire.spark.sinks.subscription import TROUBLE
+from tests.paths import ROOT
 from tests.spark.sinks.alerts import incident
 from tests.spark.webhook import Webhook
 
-PAGE = Path(__file__).parents[3] / "docs" / "live.md"
+PAGE = ROOT / "docs" / "live.md"
 FIRING = IncidentNotice(NoticeStatus.FIRING, incident(10))
 
 

@@ -14,9 +14,10 @@ from kwire.spark.sinks import IncidentFilter, IncidentNotice, NoticeStatus
 from kwire.spark.sinks.notice import SEVERITIES, Severity, severity_of
 from kwire.spark.sinks.publisher import SinkDelivery
 from kwire.spark.sinks.subscription import TROUBLE
+from tests.paths import ROOT
 from tests.spark.sinks.alerts import DELIVERIES, LONG_AGO, Recorder, incident
 
-PAGE = Path(__file__).parents[3] / "docs" / "live.md"
+PAGE = ROOT / "docs" / "live.md"
 
 
 def test_page_has_the_severity_of_each_kind() -> None:

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire._util.readable import printable
-from kwire.cli.cluster import choose_cluster, choosing_options, merge, with_environment
-from kwire.cli.options import interval_option, require
-from kwire.cli.parameter_types import FiniteRange
-from kwire.cli.polled_input_options import polled_input_options
-from kwire.cli.verb_run import exit_code
 from kwire.client.polled_inputs import INPUTS, polled_requests
+from kwire.terminal.cluster import choose_cluster, choosing_options, merge, with_environment
+from kwire.terminal.options import interval_option, require
+from kwire.terminal.parameter_types import FiniteRange
+from kwire.terminal.polled_input_options import polled_input_options
+from kwire.terminal.problems import exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from kwire.capture import Capture
-    from kwire.cli.cluster import ClusterChoice
     from kwire.client import Poll, Statistics
     from kwire.errors import KwireError
     from kwire.protocol.negotiated_versions import Dialect
+    from kwire.terminal.cluster import ClusterChoice
 
 CHOOSING = ("bootstrap", "cluster", "command_config", "overrides", "timeout")
 """Options that choose the cluster and how to connect to it."""

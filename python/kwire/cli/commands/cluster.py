@@ -16,7 +16,7 @@ import click
 from kwire._util.child_process import is_running
 from kwire._util.ready_file import prepare, remove, write_atomically
 from kwire.cli.commands.node import parse_assignment
-from kwire.cli.options import ready_file_option, require
+from kwire.terminal.options import ready_file_option, require
 
 if TYPE_CHECKING:
     from types import FrameType

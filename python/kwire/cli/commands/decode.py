@@ -12,20 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 import kwire
-from kwire.cli.colors import Choice, Paint, paint_for
 from kwire.cli.frame_input import Expected, read_frames
 from kwire.cli.frame_json import error_document, frame_document, json_text
 from kwire.cli.input_sources import open_source
-from kwire.cli.options import (
-    color_option,
-    frame_options,
-    input_options,
-    message_options,
-    output_option,
-    resolve_message,
-)
+from kwire.cli.message_options import frame_options, input_options, message_options, resolve_message
 from kwire.cli.program import EXIT_INVALID_INPUT
 from kwire.cli.summary import FrameCounts
+from kwire.terminal.colors import Choice, Paint, paint_for
+from kwire.terminal.options import color_option, output_option
 
 if TYPE_CHECKING:
     from kwire.cli.frame_input import FrameInput
@@ -148,7 +142,7 @@ def _print_dump(frame: Frame, options: OutputOptions) -> None:
 
 def _print_tables(frame: Frame, options: OutputOptions) -> None:
     from kwire.cli.field_tables import field_tables
-    from kwire.cli.tables import print_table
+    from kwire.terminal.tables import print_table
 
     first = True
     for part in frame.parts:

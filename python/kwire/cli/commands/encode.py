@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.colors import paint_for
 from kwire.cli.frame_json import EncodeOptions, encode_document, error_document, json_text
 from kwire.cli.input_sources import InvalidInput, open_source, read_documents
-from kwire.cli.options import frame_options, message_options, output_option, resolve_message
+from kwire.cli.message_options import frame_options, message_options, resolve_message
 from kwire.cli.program import EXIT_INVALID_INPUT
 from kwire.errors import KwireError
+from kwire.terminal.colors import paint_for
+from kwire.terminal.options import output_option
 
 if TYPE_CHECKING:
     from kwire.cli.frame_json import EncodedFrame

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from kwire.cli.colors import Choice, paint_for
 from kwire.cli.field_documentation import documented_fields
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.cli.options import color_option, output_option
-from kwire.cli.tables import GAP, TableColumn, print_table
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import every
-from kwire.operations.command_line import Named
+from kwire.terminal.colors import Choice, paint_for
+from kwire.terminal.options import color_option, output_option
+from kwire.terminal.parameter_types import Named
+from kwire.terminal.tables import GAP, TableColumn, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.cli.colors import Paint
     from kwire.cli.field_documentation import DocumentedField
     from kwire.declare import Message
+    from kwire.terminal.colors import Paint
 
 _Row: TypeAlias = tuple[str, str, str, str, str]
 """Name, type, versions, default, and text of a field."""

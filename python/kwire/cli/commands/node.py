@@ -5,11 +5,19 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.products import find_part
 from kwire._util.ready_file import prepare
-from kwire.cli.options import ready_file_option, require
+from kwire.terminal.options import ready_file_option, require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kwire.cluster.node.requests.request_context import NodeServices
+    from kwire.cluster.node.tools import NodeTool
 
 
 @click.command()
@@ -77,7 +85,6 @@ def node(
     from kwire.cluster.config.setting import SettingError
     from kwire.cluster.node.logs import LogFile, configure_logging
     from kwire.cluster.node.process import run_node
-    from kwire.operations.on_node import on_node
 
     values: dict[str, str] = {}
     if properties is not None:
@@ -108,7 +115,7 @@ def node(
     except OSError as error:
         raise click.UsageError(f"log.file: {error}.") from None
     try:
-        asyncio.run(run_node(settings, ready_file, end_with, on_node()))
+        asyncio.run(run_node(settings, ready_file, end_with, installed_tools()))
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
@@ -126,3 +133,16 @@ def parse_assignment(text: str) -> tuple[str, str]:
         problem = f"{name.strip()} is a secret, and command lines are public: set it in a file."
         raise click.BadParameter(problem, param_hint="--set")
     return name.strip(), value.strip()
+
+
+def installed_tools() -> Callable[[NodeServices], Sequence[NodeTool]]:
+    """Return the tools of installed products, which Admin requests run: those of kwire-zookeeper-tools, if it is there.
+
+    Raises:
+        BrokenProduct: a product cannot be imported, or has another version.
+    """
+    on_node = find_part("node-tools")
+    if on_node is None:
+        return lambda _: ()
+    tools: Callable[[NodeServices], Sequence[NodeTool]] = on_node()
+    return tools

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.colors import Choice, paint_for
-from kwire.cli.options import color_option, command_config_option, load_command_config, output_option, require
-from kwire.cli.parameter_types import Duration, FiniteRange
 from kwire.cli.pipeline_engine import EngineOptions, engine_options, spark_session
 from kwire.cli.pipeline_inputs import check_inputs, ingest_recording, read_desired
 from kwire.cli.pipeline_streams import (
@@ -24,8 +21,11 @@ from kwire.cli.pipeline_streams import (
     start_live_gold,
     stream_captures,
 )
-from kwire.cli.polled_input_options import polled_input_options
 from kwire.client.polled_inputs import INPUTS, polled_requests
+from kwire.terminal.colors import Choice, paint_for
+from kwire.terminal.options import color_option, command_config_option, load_command_config, output_option, require
+from kwire.terminal.parameter_types import Duration, FiniteRange
+from kwire.terminal.polled_input_options import polled_input_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

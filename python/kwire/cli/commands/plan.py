@@ -7,9 +7,9 @@ import click
 import kwire
 from kwire.cli.frame_json import json_text
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.cli.options import output_option
 from kwire.cli.plan_tree import plan_tree
-from kwire.operations.command_line import Named
+from kwire.terminal.options import output_option
+from kwire.terminal.parameter_types import Named
 
 
 @click.command()

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire._util.readable import printable
-from kwire.cli.colors import paint_for
 from kwire.cli.frame_json import json_text
-from kwire.cli.options import color_option, existing_place, output_option, require, time_window_options
-from kwire.cli.parameter_types import FiniteRange
+from kwire.terminal.colors import paint_for
+from kwire.terminal.options import color_option, existing_place, output_option, require, time_window_options
+from kwire.terminal.parameter_types import FiniteRange
 
 if TYPE_CHECKING:
-    from kwire.cli.colors import Choice, Paint
     from kwire.metadata.event_stream import PollEvent
+    from kwire.terminal.colors import Choice, Paint
 
 PROBLEMS = {"Unreachable", "InvalidResponse", "LeaderLost", "BrokerLeft", "PartitionsMissing"}
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.colors import paint_for
-from kwire.cli.options import color_option, existing_place, require, time_window_options
+from kwire.terminal.colors import paint_for
+from kwire.terminal.options import color_option, existing_place, require, time_window_options
 
 if TYPE_CHECKING:
-    from kwire.cli.colors import Choice
+    from kwire.terminal.colors import Choice
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import click
 
-from kwire.cli.cluster import admin_option, cluster_options, merge, with_environment
+from kwire.terminal.cluster import admin_option, cluster_options, merge, with_environment
 
 
 @click.command(params=[*cluster_options()])

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwire.cli.colors import paint_for
 from kwire.cli.message_names import DIALECTS, UnknownName, find_all_by_name
-from kwire.cli.options import color_option, output_option
 from kwire.cli.program import EXIT_INVALID_INPUT
+from kwire.terminal.colors import paint_for
+from kwire.terminal.options import color_option, output_option
 
 if TYPE_CHECKING:
-    from kwire.cli.colors import Choice
     from kwire.cli.sniffed_text import SniffOptions
     from kwire.cli.sniffer import Filter
     from kwire.protocol import Endpoint
     from kwire.protocol.negotiated_versions import Dialect
+    from kwire.terminal.colors import Choice
 
 LOOPBACK = "127.0.0.1"
 

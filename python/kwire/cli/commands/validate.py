@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.colors import paint_for
 from kwire.cli.error_rendering import render_error
 from kwire.cli.frame_input import Expected, read_frames
 from kwire.cli.frame_json import json_text
 from kwire.cli.input_sources import open_source
-from kwire.cli.options import frame_options, input_options, message_options, output_option, resolve_message
+from kwire.cli.message_options import frame_options, input_options, message_options, resolve_message
 from kwire.cli.summary import FrameCounts
+from kwire.terminal.colors import paint_for
+from kwire.terminal.options import output_option
 
 if TYPE_CHECKING:
     from kwire.cli.frames import Frame, FrameKind

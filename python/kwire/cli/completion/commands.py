@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 
 import click
 
-from kwire.cli.program import program
+from kwire.cli.admin_program import program
 from kwire.operations import registry
-from kwire.operations.command_line import Named
 from kwire.operations.names import CONFIGS, TYPED
+from kwire.terminal.parameter_types import Named
 
 __all__ = ["Grammar", "read_commands", "read_statements"]
 

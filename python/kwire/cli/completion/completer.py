@@ -16,7 +16,7 @@ import time
 from kwire.cli.completion.grammar_file import load_grammar
 from kwire.cli.completion.name_cache import USABLE, NameFile, choice_for
 from kwire.cli.completion.shell_words import escape, split
-from kwire.cli.environment import VARIABLES, variables_for
+from kwire.terminal.environment import VARIABLES, variables_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

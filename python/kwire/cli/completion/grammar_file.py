@@ -15,7 +15,7 @@ import sys
 
 from kwire import __version__
 from kwire.cli.completion.name_cache import write_atomically
-from kwire.cli.environment import cache_folder
+from kwire.terminal.environment import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

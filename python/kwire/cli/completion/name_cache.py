@@ -12,7 +12,7 @@ from zlib import crc32
 
 from kwire import __version__
 from kwire._util.atomic_file import replace_file
-from kwire.cli.environment import cache_folder, config_file
+from kwire.terminal.environment import cache_folder, config_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

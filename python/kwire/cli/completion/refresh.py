@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.cluster import choose_cluster, cluster_names, cluster_options
 from kwire.cli.completion.name_cache import NameFile, choice_for
 from kwire.errors import KwireError
+from kwire.terminal.cluster import choose_cluster, cluster_names, cluster_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,27 +7,20 @@ import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from kwire.cli.options import require
+from kwire._util.products import part
 from kwire.cli.shell.lag_history import LagHistory
 from kwire.cli.shell.lag_picture import BARS, PLAIN_BARS, lag_lines
-from kwire.cli.shell.offset_sources import (
-    NO_LOG,
-    committed_in_brokers,
-    committed_in_zookeeper,
-    with_log_ends,
-)
-from kwire.cluster.zookeeper.errors import StoreError
+from kwire.cli.shell.offset_sources import NO_LOG, committed_in_brokers, with_log_ends
 from kwire.errors import KwireError
-from kwire.operations.verbs.zookeeper.show import zookeeper_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.cli.shell.lag_history import CommittedPartition, Offsets
+    from kwire.cli.shell.offset_sources import OffsetSource
     from kwire.cli.shell.screen import Screen
     from kwire.cli.shell.session import ShellSession
     from kwire.client.admin import AdminClient
-    from kwire.cluster.zookeeper.store import Store
 
 __all__ = ["LagMonitor"]
 
@@ -56,7 +49,7 @@ class LagMonitor:
         self._topics = topics
         self._groups = groups
         self._zookeeper = zookeeper
-        self._store: Store | None = None
+        self._source: OffsetSource | None = None
         self._has_log = True
         self._failure: str | None = None
         self._answered: float | None = None
@@ -119,8 +112,6 @@ class LagMonitor:
                 left = None if left is None else left - 1
             except KwireError as error:
                 self._failure = str(error)
-                if isinstance(error, StoreError):
-                    self._store = None  # a session that has ended does not come back
             if left != 0:
                 await asyncio.sleep(max(started + interval - time.monotonic(), 0.0))
 
@@ -140,18 +131,12 @@ class LagMonitor:
         offsets: dict[CommittedPartition, Offsets] = {}
         if admin.dialect == "kafka":
             offsets |= await committed_in_brokers(admin, self._topics, self._groups)
-        elif self._zookeeper is None:
-            self._zookeeper = await zookeeper_of(admin)
-        if self._zookeeper is not None:
-            if self._store is None:
-                self._store = await _open_store(self._zookeeper)
-                stack.push_async_callback(self._store.close)
-            offsets |= await with_log_ends(admin, await committed_in_zookeeper(self._store, self._topics, self._groups))
+        if admin.dialect != "kafka" or self._zookeeper is not None:
+            if self._source is None:
+                new_source = part("zookeeper-offsets", "reading offsets of ZooKeeper")
+                source: OffsetSource = new_source(self._zookeeper)
+                stack.push_async_callback(source.close)
+                self._source = source
+            committed = await self._source.committed(admin, self._topics, self._groups)
+            offsets |= await with_log_ends(admin, committed)
         return offsets
-
-
-async def _open_store(hosts: str) -> Store:
-    require("kazoo", "zookeeper")
-    from kwire.cluster.zookeeper import connect
-
-    return await connect(hosts)

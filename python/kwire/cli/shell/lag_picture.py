@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.cli.shell.lag_history import STEADY
-from kwire.cli.tables import TableColumn, plain_lines
+from kwire.terminal.tables import TableColumn, plain_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwire.cli.cluster import cluster_names
 from kwire.cli.completion.name_cache import FRESH, RETRY, SHOWN, shown_names
 from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.errors import KwireError
+from kwire.terminal.cluster import cluster_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient
+    from kwire.terminal.cluster import ClusterChoice
 
 __all__ = ["LiveNames"]
 

@@ -1,24 +1,39 @@
-"""Committed offsets and ends of logs: from brokers, and from ZooKeeper, where consumers of Kafka 0.8 keep offsets."""
+"""Committed offsets and ends of logs, of brokers and of other places where consumers keep offsets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kwire.cli.shell.lag_history import CommittedPartition, Offsets
 from kwire.client.admin import LATEST, AdminError, PartitionOffset, TopicPartition
-from kwire.cluster.zookeeper.consumers import ConsumerOffset
-from kwire.cluster.zookeeper.errors import NoNode, ZnodeError
-from kwire.cluster.zookeeper.operations import Znode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient
-    from kwire.cluster.zookeeper.store import Store
 
-__all__ = ["NO_LOG", "committed_in_brokers", "committed_in_zookeeper", "with_log_ends"]
+__all__ = ["NO_LOG", "OffsetSource", "committed_in_brokers", "with_log_ends"]
 
 NO_LOG = "the nodes of this cluster hold no log, so the log end is -"
+
+
+class OffsetSource(Protocol):
+    """A place besides the brokers where consumers keep offsets: the part `zookeeper-offsets`.
+
+    The part is called with the address of the place, or None to ask a broker for it.
+    """
+
+    async def committed(
+        self, admin: AdminClient, topics: Sequence[str], groups: Sequence[str]
+    ) -> dict[CommittedPartition, Offsets]:
+        """Return committed offsets, without the ends of logs; empty if there is no such place.
+
+        Raises:
+            KwireError: the place or the cluster does not answer.
+        """
+
+    async def close(self) -> None:
+        """Close the connection to the place."""
 
 
 async def committed_in_brokers(
@@ -44,36 +59,10 @@ async def committed_in_brokers(
     return offsets
 
 
-async def committed_in_zookeeper(
-    store: Store, topics: Sequence[str], groups: Sequence[str]
-) -> dict[CommittedPartition, Offsets]:
-    """Return the offsets that consumers of Kafka 0.8 have committed: `/consumers/<group>/offsets/<topic>/<partition>`.
-
-    Offsets that are not numbers are left out.
-
-    Raises:
-        StoreError: ZooKeeper does not answer.
-    """
-    keys: dict[str, CommittedPartition] = {}
-    # All paths first, then one pipelined read: consumers of Kafka 0.8 have a znode for each partition.
-    for group in groups or await _children(store, "/consumers"):
-        for topic in topics or await _children(store, f"/consumers/{group}/offsets"):
-            for partition in await _children(store, f"/consumers/{group}/offsets/{topic}"):
-                if partition.isdecimal():
-                    key = CommittedPartition(group, topic, int(partition), "zookeeper")
-                    keys[ConsumerOffset.path(*key[:3])] = key
-    offsets = {}
-    for path, znode in zip(keys, await store.get_many(keys), strict=True):
-        offset = _decoded(znode, path)
-        if offset is not None:
-            offsets[keys[path]] = Offsets(offset, None)
-    return offsets
-
-
 async def with_log_ends(
     admin: AdminClient, found: dict[CommittedPartition, Offsets]
 ) -> dict[CommittedPartition, Offsets]:
-    """Return offsets of ZooKeeper with the ends of the logs, as far as the brokers have logs.
+    """Return offsets of another place with the ends of the logs, as far as the brokers have logs.
 
     Raises:
         KwireError: a broker does not answer.
@@ -87,19 +76,3 @@ async def with_log_ends(
         end = ends[TopicPartition(key.topic, key.partition)]
         completed[key] = Offsets(offsets.committed, end.offset if isinstance(end, PartitionOffset) else None)
     return completed
-
-
-async def _children(store: Store, path: str) -> Iterable[str]:
-    try:
-        return await store.children(path)
-    except NoNode:
-        return ()
-
-
-def _decoded(znode: object, path: str) -> int | None:
-    if not isinstance(znode, Znode):
-        return None
-    try:
-        return ConsumerOffset.decode(znode.data, path).offset
-    except ZnodeError:
-        return None

@@ -62,7 +62,7 @@ def run_prompt(session: ShellSession, defaults: Mapping[str, Any]) -> int:
         except EOFError:
             return 0
         from kwire.cli.shell.runner import run_statement  # imports what a prompt does not need
-        from kwire.cli.verb_run import INTERRUPTED
+        from kwire.terminal.problems import INTERRUPTED
 
         try:
             for statement in parse(f"{source}\n").statements:

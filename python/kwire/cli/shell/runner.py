@@ -15,10 +15,11 @@ from kwire.cli.shell.leave import Leave
 from kwire.cli.shell.pager import PagedOutput
 from kwire.cli.shell.parser import parse
 from kwire.cli.shell.statement_group import STATEMENTS
-from kwire.cli.verb_run import INTERRUPTED, REFUSED, USAGE, exit_code, sentence_of
+from kwire.cli.verb_run import sentence_of
 from kwire.cli.verb_session import KEY
 from kwire.errors import KwireError
 from kwire.operations.parameters import InvalidArgument
+from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

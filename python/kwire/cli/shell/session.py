@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from kwire.cli.cluster import ClusterChoice
     from kwire.client.admin import AdminClient, AdminError
     from kwire.operations.declaration import Operation
+    from kwire.terminal.cluster import ClusterChoice
 
 __all__ = ["ShellSession", "shell_session"]
 

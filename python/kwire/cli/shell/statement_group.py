@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire._util.similar_names import similar
 from kwire.operations import registry
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class StatementGroup(click.Group):
         """Find a statement, and suggest similar ones for a misspelled name."""
         name = args[0]
         if self.get_command(ctx, name) is None:
-            suggested = registry.similar(name, tuple(self.list_commands(ctx)))
+            suggested = similar(name, tuple(self.list_commands(ctx)))
             hint = f"did you mean {' or '.join(suggested)}?" if suggested else "help; lists the statements"
             raise click.UsageError(f"unknown statement '{name}': {hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.authorization.acl_entries import CLUSTER_NAME
+from kwire.authorization.requirement import Requirement
 from kwire.cluster.node.logs import logger
 from kwire.cluster.node.tool_process import FAILED, MAX_OUTPUT, ToolOutcome, run_process
 from kwire.messages.kip4.admin import AdminResponse
@@ -60,18 +61,6 @@ class Caller(Protocol):
 
     def allows(self, permission: Permission, name: str = CLUSTER_NAME) -> bool:
         """Return whether the user may perform an operation on the resource of this name."""
-
-
-class Requirement(NamedTuple):
-    """The permission that a run of a tool requires.
-
-    Attributes:
-        permission: the operation, and the type of the resource.
-        name: the name of the resource.
-    """
-
-    permission: Permission
-    name: str = CLUSTER_NAME
 
 
 class ToolPlan(NamedTuple):

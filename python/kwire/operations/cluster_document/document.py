@@ -35,6 +35,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from kwire._util.json_document import MalformedJson, parse_json_document
+from kwire._util.similar_names import similar
 from kwire._util.text_files import EncodingError, read_text
 from kwire._util.yaml_text import OneLine, yaml_text
 from kwire.client.admin import (
@@ -49,7 +50,6 @@ from kwire.declare.secrets import is_secret_config
 from kwire.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire.operations.config_journal import HIDDEN
 from kwire.operations.parameters import InvalidArgument
-from kwire.operations.registry import similar
 from kwire.operations.verbs.acl_resources import acl_of_row
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.authorization.requirement import Requirement
 from kwire.cluster.config.setting import SettingError
 from kwire.cluster.config.stored_configs import ConfigConflict
 from kwire.cluster.node.settings.config_manager import ConfigManager
-from kwire.cluster.node.tools import DESCRIBE, Requirement
+from kwire.cluster.node.tools import DESCRIBE
 from kwire.operations.declaration import NODE, Need, ToolFailed, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_configs
 from kwire.operations.tool_run import NodeRun

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire._util.properties import parse_properties
+from kwire._util.similar_names import similar
 from kwire._util.text_files import EncodingError, decode_text
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource, ShadowedConfig
 from kwire.client.admin.config_values import stored_source
@@ -17,7 +18,6 @@ from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.operations.config_journal import HIDDEN, JournaledChange, journaled
 from kwire.operations.declaration import Failure
 from kwire.operations.parameters import InvalidArgument, NotFound
-from kwire.operations.registry import similar
 from kwire.operations.verbs.resources import name_resource
 from kwire.reassignment.throttle import RATES
 

@@ -6,16 +6,16 @@ import sys
 
 import click
 
-from kwire.cli.cluster import OUTPUTS
-from kwire.cli.colors import Paint
-from kwire.cli.options import interval_option
 from kwire.cli.row_output import print_rows
 from kwire.cli.shell.lag_history import LagTrend
 from kwire.cli.shell.lag_monitor import LagMonitor
 from kwire.cli.shell.screen import Screen
 from kwire.cli.shell.session import shell_session
-from kwire.cli.verb_run import REFUSED
-from kwire.operations.command_line import Named
+from kwire.terminal.cluster import OUTPUTS
+from kwire.terminal.colors import Paint
+from kwire.terminal.options import interval_option
+from kwire.terminal.parameter_types import Named
+from kwire.terminal.problems import REFUSED
 
 SAMPLES = 2
 """The number of samples without a terminal: the least that show a trend."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kwire.cli.shell.session import shell_session
-from kwire.cli.verb_run import REFUSED
-from kwire.operations.command_line import Named
+from kwire.terminal.parameter_types import Named
+from kwire.terminal.problems import REFUSED
 
 
 class Usable(click.Group):

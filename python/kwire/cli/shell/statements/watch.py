@@ -7,7 +7,7 @@ import click
 from kwire.cli.shell.screen import Screen
 from kwire.cli.shell.session import shell_session
 from kwire.cli.shell.statement_group import run_words
-from kwire.cli.verb_run import INTERRUPTED
+from kwire.terminal.problems import INTERRUPTED
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from kwire._util.similar_names import similar
 from kwire.client.admin import AdminError, ConfigResourceType
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, NotFound, Option
-from kwire.operations.registry import similar
 from kwire.operations.run import Run
 from kwire.operations.verbs.resources import RESOURCE, parse_resource
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from kwire._util.similar_names import similar
 from kwire.client.admin import AdminError, GroupLag, PartitionLag
 from kwire.operations.declaration import Failure, Rows, operation
 from kwire.operations.parameters import Argument, Option
-from kwire.operations.registry import similar
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.verbs.visibility import explain_if_hidden, may_be_incomplete

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
+from kwire._util.similar_names import similar
 from kwire.client.admin import AdminError
 from kwire.operations.command_line import check_words, danger_of_words, needs_given_cluster
 from kwire.operations.declaration import Failed, Failure, Operation, Rows, TimedOut, operation
 from kwire.operations.parameters import Argument, Danger, InvalidArgument, NotFound, Option
-from kwire.operations.registry import BrokenTool, find_tool, similar, tool_names
+from kwire.operations.registry import BrokenTool, find_tool, tool_names
 from kwire.operations.rows import column
 from kwire.operations.run import Run
 from kwire.operations.tool_run import Environment

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.authorization.requirement import Requirement
 from kwire.cluster.controller.errors import CommandError
 from kwire.cluster.node import controlled_shutdown, dry_run, full_metadata
-from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, Requirement, ToolPlan
+from kwire.cluster.node.tools import ALTER, DESCRIBE, PlannedRun, ToolPlan
 from kwire.messages.kip4.admin import AdminResponse
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kwire.cli.parameter_types import FiniteRange
 from kwire.client.polled_inputs import INPUTS
+from kwire.terminal.parameter_types import FiniteRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable

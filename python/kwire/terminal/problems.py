@@ -1,16 +1,27 @@
-"""Kinds of problems that end a run of a verb. The command has an exit code for each, and HTTP a status."""
+"""Kinds of problems that end a command, each with its exit code; HTTP has a status for each."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 from kwire.client.admin.errors import AdminError, ChangeTimeout, ControllerNotFound, NotSupported, OutcomeUnknown
-from kwire.errors import EncodeError
+from kwire.errors import EncodeError, KwireError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.operations.parameters import InvalidArgument
 from kwire.protocol.errors import AuthenticationFailed, ConnectionFault, NoCommonVersion, TlsHandshakeFailed
 
-__all__ = ["Problem", "problem_of"]
+__all__ = [
+    "EXIT_CODES",
+    "INTERRUPTED",
+    "NOT_AUTHORIZED",
+    "REFUSED",
+    "UNHEALTHY",
+    "UNKNOWN",
+    "UNREACHABLE",
+    "USAGE",
+    "Problem",
+    "exit_code",
+    "problem_of",
+]
 
 
 class Problem(StrEnum):
@@ -31,6 +42,20 @@ class Problem(StrEnum):
     OUTCOME_UNKNOWN = "outcome-unknown"
 
 
+REFUSED, USAGE, UNREACHABLE, NOT_AUTHORIZED, UNKNOWN, UNHEALTHY = 1, 2, 3, 4, 5, 6
+"""Exit codes: an item was refused; wrong usage; unreachable or timed out; authentication or authorization failed; the
+outcome is unknown; the answer of a check is no."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, or after the answer no."""
+
+EXIT_CODES = {
+    Problem.REFUSED: REFUSED,
+    Problem.USAGE: USAGE,
+    Problem.UNREACHABLE: UNREACHABLE,
+    Problem.NOT_AUTHORIZED: NOT_AUTHORIZED,
+    Problem.OUTCOME_UNKNOWN: UNKNOWN,
+}
+
 AUTHORIZATION = frozenset(
     {
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -43,7 +68,6 @@ AUTHORIZATION = frozenset(
 )
 
 PROBLEMS: dict[type[Exception], Problem] = {
-    InvalidArgument: Problem.USAGE,
     EncodeError: Problem.USAGE,  # a value that no request can carry: it never reached a broker
     NotSupported: Problem.USAGE,
     NoCommonVersion: Problem.USAGE,
@@ -61,7 +85,14 @@ def problem_of(error: Exception) -> Problem:
     """Return the kind of an error."""
     if isinstance(error, AdminError):
         return Problem.NOT_AUTHORIZED if error.code in AUTHORIZATION else Problem.REFUSED
+    if isinstance(error, ValueError) and not isinstance(error, KwireError):  # an argument is invalid
+        return Problem.USAGE
     for kind, problem in PROBLEMS.items():
         if isinstance(error, kind):
             return problem
     return Problem.UNREACHABLE if getattr(error, "is_unreachable", False) else Problem.REFUSED
+
+
+def exit_code(error: Exception) -> int:
+    """Return the exit code for an error."""
+    return EXIT_CODES[problem_of(error)]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["Duration", "FiniteRange", "Time"]
+if TYPE_CHECKING:
+    from click.types import ParamType
+
+__all__ = ["Duration", "FiniteRange", "Named", "Time"]
 
 
 class FiniteRange(click.FloatRange):
@@ -56,3 +59,20 @@ class Time(click.DateTime):
                 ctx,
             )
         return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+class Named(click.ParamType[Any]):
+    """A value that a shell completes with names.
+
+    Args:
+        completes: the kind of the names: one of a cluster, such as `topics`, or `messages`, `clusters`, or `files`.
+        of: the type of the value.
+    """
+
+    def __init__(self, completes: str, of: ParamType[Any] | type = str) -> None:
+        self.completes = completes
+        self._of = click.types.convert_type(of)
+        self.name = self._of.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self._of.convert(value, param, ctx)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from kwire.cli.cluster import choose_cluster, with_environment
 from kwire.client.security import ConnectionConfig
+from kwire.terminal.cluster import choose_cluster, with_environment
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,10 +27,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire._util.secret import Secret
-from kwire.cli.environment import VARIABLES, config_file, variables_for
-from kwire.cli.parameter_types import FiniteRange
-from kwire.operations.command_line import Named
-from kwire.operations.registry import similar
+from kwire._util.similar_names import similar
+from kwire.terminal.environment import VARIABLES, config_file, variables_for
+from kwire.terminal.parameter_types import FiniteRange, Named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -348,7 +347,7 @@ def _properties(
 
     source = None if password_command is None else password
     if command_config is not None:
-        from kwire.cli.options import load_command_config
+        from kwire.terminal.options import load_command_config
 
         return load_command_config(command_config, overrides, source)
     assert not isinstance(configured, str)

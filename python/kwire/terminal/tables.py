@@ -12,7 +12,7 @@ from kwire._util.readable import cell_width, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kwire.cli.colors import Paint
+    from kwire.terminal.colors import Paint
 
 GAP = "  "
 SEPARATOR = 3

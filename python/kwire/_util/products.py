@@ -1,0 +1,148 @@
+"""The other products of kwire: how they join by entry points, and what to install where one is missing.
+
+| group | value of an entry point |
+|---|---|
+| `kwire.commands` | a package; each of its modules is a command, the click command of the module's name |
+| `kwire.nouns` | a package; each package in it is a noun, and the modules in that are its verbs |
+| `kwire.tool_packages` | a package; each of its modules is a tool |
+| `kwire.tools` | a tool, by its name |
+| `kwire.parts` | a part of PARTS, by its name |
+
+Reading the entry points of all installed packages takes as long as a small command, so whoever knows a name itself does
+not ask.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kwire.errors import KwireError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from typing import Any
+
+__all__ = [
+    "PARTS",
+    "PRODUCTS",
+    "BrokenProduct",
+    "MissingProduct",
+    "check_version",
+    "entry_points",
+    "find_part",
+    "load",
+    "missing_hint",
+    "part",
+]
+
+PRODUCTS = {
+    "kwire-admin": ("cli", ()),
+    "kwire-cluster": ("node", ("cluster", "node")),
+    "kwire-zookeeper-tools": ("zookeeper", ("tools", "zookeeper")),
+    "kwire-pipeline": ("spark", ("pipeline", "report")),
+}
+"""The other products: the extra of kwire that brings each, and its commands and nouns. kwire-admin has all others."""
+
+PARTS = {
+    "program": "kwire-admin",  # runs the words of a command line, with the commands of all products
+    "desired-configs": "kwire-admin",  # reads the configs of a document that describes a cluster
+    "incidents": "kwire-pipeline",  # reads past incidents for `kafka http`
+    "node-tools": "kwire-zookeeper-tools",  # returns the tools that nodes run
+    "scripts-with-zookeeper": "kwire-zookeeper-tools",  # the package of Kafka's scripts that look into ZooKeeper
+    "tool-runner": "kwire-zookeeper-tools",  # runs a tool in place of a script of Kafka
+    "zookeeper-offsets": "kwire-zookeeper-tools",  # reads offsets that consumers of Kafka 0.8 keep
+}
+"""What one product calls in another that it may not import, by the product that has it."""
+
+
+class MissingProduct(KwireError):
+    """The product that is asked for is not installed. The text says how to install it."""
+
+
+class BrokenProduct(KwireError):
+    """A part of an installed product cannot be used.
+
+    The cause is the error of its import, if any; `--debug` prints its traceback.
+    """
+
+
+@cache
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group in alphabetical order of their names."""
+    from importlib.metadata import entry_points  # takes as long as a command needs to start
+
+    return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
+
+
+def part(name: str, purpose: str) -> Any:
+    """Return a part of PARTS.
+
+    Args:
+        name: the name of the part.
+        purpose: what it is needed for, as the beginning of a sentence, such as `--gold`.
+
+    Raises:
+        MissingProduct: its product is not installed.
+        BrokenProduct: it cannot be imported, or its product has another version.
+    """
+    found = find_part(name)
+    if found is None:
+        raise MissingProduct(f"{purpose} needs {PARTS[name]}: {_install_line(PARTS[name])}")
+    return found
+
+
+def find_part(name: str) -> Any:
+    """Return a part of PARTS; None if its product is not installed.
+
+    Raises:
+        BrokenProduct: it cannot be imported, or its product has another version.
+    """
+    found = [point for point in entry_points("kwire.parts") if point.name == name]
+    return load(found[0]) if found else None
+
+
+def load(point: EntryPoint) -> Any:
+    """Import what an entry point stands for, after comparing the versions of its product and of this package.
+
+    Raises:
+        BrokenProduct: it cannot be imported, or its product has another version.
+    """
+    check_version(point)
+    try:
+        return point.load()
+    except Exception as error:
+        raise BrokenProduct(f"{point.value} cannot be used: {type(error).__name__}: {error}") from error
+
+
+def check_version(point: EntryPoint) -> None:
+    """Compare the versions of a product of kwire and of this package. Packages of other authors have their own ones.
+
+    Raises:
+        BrokenProduct: they differ.
+    """
+    from kwire import __version__
+
+    if point.dist is None or point.dist.name not in PRODUCTS or point.dist.version == __version__:
+        return
+    name, version = point.dist.name, point.dist.version
+    raise BrokenProduct(
+        f"{name} {version} does not fit kwire {__version__}: pip install '{name}=={__version__}' 'kwire=={__version__}'"
+    )
+
+
+def missing_hint(command: str) -> str | None:
+    """Return how to install the product with a command or a noun; None if all that could have it are installed."""
+    from importlib.util import find_spec
+
+    for product, (_, commands) in PRODUCTS.items():
+        if command in commands and find_spec(product.replace("-", "_")) is None:
+            return f"it is a command of {product}: {_install_line(product)}"
+    if find_spec("kwire_admin") is None and not any(command in commands for _, commands in PRODUCTS.values()):
+        return f"the commands that administer clusters are in kwire-admin: {_install_line('kwire-admin')}"
+    return None
+
+
+def _install_line(product: str) -> str:
+    extra, _ = PRODUCTS[product]
+    return f"pip install 'kwire[{extra}]'"
