@@ -17,14 +17,14 @@ PIP = $(BIN)/python -m pip install --quiet --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest $(OPTIONS) --share=$(SHARE)
 AND_TIER = $(if $(filter change,$(TIER)), and not nightly)$(if $(filter nightly,$(TIER)), and nightly)
 # What each supported version of Spark must pass; `make test-java` and `make test-programs` run it on the installed one.
-SPARK_TESTS := $(addprefix tests/spark/,test_pipeline.py test_pipeline_command.py test_killed_pipeline.py test_connect.py live/test_capture_streams.py gold/test_inputs.py)
+SPARK_TESTS := $(addprefix kwire-pipeline/tests/pipeline/,test_pipeline.py test_pipeline_command.py test_killed_pipeline.py test_connect.py live/test_capture_streams.py gold/test_inputs.py)
 # Folders with a target of their own.
-OTHERS := --ignore=tests/kafka --ignore=tests/release --ignore=tests/lint
+OTHERS := --ignore=kwire-admin/tests/kafka --ignore=tests/release --ignore=tests/lint
 # The files with such tests; collecting all files would take longer than some of them.
 PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' pytest.mark.programs tests)
 # Files with random examples of Hypothesis, and of histories of a cluster.
 GENERATED = $(shell grep --recursive --files-with-matches --include='test_*.py' 'import.*hypothesis\|from hypothesis' tests)
-HISTORIES := tests/cluster/controller/test_random_histories.py $(addprefix tests/cluster/node/settings/,test_random_features.py test_random_settings.py)
+HISTORIES := kwire-cluster/tests/cluster/controller/test_random_histories.py $(addprefix kwire-cluster/tests/cluster/node/settings/,test_random_features.py test_random_settings.py)
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
 PRODUCT_TESTS = $(if $(PRODUCT),$(or $(shell $(PYTHON) -m scripts.products tests $(PRODUCT)),$(error no tests)))
 # Many tests wait for brokers or timers, so one process more than processors keeps them busy.
@@ -61,14 +61,14 @@ test-programs: java setup ## run the tests that need the network, a browser, tmu
 	$(PYTEST) -m 'programs$(AND_TIER)' $(PARALLEL) --durations=20 $(PROGRAMS)
 
 test-kafka: java setup ## run the tests against real Kafka 3.9.1 and 4.4.0 (needs Java 17+, Maven, and MIT Kerberos)
-	$(PYTEST) tests/kafka -m 'kafka$(AND_TIER)'
+	$(PYTEST) kwire-admin/tests/kafka -m 'kafka$(AND_TIER)'
 
 nightly: java setup ## run what `.ci/run` leaves out, or one GROUP of it (`python3 -m scripts.nightly --list`)
 	$(PYTHON) -m scripts.nightly $(GROUP)
 
 # PySpark before 4.1 leaves sockets open, which is a warning. The version is in front of the installed one on the path.
 test-spark: java setup ## run ingest, gold, killed streams, spark-submit, two executors, and Connect on PySpark SPARK=4.0.0
-	PYTHONPATH=$$($(BIN)/python -m tests.spark.spark_versions $(SPARK)) $(PYTEST) -W default $(SPARK_TESTS)
+	PYTHONPATH=$$($(BIN)/python -m tests.pipeline.spark_versions $(SPARK)) $(PYTEST) -W default $(SPARK_TESTS)
 
 test-release: setup ## test the wheel, and the codec on each supported CPython (fetches those that are missing)
 	$(PYTEST) tests/release -m 'release$(AND_TIER)'
@@ -85,11 +85,11 @@ miri: setup ## run the tests of the pure Rust crates under Miri (needs nightly R
 
 soak: java setup ## run 1,000 random histories of a cluster with faults, and real processes through faults for long
 	KWIRE_SOAK_EXAMPLES=1000 $(BIN)/python -m pytest --timeout=0 $(HISTORIES)
-	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 tests/cluster tests/spark/test_killed_pipeline.py tests/spark/sinks/test_random_alerts.py tests/spark/store/test_faults.py
-	KWIRE_SOAK=1000 $(BIN)/python -m pytest --timeout=0 tests/spark/sinks/test_random_receivers.py
+	KWIRE_SOAK=$(ROUNDS) $(BIN)/python -m pytest --timeout=0 kwire-cluster/tests/cluster kwire-pipeline/tests/pipeline/test_killed_pipeline.py kwire-pipeline/tests/pipeline/sinks/test_random_alerts.py kwire-pipeline/tests/pipeline/store/test_faults.py
+	KWIRE_SOAK=1000 $(BIN)/python -m pytest --timeout=0 kwire-pipeline/tests/pipeline/sinks/test_random_receivers.py
 
 coverage: java setup ## run the tests of the package and fail below the coverage in pyproject.toml
-	$(BIN)/python -m pytest $(OTHERS) --ignore=tests/spark --ignore=tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(OTHERS) --ignore=kwire-pipeline/tests/pipeline --ignore=kwire-pipeline/tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
 
 stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
 	$(BIN)/python -m kwire.messages.stubs

@@ -99,7 +99,7 @@ def _names_of_one_group(spark: SparkSession, count: int) -> list[str]:
     """Return names of clusters that share their buckets, as clusters in a large store do."""
     from pyspark.sql import functions as f
 
-    from kwire.spark.gold.transitions import first_bucket
+    from kwire_pipeline.gold.transitions import first_bucket
 
     names = spark.range(100 * count).select(f.format_string("cluster-%04d", "id").alias("cluster_id"))
     return [row[0] for row in names.where(first_bucket() == 0).limit(count).collect()]

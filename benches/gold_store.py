@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from kwire.spark import Pipeline
-    from kwire.spark.store.record import CommitRecord
+    from kwire_pipeline import Pipeline
+    from kwire_pipeline.store.record import CommitRecord
 
 FIRST = datetime(2026, 10, 1, 8, tzinfo=UTC)
 """The first hour of silver."""
@@ -140,7 +140,7 @@ class Cluster:
 def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
-    from kwire.spark.silver.tables import SILVER_SCHEMAS
+    from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 
     return pa.Table.from_pylist(rows, schema=SILVER_SCHEMAS[name].arrow)
 
@@ -155,8 +155,8 @@ class MeasuredStore:
     """
 
     def __init__(self, spark: SparkSession, out: Path, *clusters: Cluster, first: datetime = FIRST) -> None:
-        from kwire.spark import Pipeline
-        from kwire.spark.store.commits import PipelineStore
+        from kwire_pipeline import Pipeline
+        from kwire_pipeline.store.commits import PipelineStore
 
         self.spark, self.clusters, self.first = spark, clusters, first
         self.pipeline: Pipeline = Pipeline(spark, str(out))
@@ -167,9 +167,9 @@ class MeasuredStore:
 
     def add_hours(self, count: int = 1) -> None:
         """Write the silver of the next hours in one commit."""
-        from kwire.spark.store.manifest import FileKind
-        from kwire.spark.store.record import StoreChange
-        from kwire.spark.store.table_files import Output, TableFile
+        from kwire_pipeline.store.manifest import FileKind
+        from kwire_pipeline.store.record import StoreChange
+        from kwire_pipeline.store.table_files import Output, TableFile
 
         output = Output(self.store.location)
 

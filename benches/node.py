@@ -69,16 +69,16 @@ def run(quick: bool) -> list[Figure]:
 
 def serve_node(pipe: Connection) -> None:
     from kwire.client.connection_pool import ConnectionPool
-    from kwire.cluster.config.live_config import LiveConfig
-    from kwire.cluster.config.node_settings import NodeSettings
-    from kwire.cluster.node.listener.listener import Listener
-    from kwire.cluster.node.metadata.metadata_cache import MetadataCache
-    from kwire.cluster.node.metadata.metadata_updates import MetadataUpdates
-    from kwire.cluster.node.metrics import Metrics
-    from kwire.cluster.node.requests.request_context import NodeServices
-    from kwire.cluster.node.requests.request_dispatcher import RequestDispatcher
-    from kwire.cluster.node.settings.finalized_features import FeatureCache
-    from kwire.cluster.node.tools import ProcessRights, ToolRunner
+    from kwire_cluster.config.live_config import LiveConfig
+    from kwire_cluster.config.node_settings import NodeSettings
+    from kwire_cluster.node.listener.listener import Listener
+    from kwire_cluster.node.metadata.metadata_cache import MetadataCache
+    from kwire_cluster.node.metadata.metadata_updates import MetadataUpdates
+    from kwire_cluster.node.metrics import Metrics
+    from kwire_cluster.node.requests.request_context import NodeServices
+    from kwire_cluster.node.requests.request_dispatcher import RequestDispatcher
+    from kwire_cluster.node.settings.finalized_features import FeatureCache
+    from kwire_cluster.node.tools import ProcessRights, ToolRunner
 
     class NoObserver:
         def opened(self, client: Any) -> None: ...

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
 
-from kwire.cluster.zookeeper.server_jars import JARS
+from kwire_cluster.zookeeper.server_jars import JARS
 from kwire.declare import VersionRange
 from kwire.messages import every
 from kwire.releases import releases

@@ -21,13 +21,13 @@ from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
 from kwire.client.admin import AdminClient
 from kwire.client.admin.blocking_admin_client import OPERATIONS
-from kwire.cluster.config.node_settings import node_settings
-from kwire.cluster.config.topic_settings import TOPIC_SETTINGS
-from kwire.cluster.node.requests.apis import served_requests
+from kwire_cluster.config.node_settings import node_settings
+from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
+from kwire_cluster.node.requests.apis import served_requests
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
-from kwire.operations import registry
+from kwire_admin.operations import registry
 from scripts.docs_znodes import znodes_page
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
     from kwire.cli.field_documentation import DocumentedField
-    from kwire.cluster.config.setting import Setting
+    from kwire_cluster.config.setting import Setting
     from kwire.declare import Message
 
 
@@ -173,7 +173,7 @@ def _permissions_page() -> Iterator[str]:
     yield "request, if they have an authorizer.\n"
     yield "| API key | request | permissions |\n|---|---|---|"
     for cls, module in served_requests().items():
-        permissions = import_module(f"kwire.cluster.node.requests.apis.{module}").PERMISSIONS
+        permissions = import_module(f"kwire_cluster.node.requests.apis.{module}").PERMISSIONS
         yield f"| {cls.api_key} | {cls.__name__} | {', '.join(map(str, permissions)) or 'none'} |"
 
 

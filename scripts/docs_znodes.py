@@ -6,12 +6,12 @@ import inspect
 import re
 from typing import TYPE_CHECKING
 
-from kwire.operations.znode_kinds import ZNODES
+from kwire_zookeeper_tools.znode_kinds import ZNODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kwire.operations.znode_kinds import ZnodeKind
+    from kwire_zookeeper_tools.znode_kinds import ZnodeKind
 
 INTRODUCTION = """\
 # Znodes

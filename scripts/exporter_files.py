@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kwire.exporter.metric_table import metric_table
-from kwire.exporter.monitoring_files import alerts, dashboard
+from kwire_admin.exporter.metric_table import metric_table
+from kwire_admin.exporter.monitoring_files import alerts, dashboard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

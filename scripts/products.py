@@ -75,7 +75,7 @@ PRODUCTS: dict[str, Product] = {
 """Products by name. A file belongs to the first product with a prefix of its path."""
 
 ONLY_TESTS = {
-    "tests/kafka/": "kwire-admin",
+    "kwire-admin/tests/kafka/": "kwire-admin",
     "tests/release/": "kwire",
     "tests/lint/": "kwire",
 }
@@ -88,7 +88,7 @@ def product_of(file: str) -> str:
 
 
 def product_of_test(file: str) -> str:
-    """Return the product of a test, such as `tests/spark/gold/test_build.py`: the product of its package."""
+    """Return the product of a test, such as `kwire-pipeline/tests/pipeline/gold/test_build.py`: the product of its package."""
     for folder, product in ONLY_TESTS.items():
         if file.startswith(folder):
             return product

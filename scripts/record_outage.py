@@ -4,7 +4,7 @@
 
 Kafka 4.4 with three brokers, Debian's Alertmanager, and `kwire pipeline ingest --stream` run on this machine. Each
 round kills a broker, waits until Alertmanager has the alert, and starts the broker again. Only folders are edited.
-tests/kafka/test_outage.py records a round again and compares it, without its numbers.
+kwire-admin/tests/kafka/test_outage.py records a round again and compares it, without its numbers.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
-SLOWEST = ("tests/spark/", "tests/cluster/")
+SLOWEST = ("kwire-pipeline/tests/pipeline/", "kwire-cluster/tests/cluster/")
 MARKED_FOLDERS = ("kafka", "release")
 """Folders of `tests` that are marks of their tests."""
 OLD_KAFKA = {"kafka39", "secured39"}
@@ -118,7 +118,7 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def server(java: None) -> Iterator[EmbeddedZooKeeper]:
     """The ZooKeeper of this process, for tests that leave it running; each test uses a chroot of its own."""
-    from kwire.cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
     with EmbeddedZooKeeper(force_sync=False, tick=0.2) as server:  # sessions may be as short as 0.4 s
         yield server

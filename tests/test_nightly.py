@@ -15,8 +15,8 @@ from tests.for_rows import for_rows
 
 ROOT = Path(__file__).parent.parent
 TESTS = {
-    "tests/kafka/test_a.py": "def test_a(kafka44): pass\nclass kafka39: pass\n",
-    "tests/kafka/test_b.py": "import pytest\npytestmark = pytest.mark.change\n"
+    "kwire-admin/tests/kafka/test_a.py": "def test_a(kafka44): pass\nclass kafka39: pass\n",
+    "kwire-admin/tests/kafka/test_b.py": "import pytest\npytestmark = pytest.mark.change\n"
     "def test_b(kafka44): pass\ndef test_old(kafka39): pass\n"
     "@pytest.mark.parametrize('cluster', ['kafka39', 'kafka44'])\ndef test_each(cluster): pass\n",
     "tests/release/test_c.py": "import pytest\ndef test_c(): pass\n@pytest.mark.change\ndef test_c_change(): pass\n",

@@ -61,10 +61,10 @@ def test_every_test_is_of_one_product() -> None:
     files = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("test_*.py")}
 
     assert sorted(file for product in PRODUCTS for file in files_of_tests(product)) == sorted(files)
-    assert product_of_test("tests/spark/gold/test_builds.py") == "kwire-pipeline"
-    assert product_of_test("tests/cluster/test_kills.py") == "kwire-cluster"
-    assert product_of_test("tests/operations/tools/test_topic_tools.py") == "kwire-zookeeper-tools"
-    assert product_of_test("tests/exporter/test_prometheus.py") == "kwire-admin"
+    assert product_of_test("kwire-pipeline/tests/pipeline/gold/test_builds.py") == "kwire-pipeline"
+    assert product_of_test("kwire-cluster/tests/cluster/test_kills.py") == "kwire-cluster"
+    assert product_of_test("kwire-zookeeper-tools/tests/zookeeper_tools/tools/test_topic_tools.py") == "kwire-zookeeper-tools"
+    assert product_of_test("kwire-admin/tests/exporter/test_prometheus.py") == "kwire-admin"
     assert product_of_test("tests/test_codec.py") == "kwire"
 
 
@@ -77,7 +77,7 @@ def test_make_runs_the_tests_of_a_product() -> None:
     done = made("kwire-pipeline")
 
     assert done.returncode == 0, done.stderr
-    assert " tests/spark/store/" in done.stdout
+    assert " kwire-pipeline/tests/pipeline/store/" in done.stdout
     assert "tests/client" not in done.stdout
     assert "cargo test" not in done.stdout
     assert "cargo test" in made("kwire").stdout

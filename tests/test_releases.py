@@ -1,6 +1,6 @@
 """API versions of releases, and guesses from recorded ApiVersions responses of real brokers.
 
-`tests/kafka/test_releases.py` compares the versions with Kafka's jars.
+`kwire-admin/tests/kafka/test_releases.py` compares the versions with Kafka's jars.
 """
 
 from __future__ import annotations

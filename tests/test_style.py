@@ -45,8 +45,8 @@ PHRASES = {
 }
 
 ALLOWED: dict[str, dict[str, str]] = {
-    "tests/cluster/zookeeper/test_configs.py": {"nobody, somebody": "a user of that name"},
-    "python/kwire/compat/scripts/reassign_partitions.py": {"may not": "a text of Kafka's script"},
+    "kwire-cluster/tests/cluster/zookeeper/test_configs.py": {"nobody, somebody": "a user of that name"},
+    "kwire-admin/src/kwire_admin/compat/scripts/reassign_partitions.py": {"may not": "a text of Kafka's script"},
     "tests/test_style.py": {"*": "contains the phrases"},
 }
 """File or folder -> phrase (or `*`) -> reason."""

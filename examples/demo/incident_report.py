@@ -9,11 +9,11 @@ import tempfile
 from pathlib import Path
 
 from examples.demo.terminal import DemoContext, paint, print_line, step
-from kwire.report import write_report
-from kwire.report.cluster_history import ClusterHistory
-from kwire.report.history_reader import read_histories
-from kwire.report.local_pipeline import build_gold
-from kwire.report.phrasing import (
+from kwire_pipeline.report import write_report
+from kwire_pipeline.report.cluster_history import ClusterHistory
+from kwire_pipeline.report.history_reader import read_histories
+from kwire_pipeline.report.local_pipeline import build_gold
+from kwire_pipeline.report.phrasing import (
     IncidentGroup,
     format_duration,
     format_time,

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 
 from examples.demo.terminal import DemoContext, paint, print_line, step
-from kwire.spark import Pipeline
-from kwire.spark.live.live_gold import LiveGold
-from kwire.spark.sinks import IncidentPublisher
-from kwire.spark.sinks.webhook import WebhookSink
-from kwire.spark.source.live_source import capturing
+from kwire_pipeline import Pipeline
+from kwire_pipeline.live.live_gold import LiveGold
+from kwire_pipeline.sinks import IncidentPublisher
+from kwire_pipeline.sinks.webhook import WebhookSink
+from kwire_pipeline.source.live_source import capturing
 from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def test_interface_is_described_without_the_libraries_of_single_verbs() -> None:
 import sys
 for name in ("numpy", "ortools", "pyarrow", "pyspark", "deltalake", "duckdb", "cryptography", "confluent_kafka"):
     sys.modules[name] = None
-from kwire.http.openapi import openapi_document
+from kwire_admin.http.openapi import openapi_document
 
 assert openapi_document()
 """

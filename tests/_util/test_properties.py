@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kwire._util.properties import format_properties, parse_properties
-from kwire.cluster.zookeeper.embedded_server import command
+from kwire_cluster.zookeeper.embedded_server import command
 
 if TYPE_CHECKING:
     from pathlib import Path

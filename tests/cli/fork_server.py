@@ -25,7 +25,7 @@ import threading
 from pathlib import Path
 from typing import NoReturn, TypedDict
 
-PRELOADED = ("asyncio", "rich.console", "rich.table", "kwire.cli.verb_run", "kwire.client.admin", "pyarrow.parquet")
+PRELOADED = ("asyncio", "rich.console", "rich.table", "kwire_admin.cli.verb_run", "kwire.client.admin", "pyarrow.parquet")
 MAX_REQUEST = 1 << 20
 _STATUS = struct.Struct("i")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.cli.pipeline_inputs import _check_recording
+from kwire_pipeline.cli.pipeline_inputs import _check_recording
 
 if TYPE_CHECKING:
     from pathlib import Path

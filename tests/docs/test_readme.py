@@ -160,6 +160,6 @@ def test_verb_that_contributing_adds_is_a_command(tmp_path: Path) -> None:
         rows = json.loads(kafka("-b", cluster.bootstrap, "topics", "largest", "--limit", "2", "--output", "json"))
     assert rows == [{"name": "many", "partitions": 4}, {"name": "some", "partitions": 2}]
     assert "Maximum number of topics" in kafka("topics", "largest", "--help")
-    describe = "from kwire.http.openapi import openapi_document; print(*openapi_document()['paths'])"
+    describe = "from kwire_admin.http.openapi import openapi_document; print(*openapi_document()['paths'])"
     run = subprocess.run([sys.executable, "-c", describe], env=environment, capture_output=True, text=True, check=True)
     assert "/api/v1/topics/largest" in run.stdout

@@ -36,7 +36,7 @@ from kwire.metadata.events import (
     TopicRemoved,
 )
 from kwire.metadata.fields import BrokerFields, ConfigFields, PartitionFields
-from kwire.spark.silver.tables import SILVER_SCHEMAS
+from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

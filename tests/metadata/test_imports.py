@@ -19,4 +19,4 @@ def test_module_loads_no_io(module: str) -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert not loaded & {"pyarrow", "asyncio", "socket", "pyspark", "rich", "click"}
-    assert not any(name.startswith(("kwire.client", "kwire.capture", "kwire.spark")) for name in run.stdout.split())
+    assert not any(name.startswith(("kwire.client", "kwire.capture", "kwire_pipeline")) for name in run.stdout.split())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire import DecodeError, KwireError, encode, frame
-from kwire.cluster.node.requests.apis import served_requests
+from kwire_cluster.node.requests.apis import served_requests
 from kwire.declare import Message, Request, int32
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

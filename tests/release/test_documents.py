@@ -1,6 +1,6 @@
 """The pages from the installed wheel: only the extras that a page names are installed, and nothing of the repository.
 
-Each set of extras is one environment. Pages that need a cluster are run from the sources in `tests/kafka`; here, what
+Each set of extras is one environment. Pages that need a cluster are run from the sources in `kwire-admin/tests/kafka`; here, what
 they import must be installed.
 """
 
@@ -31,7 +31,7 @@ CONSOLE = (DOCS / "library.md", DOCS / "cli.md")
 WITHOUT_INSTALLATION = {"reference", "design", "explanation"}
 """Folders with pages that explain, and install nothing."""
 WITH_SPARK = "spark"
-"""PySpark has no wheel and takes minutes to install; the pages about it are run with it in `tests/spark`."""
+"""PySpark has no wheel and takes minutes to install; the pages about it are run with it in `kwire-pipeline/tests/pipeline`."""
 
 RUN_EXAMPLES = """
 import os

@@ -25,8 +25,8 @@ IMPORTS = {
     "security": "import kwire.client.security.stores, cryptography",
     "records": "import kwire.records.reference.compression",
     "kafka": "import confluent_kafka, kwire",
-    "zookeeper": "import kwire.cluster.zookeeper.kazoo_store",
-    "node": "import kwire.cluster.node.process",
+    "zookeeper": "import kwire_cluster.zookeeper.kazoo_store",
+    "node": "import kwire_cluster.node.process",
 }
 """Extras for programs, with what they import; a command needs the extra `cli` as well."""
 
@@ -51,7 +51,7 @@ SERVERS = {"http": ("http", "/openapi.json"), "exporter": ("exporter", "/metrics
 """Extras of servers, with their command and a path."""
 
 ELSEWHERE = {"spark", "kerberos", "all"}
-"""`spark` and `all` are installed for the tests; `kerberos` needs libraries of the system (`tests/kafka`)."""
+"""`spark` and `all` are installed for the tests; `kerberos` needs libraries of the system (`kwire-admin/tests/kafka`)."""
 
 
 @pytest.fixture(scope="module")

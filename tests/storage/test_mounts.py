@@ -12,7 +12,7 @@ import pytest
 
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
-from kwire.spark.store.commits import PipelineStore
+from kwire_pipeline.store.commits import PipelineStore
 from kwire.storage.preconditions import UnsupportedMount, require_links
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)

@@ -93,7 +93,7 @@ class PollClock:
     would seem to return to its old state. So the time of polls then advances at half the speed until the system's clock
     has caught up, as `adjtime` does. A clock that is set forward is followed at once: that is a gap between two polls.
     A clock that is set back by more than `LONGEST_SLEW` is followed at once, too: the polls before had wrong times, and
-    an ingest keeps them aside (`kwire.spark.ingest.clock_faults`).
+    an ingest keeps them aside (`kwire_pipeline.ingest.clock_faults`).
 
     Args:
         wall: returns the time of the system's clock.

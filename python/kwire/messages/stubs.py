@@ -20,10 +20,10 @@ PACKAGES_WITH_TABLES = (
     "kwire",
     "kwire.client",
     "kwire.client.admin",
-    "kwire.cluster.zookeeper",
-    "kwire.operations",
+    "kwire_cluster.zookeeper",
+    "kwire_admin.operations",
     "kwire.reference",
-    "kwire.spark",
+    "kwire_pipeline",
     "kwire.testing",
 )
 PACKAGES = (*MESSAGE_PACKAGES, *PACKAGES_WITH_TABLES)

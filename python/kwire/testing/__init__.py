@@ -17,7 +17,7 @@ _MODULES = {
     "kwire.testing.cluster_state": ("ClusterState",),
     "kwire.testing.fake_broker": ("ReceivedRequest",),
     "kwire.testing.fake_cluster": ("FakeCluster",),
-    "kwire.testing.local_cluster": ("LocalCluster",),
+    "kwire_cluster.local.local_cluster": ("LocalCluster",),
     "kwire.testing.misbehavior": ("Misbehavior",),
     "kwire.testing.simulated_network": ("NetworkFault", "SimulatedNetwork"),
 }

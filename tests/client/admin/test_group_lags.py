@@ -42,8 +42,8 @@ from kwire.messages.kafka.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from kwire.operations.run import Run
-from kwire.operations.verbs.groups.lag import lag
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.groups.lag import lag
 from tests.client.admin.scripted_broker import ScriptedBroker, scripted_broker
 
 if TYPE_CHECKING:

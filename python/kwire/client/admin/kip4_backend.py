@@ -53,7 +53,7 @@ REASSIGNMENT_STATES = {
 
 
 DRY_RUN = "dry-run"
-"""The tool of nodes that answers a request without executing it (`kwire.cluster.node.dry_run`)."""
+"""The tool of nodes that answers a request without executing it (`kwire_cluster.node.dry_run`)."""
 MAX_PART = 30_000
 """Characters of an argument of an Admin request; a string has at most 32,767 bytes."""
 

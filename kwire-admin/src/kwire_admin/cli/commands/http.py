@@ -1,0 +1,104 @@
+"""`kafka http`: serve the administration of a cluster over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
+from kwire.terminal.cluster import choose_checked, cluster_options
+from kwire.terminal.options import interval_option, require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp
+
+
+@click.command(params=[option for option in cluster_options() if option.name not in ("output", "debug")])
+@server_options("127.0.0.1:8080")
+@click.option(
+    "--anonymous",
+    type=click.Choice(["none", "read", "change"]),
+    default="read",
+    show_default=True,
+    help="Role of requests from this machine if there are no tokens.",
+)
+@click.option(
+    "--new-token",
+    metavar="NAME",
+    help="Print a new token to stderr and its table for --tokens to stdout, and serve nothing.",
+)
+@click.option("--role", type=click.Choice(["read", "change"]), help="Role of --new-token  [default: read]")
+@interval_option(description="Time between two polls of a broker while a client reads the changes.", least=0.05)
+@gold_option
+def http(
+    anonymous: str,
+    interval: float,
+    gold: str | None,
+    new_token: str | None,
+    role: str | None,
+    **options: Any,
+) -> int:
+    """Serve a REST API and a web page about one cluster.
+
+    The page is at /, the description of the interface at /openapi.json. Verbs that read are GET requests such as
+    /api/v1/topics/list. The others are POST requests with a JSON object.
+
+    \b
+    Examples:
+      kwire http -b localhost:9092
+      kwire http -b localhost:9092 --anonymous change
+      kwire http --new-token grafana
+      kwire http -c prod --listen 0.0.0.0:8443 --tokens tokens.toml --certificate server.pem
+
+    \b
+    A file of tokens has a table for each:
+      [tokens.grafana]
+      role = "read"
+      sha256 = "..."    # of the token; or token = "..."
+      [certificates."CN=alice,O=example"]    # with --client-authority
+      role = "change"
+
+    Exit codes: 0 stopped by a signal, 1 cannot listen, 2 wrong usage.
+    """
+    if role is not None and new_token is None:
+        raise click.UsageError("--role requires --new-token")
+    # A new token is printed and nothing is served.
+    if new_token is not None:
+        require("starlette", "http")
+        from kwire_admin.http.access import HttpRole
+        from kwire_admin.http.access import new_token as generate_token
+
+        token = generate_token(new_token, HttpRole(role or "read"))
+        print(token.table, end="")
+        print(f"The token of {new_token}, which is not stored anywhere: {token.text}", file=sys.stderr)
+        return 0
+    require("prometheus_client", "http")
+    incidents = past_incidents(gold)
+    chosen = choose_checked(options, "kwire-http")
+    checked = http_options(extra="http", anonymous=anonymous, **options)
+    from kwire_admin.http.application import application
+    from kwire_admin.http.change_feed import ChangeFeed
+    from kwire_admin.http.cluster_access import ServedCluster
+
+    served = ServedCluster(
+        chosen.bootstrap,
+        chosen.config,
+        chosen.client_id,
+        chosen.timeout,
+        chosen.cluster_id,
+        chosen.read_only,
+        chosen.name if chosen.type_name else None,
+    )
+    feed = ChangeFeed(served.bootstrap, interval, served.config)
+
+    def create(connections: Callable[[], int]) -> ASGIApp:
+        return application(
+            served, feed, checked.tokens, checked.anonymous, incidents=incidents, connections=connections
+        )
+
+    run_server(create, checked, chosen.bootstrap, feed.close)
+    return 0

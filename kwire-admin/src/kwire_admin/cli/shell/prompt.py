@@ -1,0 +1,132 @@
+"""The prompt: statements that a person types, over several lines, with history and completion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+
+from kwire_admin.cli.shell.completer import StatementCompleter
+from kwire_admin.cli.shell.history import StatementHistory, history_file
+from kwire_admin.cli.shell.leave import Leave
+from kwire_admin.cli.shell.parser import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prompt_toolkit.history import History
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+    from kwire_admin.cli.shell.session import ShellSession
+
+__all__ = ["run_prompt"]
+
+PROMPT = "kafka>"
+CONTINUED = "    ->"
+
+
+def run_prompt(session: ShellSession, defaults: Mapping[str, Any]) -> int:
+    """Run the statements that a person types until Ctrl-D or `exit;`, and return the exit code."""
+    completer = StatementCompleter(session)
+    prompt: PromptSession[str] = PromptSession(
+        PROMPT,
+        multiline=True,
+        prompt_continuation=CONTINUED,
+        history=_history(),
+        completer=completer,
+        complete_while_typing=True,
+        auto_suggest=AutoSuggestFromHistory(),
+        key_bindings=_key_bindings(),
+        bottom_toolbar=lambda: toolbar(session),
+        reserve_space_for_menu=6,
+    )
+
+    def show_arrived() -> None:
+        if prompt.app.loop is not None and not prompt.app.loop.is_closed():
+            prompt.app.loop.call_soon_threadsafe(_show_candidates, prompt)
+
+    def start_background() -> None:
+        session.names.start()
+        completer.start(show_arrived)
+
+    session.names.on_change = show_arrived
+    prompt.app.after_render += _Once(start_background)
+    while True:
+        try:
+            source = prompt.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return 0
+        from kwire_admin.cli.shell.runner import run_statement  # imports what a prompt does not need
+        from kwire.terminal.problems import INTERRUPTED
+
+        try:
+            for statement in parse(f"{source}\n").statements:
+                if run_statement(session, source, statement, defaults) == INTERRUPTED:
+                    break
+        except Leave:
+            return 0
+
+
+def toolbar(session: ShellSession) -> str:
+    """Return the line below the prompt: the cluster, what is in use, and whether the names are current."""
+    choice = session.choice
+    parts = [choice.name or choice.bootstrap]
+    parts += [f"{kind} {name}" for kind, name in (("topic", session.topic), ("group", session.group)) if name]
+    topics = session.names.count("topics")
+    if session.names.failure is not None:
+        parts.append(f"no names: {session.names.failure}")
+    elif topics is not None:
+        parts.append(f"{topics:,} topics")
+    if choice.read_only:
+        parts.append("read-only")
+    return "  ".join(parts)
+
+
+def _show_candidates(prompt: PromptSession[str]) -> None:
+    """Show candidates that have arrived since the last key, and the new state of the cluster."""
+    buffer = prompt.default_buffer
+    if prompt.app.is_running and buffer.text and buffer.complete_state is None:
+        buffer.start_completion()
+    prompt.app.invalidate()
+
+
+class _Once:
+    """Calls a function for the first event."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __call__(self, _: object) -> None:
+        function, self._function = self._function, None
+        if function is not None:
+            function()
+
+
+def _key_bindings() -> KeyBindings:
+    """Return bindings for Enter: accept a complete statement, else begin a new line."""
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def accept(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+            buffer.complete_state = None
+        elif parse(f"{buffer.text}\n").unfinished is None:
+            buffer.validate_and_handle()
+        else:
+            buffer.newline(copy_margin=False)
+
+    return bindings
+
+
+def _history() -> History:
+    """Return the history in a file, or in memory if the file cannot be written."""
+    try:
+        return StatementHistory(history_file())
+    except OSError:
+        return InMemoryHistory()

@@ -1,0 +1,139 @@
+"""The chosen cluster of verbs, connections to it, and the output of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from contextlib import asynccontextmanager, suppress
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kwire._util.readable import printable
+from kwire_admin.cli.completion.name_cache import NameFile
+from kwire_admin.cli.completion.refresh import choice_of
+from kwire_admin.operations.declaration import Failure
+from kwire.terminal.cluster import choose_cluster, with_environment
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Sequence
+
+    import click
+
+    from kwire.client.admin import AdminClient
+    from kwire_admin.operations.declaration import Operation
+    from kwire.terminal.cluster import ClusterChoice
+
+__all__ = ["VerbSession", "current_session"]
+
+KEY = "kwire.verb_session"
+COLLECTED_AT = 50_000
+"""New objects after which the garbage collector runs. A result of thousands of rows has few cycles, or none."""
+T = TypeVar("T")
+
+
+class VerbSession:
+    """Runs one verb in a process of its own. A shell has a session for all of its statements."""
+
+    def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        """Return the options that choose the cluster, from the options of a command."""
+        return with_environment(chosen)
+
+    def cluster(self, chosen: dict[str, Any], *, is_required: bool = True) -> ClusterChoice:
+        """Return the cluster that options choose.
+
+        Args:
+            chosen: the result of `options`.
+            is_required: true if a missing cluster is an error; otherwise, its `bootstrap` is empty.
+
+        Raises:
+            click.UsageError: see `choose_cluster`.
+        """
+        return choose_cluster(**chosen, is_required=is_required)
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine until it is complete."""
+        return asyncio.run(main)
+
+    @asynccontextmanager
+    async def admin(self, cluster: ClusterChoice) -> AsyncIterator[AdminClient]:
+        """Return a client of a cluster.
+
+        Raises:
+            ConnectionFault: no broker responds.
+            ValueError: an address is invalid.
+        """
+        async with await open_admin(cluster) as admin:
+            yield admin
+
+    def report(self, sentence: str, item: str | None = None) -> None:
+        """Print an error.
+
+        Args:
+            item: the refused item, such as a topic; None if the error concerns the whole command.
+        """
+        del item
+        print(f"Error: {printable(sentence)}", file=sys.stderr)
+
+    def finish(self, verb: Operation, rows: Sequence[Any], chosen: dict[str, Any], *, all: bool, changed: bool) -> None:
+        """Keep the names that a verb has listed for completion.
+
+        Args:
+            chosen: see `cluster`.
+            all: true if the verb has listed everything.
+            changed: true if the verb has changed something.
+        """
+        _remember(verb, rows, choice_of("", chosen), complete=all, changed=changed)
+
+
+def _remember(verb: Operation, rows: Sequence[Any], choice: str | None, *, complete: bool, changed: bool) -> None:
+    """Store the names that a verb has listed, or expire all names of the cluster after a change.
+
+    If the cache cannot be written, completion asks the cluster.
+
+    Args:
+        choice: the identity of the cluster; None if nothing does.
+        complete: true if the verb has listed everything.
+        changed: true if the verb has changed something.
+    """
+    if choice is None:
+        return
+    with suppress(OSError):
+        if changed:
+            from kwire_admin.operations.names import NAMES  # its modules are not loaded yet
+
+            for kind in NAMES:
+                NameFile(choice, kind).expire()
+        elif verb.lists is not None and complete:
+            first = fields(verb.result)[0].name
+            names = [str(getattr(row, first)) for row in rows if not isinstance(row, Failure)]
+            NameFile(choice, verb.lists).write(names)
+
+
+async def open_admin(cluster: ClusterChoice) -> AdminClient:
+    """Connect to a cluster. On a terminal, each wait of more than a second is reported. See `AdminClient.open`."""
+    from kwire.client.admin import AdminClient
+
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AT)
+    gc.enable()
+    return await AdminClient.open(
+        cluster.bootstrap,
+        client_id=cluster.client_id,
+        timeout=cluster.timeout,
+        config=cluster.config,
+        on_wait=partial(_say_slow, cluster.timeout) if sys.stderr.isatty() else None,
+    )
+
+
+def current_session(context: click.Context) -> VerbSession:
+    """Return the session of a command: the session of the shell that runs it as a statement, or a new one."""
+    session: VerbSession = context.meta.setdefault(KEY, VerbSession())
+    return session
+
+
+def _say_slow(timeout: float, waiting_for: str) -> None:
+    """Say on a terminal what the command waits for."""
+    sentence = waiting_for[0].upper() + waiting_for[1:]
+    print(f"{printable(sentence)}; waiting up to {timeout:g} s.", file=sys.stderr, flush=True)

@@ -1,0 +1,257 @@
+"""`kafka-acls`, with `--bootstrap-server`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire.client.admin import AclBinding, AclBindingFilter, AdminClient, PatternType, ResourceType
+    from kwire_admin.compat.options import OptionValues
+    from kwire_admin.compat.script import ScriptRun
+
+ACTIONS = ("list", "add", "remove")
+RESOURCES = {
+    "topic": "TOPIC",
+    "group": "GROUP",
+    "transactional-id": "TRANSACTIONAL_ID",
+    "delegation-token": "DELEGATION_TOKEN",
+    "user-principal": "USER",
+}
+FAILURE = "Error while executing ACL command: "
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+        ScriptFailed: the cluster refused an ACL.
+    """
+    values = run.values
+    if "bootstrap-server" not in values:
+        raise ScriptUsageError("One of --bootstrap-server or --bootstrap-controller must be specified")
+    if sum(action in values for action in ACTIONS) != 1:
+        raise ScriptUsageError("Command must include exactly one action: --list, --add, --remove. ")
+    if "principal" in values and "list" not in values:  # `--remove` would delete ACLs of other principals as well
+        raise ScriptUsageError("The --principal option is only available if --list is set")
+    if "add" in values or "remove" in values:
+        _check(values)
+    admin = await run.admin()
+    if "add" in values:
+        bindings = list(_bindings(values))
+        _check_operations(bindings)
+        _print(run, "Adding", bindings)
+        (await admin.create_acls(bindings)).raise_first()
+        _print(run, "Current", await _listed(admin, values))
+    elif "remove" in values:
+        await _remove(run, admin)
+    else:
+        _print(run, "Current", await _listed(admin, values))
+
+
+def _check(values: OptionValues) -> None:
+    named = any(name in values for name in RESOURCES) or "cluster" in values
+    if not named:
+        raise ScriptUsageError(
+            "You must specify at least one resource: --topic <topic> or --cluster or --group <group> or "
+            "--delegation-token <Delegation Token ID>"
+        )
+    if "add" in values and not values.all("allow-principal") and not values.all("deny-principal"):
+        raise ScriptUsageError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
+
+
+def _pattern(values: OptionValues) -> PatternType:
+    from kwire.client.admin import PatternType
+
+    text = (values.get("resource-pattern-type") or "literal").upper()
+    try:
+        return PatternType[text]
+    except KeyError:
+        raise ScriptUsageError(f"Invalid resource-pattern-type: {text.lower()}") from None
+
+
+def _resources(values: OptionValues) -> list[tuple[ResourceType, str]]:
+    from kwire.client.admin import ResourceType
+
+    resources = [
+        (ResourceType[type], text.strip()) for option, type in RESOURCES.items() for text in values.all(option)
+    ]
+    if "cluster" in values or "idempotent" in values:
+        resources.append((ResourceType.CLUSTER, "kafka-cluster"))
+    return resources
+
+
+def _operations(values: OptionValues, type: ResourceType) -> list[str]:
+    from kwire.client.admin import ResourceType
+
+    operations: list[str] = []
+    if "producer" in values:
+        operations += {
+            ResourceType.TOPIC: ["WRITE", "DESCRIBE", "CREATE"],
+            ResourceType.TRANSACTIONAL_ID: ["WRITE", "DESCRIBE"],
+            ResourceType.CLUSTER: ["IDEMPOTENT_WRITE"] if "idempotent" in values else [],
+        }.get(type, [])
+    if "consumer" in values:
+        operations += {ResourceType.TOPIC: ["READ", "DESCRIBE"], ResourceType.GROUP: ["READ"]}.get(type, [])
+    if "producer" in values or "consumer" in values:
+        return list(dict.fromkeys(operations))
+    return [_operation(text) for text in values.all("operation")] or ["ALL"]
+
+
+def _operation(text: str) -> str:
+    from kwire.client.admin import AclOperation
+
+    names = {operation.value.replace("_", ""): operation.value for operation in AclOperation}
+    try:
+        return names[text.replace("_", "").upper()]
+    except KeyError:
+        raise ScriptUsageError(f"ResourceType or operation {text} is unknown") from None
+
+
+def _check_operations(bindings: Iterable[AclBinding]) -> None:
+    from kwire.client.admin import AclOperation
+    from kwire.client.admin.acl_values import SUPPORTED_OPERATIONS
+
+    for binding in bindings:
+        supported = (AclOperation.ALL, *sorted(SUPPORTED_OPERATIONS[binding.resource_type]))
+        if binding.operation not in supported:
+            raise ScriptUsageError(
+                f"ResourceType {binding.resource_type.value} only supports operations "
+                + ", ".join(operation.camel_case for operation in supported)
+            )
+
+
+def _bindings(values: OptionValues) -> Iterable[AclBinding]:
+    from kwire.client.admin import AclBinding, AclOperation, AclPermissionType
+
+    # One binding for each combination, as AclCommand makes them: without a host, from any.
+    pattern = _pattern(values)
+    for type, name in _resources(values):
+        for permission, word in ((AclPermissionType.ALLOW, "allow"), (AclPermissionType.DENY, "deny")):
+            for principal in values.all(f"{word}-principal"):
+                for host in values.all(f"{word}-host") or ["*"]:
+                    for operation in _operations(values, type):
+                        yield AclBinding(
+                            resource_type=type,
+                            resource_name=name,
+                            pattern_type=pattern,
+                            principal=principal,
+                            host=host,
+                            operation=AclOperation[operation],
+                            permission_type=permission,
+                        )
+
+
+def _filters(values: OptionValues) -> list[AclBindingFilter]:
+    """Return the filters of the resources, for `--list`."""
+    from kwire.client.admin import AclBindingFilter
+
+    resources = _resources(values)
+    if not resources:
+        return [AclBindingFilter()]
+    return [
+        AclBindingFilter(resource_type=type, resource_name=name, pattern_type=_pattern(values))
+        for type, name in resources
+    ]
+
+
+async def _listed(admin: AdminClient, values: OptionValues) -> list[AclBinding]:
+    matches: list[AclBinding] = []
+    for filter in _filters(values):
+        matches += [describe_acl for describe_acl in await admin.describe_acls(filter) if describe_acl not in matches]
+    principals = values.all("principal")
+    return [match_ for match_ in matches if not principals or match_.principal in principals]
+
+
+async def _remove(run: ScriptRun, admin: AdminClient) -> None:
+    from dataclasses import replace
+
+    from kwire.client.admin import AclOperation
+
+    values = run.values
+    if values.all("allow-principal") or values.all("deny-principal"):
+        filters = [binding.exact_filter() for binding in _bindings(values)]
+    elif "operation" in values:
+        filters = [
+            replace(filter, operation=AclOperation[operation])
+            for filter in _filters(values)
+            for operation in _operations(values, filter.resource_type)
+        ]
+    else:
+        filters = _filters(values)
+    if "force" not in values:
+        print("Are you sure you want to delete the ACLs of the resources? (y/n)")
+        if sys.stdin.readline().strip().lower() != "y":
+            return
+    for deleted in (await admin.delete_acls(filters)).values():
+        if isinstance(deleted, Exception):
+            raise deleted
+    _print(run, "Current", await _listed(admin, values))
+
+
+def _print(run: ScriptRun, title: str, bindings: Iterable[AclBinding]) -> None:
+    """Print ACLs by resource, in the form of Kafka's classes."""
+    by_resource: dict[str, list[str]] = {}
+    for binding in bindings:
+        resource = (
+            f"ResourcePattern(resourceType={binding.resource_type.value}, name={binding.resource_name}, "
+            f"patternType={binding.pattern_type.value})"
+        )
+        entry = (
+            f"\t(principal={binding.principal}, host={binding.host}, operation={binding.operation.value}, "
+            f"permissionType={binding.permission_type.value})"
+        )
+        by_resource.setdefault(resource, []).append(entry)
+    for resource, entries in by_resource.items():
+        listed = "\n".join(entries)
+        run.print(f"{title} ACLs for resource `{resource}`: \n {listed} \n")
+
+
+acls = Script(
+    "kafka-acls",
+    ("kafka.admin.AclCommand", "org.apache.kafka.tools.AclCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ScriptOption(
+            "list", "List ACLs for the specified resource, use --topic <topic> or --group <group> or --cluster."
+        ),
+        ScriptOption("add", "Indicates you are trying to add ACLs."),
+        ScriptOption("remove", "Indicates you are trying to remove ACLs."),
+        ScriptOption("force", "Assume Yes to all queries and do not prompt."),
+        ScriptOption("topic", "Topic to which ACLs should be added or removed.", "topic"),
+        ScriptOption("group", "Consumer Group to which the ACLs should be added or removed.", "group"),
+        ScriptOption("cluster", "Add/Remove cluster ACLs."),
+        ScriptOption(
+            "transactional-id", "The transactionalId to which ACLs should be added or removed.", "transactional-id"
+        ),
+        ScriptOption(
+            "delegation-token", "Delegation token to which ACLs should be added or removed.", "delegation-token"
+        ),
+        ScriptOption("user-principal", "Specifies a user principal as a resource.", "user-principal"),
+        ScriptOption(
+            "resource-pattern-type", "The type of the resource pattern or pattern filter.", "ANY|MATCH|LITERAL|PREFIXED"
+        ),
+        ScriptOption("operation", "Operation that is being allowed or denied.", "operation"),
+        ScriptOption("allow-principal", "Principal is in principalType:name format.", "allow-principal"),
+        ScriptOption("deny-principal", "Principal is in principalType:name format.", "deny-principal"),
+        ScriptOption(
+            "allow-host", "Host from which principals listed in --allow-principal will have access.", "allow-host"
+        ),
+        ScriptOption(
+            "deny-host", "Host from which principals listed in --deny-principal will be denied access.", "deny-host"
+        ),
+        ScriptOption("principal", "List ACLs for the specified principal.", "principal"),
+        ScriptOption("producer", "Convenience option to add/remove ACLs for producer role."),
+        ScriptOption("consumer", "Convenience option to add/remove ACLs for consumer role."),
+        ScriptOption("idempotent", "Enable idempotence for the producer."),
+    ),
+    run,
+    FAILURE,
+)

@@ -1,0 +1,499 @@
+"""`kafka-consumer-groups`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, java_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin import AdminClient, GroupDescription, TopicPartition
+    from kwire_admin.compat.options import OptionValues
+    from kwire_admin.compat.script import ScriptRun
+    from kwire_admin.operations.offset_resets import ResetTarget
+
+ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+SCOPES = ("to-offset", "to-earliest", "to-latest", "to-current", "to-datetime", "by-duration", "shift-by", "from-file")
+NO_EXECUTE = (
+    "WARN: No action will be performed as the --execute option is missing.In a future major release, the default "
+    "behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You "
+    "should add the --dry-run option explicitly if you are scripting this command and want to keep the current default "
+    "behavior without prompting."
+)
+FAILURE = "Error: Executing consumer group command failed due to "
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+    """
+    values = run.values
+    if "validate-regex" in values:
+        values.need("bootstrap-server")
+        await _validate_regex(run, await run.admin(), values.get("validate-regex") or "")
+        return
+    chosen = [action for action in ACTIONS if action in values]
+    if len(chosen) != 1:
+        raise ScriptUsageError(
+            "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
+        )
+    values.need("bootstrap-server")
+    [action] = chosen
+    if action in ("describe", "delete", "reset-offsets") and "group" not in values and "all-groups" not in values:
+        raise ScriptUsageError(f"Option [{action}] takes one of these options: [group], [all-groups]")
+    if action == "delete-offsets":
+        values.need("group", "topic")
+    if "new-consumer" in values and "zookeeper" in values:
+        raise ScriptUsageError('Option "[zookeeper]" can\'t be used with option "[new-consumer]"')
+    admin = await run.admin(values.number("timeout"))
+    if action == "list":
+        await _list(run, admin)
+    elif action == "describe":
+        await _describe(run, admin)
+    elif action == "delete":
+        await _delete(run, admin)
+    elif action == "reset-offsets":
+        await _reset(run, admin)
+    else:
+        await _delete_offsets(run, admin)
+
+
+async def _validate_regex(run: ScriptRun, admin: AdminClient, pattern: str) -> None:
+    """Let a broker check a regular expression: its library is RE2, as for subscriptions of consumers (KIP-848)."""
+    from kwire.client.admin import AdminError
+
+    try:
+        await admin.list_transactions(id_pattern=pattern)
+    except AdminError as error:
+        if error.name != "INVALID_REGULAR_EXPRESSION":
+            raise
+        run.print(f"The regular expression `{pattern}` is invalid: {error.text}")
+    else:
+        run.print(f"The regular expression `{pattern}` is valid.")
+
+
+async def _list(run: ScriptRun, admin: AdminClient) -> None:
+    values = run.values
+    states, types = _words(values, "state"), _words(values, "type")
+    if not types <= {"classic", "consumer"}:
+        raise ScriptUsageError(f"Invalid types list '{values.get('type')}'. Valid types are: Consumer, Classic")
+    groups = [group for group in await admin.list_groups() if group.type.value in ("classic", "consumer", "unknown")]
+    groups = [group for group in groups if not states or (group.state or "").lower() in states]
+    groups = [group for group in groups if not types or group.type.value in types]
+    if "state" not in values and "type" not in values:
+        for group in groups:
+            run.print(group.group_id)
+        return
+    width = max([25, *(len(group.group_id) for group in groups)])
+    shown = [name for name in ("type", "state") if name in values]
+    run.print(" ".join([f"{'GROUP':<{width}}", *(f"{name.upper():<20}" for name in shown)]))
+    for group in groups:
+        cells = {"type": group.type.value.title(), "state": group.state or ""}
+        run.print(" ".join([f"{group.group_id:<{width}}", *(f"{cells[name]:<20}" for name in shown)]))
+
+
+def _words(values: OptionValues, option: str) -> set[str]:
+    """Return the words of an option with a list, in lower case."""
+    return {text.strip().lower() for text in (values.get(option) or "").split(",") if text.strip()}
+
+
+async def _groups(admin: AdminClient, values: OptionValues) -> list[str]:
+    if "all-groups" not in values:
+        return values.all("group")
+    return [
+        group.group_id for group in await admin.list_groups() if group.type.value in ("classic", "consumer", "unknown")
+    ]
+
+
+async def _describe(run: ScriptRun, admin: AdminClient) -> None:
+    from kwire.client.admin import AdminError
+    from kwire.messages.kafka.error_codes import ErrorCode
+
+    names = await _groups(admin, run.values)
+    described = await admin.describe_groups(names)
+    committed = await admin.list_group_offsets(names)
+    for name in names:
+        group, offsets = described[name], committed[name]
+        if isinstance(group, AdminError) and group.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            run.print(f"\n{FAILURE}{java_error(group)}")  # such as a refusal, also of a member's topic (KAFKA-18813)
+            return
+        if isinstance(group, AdminError) or (
+            group.state == "Dead" and (isinstance(offsets, AdminError) or not offsets)
+        ):
+            run.print(f"\nError: Consumer group '{name}' does not exist.")
+            continue
+        if not group.members:
+            run.warn(f"\nConsumer group '{name}' has no active members.")
+        if "state" in run.values:
+            await _print_state(run, admin, group)
+        elif "members" in run.values:
+            _print_members(run, group)
+        else:
+            await _print_offsets(run, admin, group)
+
+
+async def _print_state(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
+    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
+    broker = brokers.get(group.coordinator)
+    address = "-" if broker is None else f"{broker.host}:{broker.port}  ({broker.id})"
+    width = max(25, len(address))
+    columns = max(25, len(group.group_id))
+    for row in (
+        ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
+        (group.group_id, address, group.assignor, group.state, len(group.members)),
+    ):
+        name, coordinator, assignor, state, members = row
+        start = "\n" if name == "GROUP" else ""
+        run.print(f"{start}{name:<{columns}} {coordinator:<{width}} {assignor:<20} {state:<15} {members}")
+
+
+def _print_members(run: ScriptRun, group: GroupDescription) -> None:
+    """Print a line for each member, also for a member without partitions; the ids of static members if there are."""
+    titles: tuple[str, ...] = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
+    rows = [
+        (
+            group.group_id,
+            member.member_id,
+            member.instance_id or "",
+            member.host,
+            member.client_id,
+            str(sum(map(len, (member.assignment or {}).values()))),
+        )
+        for member in group.members
+    ]
+    widths = [*(max([len(titles[2]) if at == 2 else 15, *(len(row[at]) for row in rows)]) for at in range(5)), 15]
+    shown = [at for at in range(6) if at != 2 or any(row[2] for row in rows)]
+    verbose = "verbose" in run.values
+    assignments = ["ASSIGNMENT", *(_partitions_text(member.assignment or {}) for member in group.members)]
+    for number, (row, assignment) in enumerate(zip((titles, *rows), assignments, strict=True)):
+        line = " ".join(f"{row[at]:<{widths[at]}}" for at in shown)
+        run.print(f"{'' if number else chr(10)}{line} {assignment if verbose else ''}")
+
+
+def _partitions_text(assignment: Mapping[str, Sequence[int]]) -> str:
+    """Return the partitions of each topic, as Kafka 3.9.1 prints them: without the topics."""
+    texts = (f"({','.join(sorted(map(str, partitions)))})" for partitions in assignment.values() if partitions)
+    return ", ".join(sorted(texts)) or "-"
+
+
+async def _print_offsets(run: ScriptRun, admin: AdminClient, group: GroupDescription) -> None:
+    from kwire.client.admin import AdminError
+
+    lag = (await admin.group_lags([group.group_id]))[group.group_id]
+    if isinstance(lag, AdminError):
+        raise lag
+    rows = []
+    for partition in lag.partitions:
+        owner = partition.member
+        consumer = ("-", "-", "-") if owner is None else (owner.member_id, owner.host, owner.client_id)
+        numbers = (_text(partition.committed), _text(partition.end), _text(partition.lag))
+        rows.append((group.group_id, partition.topic, str(partition.partition), *numbers, *consumer))
+    if not rows:  # as Kafka's script, which prints no titles then
+        return
+    titles = (
+        "GROUP",
+        "TOPIC",
+        "PARTITION",
+        "CURRENT-OFFSET",
+        "LOG-END-OFFSET",
+        "LAG",
+        "CONSUMER-ID",
+        "HOST",
+        "CLIENT-ID",
+    )
+    widths = [15, 15, 10, 15, 15, 15, 15, 15, 0]
+    for index in (0, 1, 6, 7):
+        widths[index] = max([15, *(len(row[index]) for row in rows)])
+    for number, row in enumerate((titles, *rows)):
+        line = " ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        run.print(("" if number else "\n") + line)
+
+
+def _text(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+async def _delete(run: ScriptRun, admin: AdminClient) -> None:
+    names = await _groups(admin, run.values)
+    if not names:
+        return
+    outcomes = await admin.delete_groups(names)
+    done = [name for name in names if outcomes[name] is None]
+    if not outcomes.errors:
+        run.print(f"Deletion of requested consumer groups ({_quoted(done)}) was successful.")
+        return
+    run.print("\nError: Deletion of some consumer groups failed:")
+    for name, error in outcomes.errors.items():
+        java = "".join(word.title() for word in error.name.split("_"))
+        run.print(
+            f"* Group '{name}' could not be deleted due to: java.util.concurrent.ExecutionException: "
+            f"org.apache.kafka.common.errors.{java}Exception: {error.text}"
+        )
+    if done:
+        run.print(f"\nThese consumer groups were deleted successfully: {_quoted(done)}")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+async def chosen_partitions(admin: AdminClient, values: OptionValues, group: str) -> list[TopicPartition]:
+    """Return the partitions that `--topic` or `--all-topics` chooses."""
+    from kwire.client.admin import AdminError
+
+    if "all-topics" in values:
+        committed = (await admin.list_group_offsets([group]))[group]
+        if isinstance(committed, AdminError):
+            raise committed
+        return sorted(committed)
+    chosen = await partitions_of_topics(admin, values.all("topic"))
+    if not chosen:
+        raise ScriptUsageError("Option [reset-offsets] takes one of these options: [topic], [all-topics], [from-file]")
+    return chosen
+
+
+async def partitions_of_topics(admin: AdminClient, topics: Iterable[str]) -> list[TopicPartition]:
+    """Return the partitions of topics. A topic can have a list of partitions, such as `orders:0,1`.
+
+    Raises:
+        AdminError: a topic cannot be described.
+        ScriptFailed: a partition is not a number.
+    """
+    from kwire.client.admin import AdminError, TopicPartition
+
+    chosen: list[TopicPartition] = []
+    for text in topics:
+        topic, colon, indexes = text.partition(":")
+        described = (await admin.describe_topics([topic]))[topic]
+        if isinstance(described, AdminError):
+            raise described
+        try:
+            requested = {int(index) for index in indexes.split(",")} if colon else None
+        except ValueError:
+            raise ScriptFailed(f"{FAILURE}Invalid partition '{indexes}' specified in topic arg '{text}''") from None
+        chosen += [
+            TopicPartition(topic, partition.partition)
+            for partition in described.partitions
+            if requested is None or partition.partition in requested
+        ]
+    return chosen
+
+
+async def _reset(run: ScriptRun, admin: AdminClient) -> None:
+    import sys
+
+    from kwire.client.admin import AdminError
+
+    values = run.values
+    if sum(scope in values for scope in SCOPES) != 1:
+        raise ScriptUsageError(
+            "Option [reset-offsets] takes one of these options: " + ", ".join(f"[{scope}]" for scope in SCOPES)
+        )
+    if "execute" in values and "dry-run" in values:
+        raise ScriptUsageError("Option [reset-offsets] only accepts one of [execute], [dry-run]")
+    # Without either option Kafka warns and makes a dry run.
+    if "execute" not in values and "dry-run" not in values:
+        print(NO_EXECUTE, file=sys.stderr)
+    rows = []
+    groups = await _groups(admin, values)
+    described = await admin.describe_groups(groups)
+    for group in groups:
+        description = described[group]
+        if not isinstance(description, AdminError) and description.state not in ("Empty", "Dead"):
+            run.print(
+                f"\nError: Assignments can only be reset if the group '{group}' is inactive, but the current state is "
+                f"{description.state}."
+            )
+            continue
+        targets = await plan_targets(run, admin, group)
+        if "execute" in values and targets:
+            (await admin.alter_group_offsets(group, targets)).raise_first()
+        rows += [(group, partition.topic, partition.partition, offset) for partition, offset in targets.items()]
+    if "export" in values:
+        import csv
+
+        one = len(values.all("group")) == 1
+        csv.writer(sys.stdout, lineterminator="\n").writerows(row[1:] if one else row for row in rows)
+        run.print()
+        return
+    run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
+    for group, topic, index, offset in rows:
+        run.print(f"{group:<30} {topic:<30} {index:<10} {offset:<15}")
+
+
+async def plan_targets(
+    run: ScriptRun, admin: AdminClient, group: str, partitions: Sequence[TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Return the new offset of each partition. An offset outside of the log becomes the nearer end, as in Kafka.
+
+    Args:
+        partitions: the partitions; None for the partitions in the options. A file names its own.
+    """
+    from kwire.client.admin import AdminError
+    from kwire_admin.operations.offset_resets import NoCommittedOffset, plan_offsets
+
+    target = reset_target(run.values, group)
+    if target == {}:
+        run.print(f"\nError: No reset plan for group {group} found")
+        return {}
+    if isinstance(target, dict):
+        partitions = [*target]
+    elif partitions is None:
+        partitions = await chosen_partitions(admin, run.values, group)
+    committed = (await admin.list_group_offsets([group]))[group]
+    if isinstance(committed, AdminError):
+        raise committed
+    targets: dict[TopicPartition, int] = {}
+    try:
+        plan = await plan_offsets(admin, committed, partitions, target)
+    except NoCommittedOffset as error:
+        raise ScriptUsageError(
+            f"Cannot shift offset for partition {error.partition} since there is no current committed offset"
+        ) from None
+    for partition, planned in plan.items():
+        if isinstance(planned, AdminError):
+            raise planned
+        if planned.is_beyond:
+            run.print(
+                f"\nWarn: Partition {partition.partition} from topic {partition.topic} is empty. Falling back to "
+                "latest known offset."
+            )
+        targets[partition] = planned.after
+    return targets
+
+
+def reset_target(values: OptionValues, group: str) -> ResetTarget:
+    """Return the target that the options name.
+
+    Raises:
+        ScriptFailed: a file, a time, or a duration is invalid.
+    """
+    from pathlib import Path
+
+    from kwire.client.admin import EARLIEST, LATEST, OffsetSpec
+    from kwire_admin.operations.offset_resets import CommittedTarget, OffsetShift, parse_duration, read_offsets, time_before
+    from kwire_admin.operations.parameters import InvalidArgument
+
+    # The parser of the options has made sure that exactly one of them is given.
+    if "to-earliest" in values:
+        return EARLIEST
+    if "to-latest" in values:
+        return LATEST
+    if "to-current" in values:
+        return CommittedTarget.CURRENT
+    offset, shift, date = values.number("to-offset"), values.number("shift-by"), values.get("to-datetime")
+    if offset is not None:
+        return offset
+    if shift is not None:
+        return OffsetShift(shift)
+    if date is not None:
+        try:
+            moment = datetime.fromisoformat(date)
+        except ValueError:
+            raise ScriptFailed(f"{FAILURE}Unparseable date: {date}") from None
+        return OffsetSpec(int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000))
+    duration = values.get("by-duration")
+    try:
+        if duration is None:
+            return read_offsets(Path(values.get("from-file") or ""), group)
+        return time_before(parse_duration(duration))
+    except InvalidArgument as error:
+        reason = error if duration is None else f"Text cannot be parsed to a Duration: {duration}"
+        raise ScriptFailed(f"{FAILURE}{reason}") from None
+
+
+async def _delete_offsets(run: ScriptRun, admin: AdminClient) -> None:
+    values = run.values
+    [group] = values.all("group")[:1]
+    partitions = await chosen_partitions(admin, values, group)
+    outcomes = await admin.delete_group_offsets(group, partitions)
+    what = ",".join(values.all("topic"))
+    if outcomes.errors:
+        run.print("Encountered some partition level error, see the follow-up details:")
+    else:
+        run.print(f"Request succeed for deleting offsets with topic {what} group {group}")
+    run.print(f"\n{'TOPIC':<30} {'PARTITION':<15} {'STATUS':<15}")
+    for partition in partitions:
+        error = outcomes.get(str(partition))
+        status = "Successful" if error is None else f"Error: {error.text}"
+        run.print(f"{partition.topic:<30} {partition.partition:<15} {status:<15}")
+
+
+consumer_groups = Script(
+    "kafka-consumer-groups",
+    ("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "kafka.admin.ConsumerGroupCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ZOOKEEPER,
+        ScriptOption("list", "List all consumer groups."),
+        ScriptOption(
+            "describe",
+            "Describe consumer group and list offset lag related to given group.",
+        ),
+        ScriptOption(
+            "delete",
+            "Pass in groups to delete topic partition offsets and ownership information.",
+        ),
+        ScriptOption("reset-offsets", "Reset offsets of consumer group."),
+        ScriptOption("delete-offsets", "Delete offsets of consumer group."),
+        ScriptOption("group", "The consumer group we wish to act on.", "consumer group"),
+        ScriptOption("all-groups", "Apply to all consumer groups."),
+        ScriptOption(
+            "topic",
+            "The topics with the offsets to delete or to reset, each with partitions such as orders:0,1.",
+            "topic",
+        ),
+        ScriptOption("all-topics", "Consider all topics assigned to a group in the `reset-offsets` process."),
+        ScriptOption(
+            "state",
+            "With '--describe', print the state of the group; with '--list', the states of all groups.",
+            "String",
+            optional=True,
+        ),
+        ScriptOption(
+            "type",
+            "With '--list', print the types of all groups, or only groups of these types: Classic, Consumer.",
+            "types",
+            optional=True,
+        ),
+        ScriptOption("validate-regex", "Let a broker of Kafka 4.1 check a regular expression (RE2).", "regex"),
+        ScriptOption("new-consumer", "Groups of brokers: with it, --zookeeper is refused."),
+        ScriptOption("members", "Describe members of the group."),
+        ScriptOption(
+            "offsets", "Describe the group and list all topic partitions in the group along with their offset lag."
+        ),
+        ScriptOption("verbose", "Provide additional information, if any, when describing the group."),
+        ScriptOption("timeout", "The timeout that can be set for some use cases.", "timeout (ms)", "Long"),
+        ScriptOption("dry-run", "Only show results without executing changes on Consumer Groups."),
+        ScriptOption("execute", "Execute operation."),
+        ScriptOption("export", "Export operation execution to a CSV file."),
+        ScriptOption("to-offset", "Reset offsets to a specific offset.", "offset", "Long"),
+        ScriptOption("to-earliest", "Reset offsets to earliest offset."),
+        ScriptOption("to-latest", "Reset offsets to latest offset."),
+        ScriptOption("to-current", "Reset offsets to current offset."),
+        ScriptOption(
+            "to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"
+        ),
+        ScriptOption(
+            "by-duration",
+            "Reset offsets to offset by duration from current timestamp. Format: 'PnDTnHnMnS'",
+            "duration",
+        ),
+        ScriptOption(
+            "shift-by",
+            "Reset offsets shifting current offset by 'n', where 'n' can be positive or negative.",
+            "number-of-offsets",
+            "Long",
+        ),
+        ScriptOption("from-file", "Reset offsets to values defined in CSV file.", "path to CSV file"),
+    ),
+    run,
+    FAILURE,
+)

@@ -1,0 +1,142 @@
+"""`kafka-get-offsets`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
+from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire_admin.compat.script import ScriptRun
+
+FAILURE = "Error occurred: "
+NO_LEADER = "There is no leader for this topic-partition as we are in the middle of a leadership election."
+TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
+RULE = re.compile(r"([^:,]*)(?::(?:(\d+)|(?:(\d+)?-(\d+)?)))?")
+
+
+async def run(run: ScriptRun) -> None:
+    """Print `topic:partition:offset` for each partition.
+
+    Raises:
+        ScriptFailed: no partition matches, or an argument is invalid.
+    """
+    from kwire.client.admin import AdminError, OffsetSpec, TopicPartition
+
+    values = run.values
+    if values.number("offsets") not in (None, 1):
+        raise ScriptUsageError("--offsets can only be 1: brokers return one offset for a time")
+    spec = OffsetSpec(_time(values.get("time") or "latest"))
+    matches = _filter(values.get("topic-partitions"), values.get("topic"), values.get("partitions"))
+    admin = await run.admin()
+    described = await admin.describe_topics()
+    partitions = [
+        TopicPartition(name, partition.partition)
+        for name, topic in sorted(described.items())
+        if not isinstance(topic, AdminError) and not ("exclude-internal-topics" in values and name in INTERNAL_TOPICS)
+        for partition in topic.partitions
+        if matches(name, partition.partition)
+    ]
+    if not partitions:
+        raise ScriptFailed(f"{FAILURE}Could not match any topic-partitions with the specified filters")
+    # A partition without a leader is skipped at once: the others need not wait for its election.
+    leaders = {
+        TopicPartition(name, partition.partition): partition.leader
+        for name, topic in described.items()
+        if not isinstance(topic, AdminError)
+        for partition in topic.partitions
+    }
+    led = [partition for partition in partitions if leaders[partition] is not None]
+    offsets = await admin.list_offsets(dict.fromkeys(led, spec))
+    for partition in partitions:
+        offset = offsets.get(partition)
+        if offset is None:
+            run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {NO_LEADER}")
+        elif isinstance(offset, AdminError):
+            run.warn(f"Skip getting offsets for topic-partition {partition} due to error: {offset.text}")
+        elif offset.offset is not None:
+            run.print(f"{partition.topic}:{partition.partition}:{offset.offset}")
+
+
+def _time(text: str) -> int:
+    if text in TIMES:
+        return TIMES[text]
+    try:
+        return int(text)
+    except ValueError:
+        raise ScriptFailed(
+            f"{FAILURE}Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp "
+            "/ -4 or earliest-local / -5 or latest-tiered, or a specified long format timestamp"
+        ) from None
+
+
+def _filter(rules: str | None, topic: str | None, partitions: str | None) -> Callable[[str, int], bool]:
+    """Return a function that chooses partitions by `--topic-partitions`, or by `--topic` and `--partitions`."""
+    try:
+        if rules is not None:
+            chosen = [_rule(text) for text in rules.split(",")]
+            return lambda name, index: any(matches(name, index) for matches in chosen)
+        pattern = _pattern(topic)
+        numbers = None if partitions is None else {int(text) for text in partitions.split(",")}
+    except ValueError:
+        raise ScriptFailed(
+            f"{FAILURE}--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
+        ) from None
+    return lambda name, index: pattern.accepts(name) and (numbers is None or index in numbers)
+
+
+def _pattern(text: str | None) -> TopicPattern:
+    try:
+        return TopicPattern(text or ".*")
+    except InvalidPattern as error:
+        raise ScriptFailed(f"{FAILURE}{error}") from None
+
+
+def _rule(text: str) -> Callable[[str, int], bool]:
+    """Return a function for a rule such as `orders:2` or `orders:1-4`."""
+    parts = RULE.fullmatch(text)
+    if parts is None:
+        raise ScriptFailed(f"{FAILURE}Invalid rule specification: {text}")
+    name, one, first, end = parts.groups()
+    pattern = _pattern(name)
+    low = int(one or first or 0)
+    high = low + 1 if one is not None else None if end is None else int(end)
+    return lambda topic, index: pattern.accepts(topic) and low <= index and (high is None or index < high)
+
+
+get_offsets = Script(
+    "kafka-get-offsets",
+    ("org.apache.kafka.tools.GetOffsetShell", "kafka.tools.GetOffsetShell"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ScriptOption(
+            "broker-list",
+            "DEPRECATED, use --bootstrap-server instead.",
+            "HOST1:PORT1,...,HOST3:PORT3",
+            same_as=BOOTSTRAP.name,
+        ),
+        ScriptOption("offsets", "Accepted for the sake of old scripts: only 1.", "count", "Integer"),
+        ScriptOption("max-wait-ms", "Accepted for the sake of old scripts, without effect.", "ms", "Integer"),
+        ScriptOption(
+            "topic-partitions",
+            "Comma separated list of topic-partition patterns.",
+            "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3",
+        ),
+        ScriptOption("topic", "The topic to get the offsets for. It also accepts a regular expression.", "topic"),
+        ScriptOption("partitions", "Comma separated list of partition ids to get the offsets for.", "partition ids"),
+        ScriptOption(
+            "time",
+            "Timestamp of the offsets before that.",
+            "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp",
+        ),
+        ScriptOption("exclude-internal-topics", "By default, internal topics are included."),
+    ),
+    run,
+    FAILURE,
+)

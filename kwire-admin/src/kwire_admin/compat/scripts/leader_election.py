@@ -1,0 +1,204 @@
+"""`kafka-leader-election`, and `kafka-preferred-replica-election`, which Kafka 3.0 removed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from kwire_admin.compat.options import ScriptOption
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kwire.client.admin import AdminClient, AdminError, Outcomes
+    from kwire_admin.compat.script import ScriptRun
+
+    Partition = tuple[str, int]
+
+TYPES = ("preferred", "unclean")
+ONE_OF = ("topic", "all-topic-partitions", "path-to-json-file")
+
+
+async def run(run: ScriptRun) -> None:
+    """Elect leaders.
+
+    Raises:
+        ScriptFailed: the options do not fit together, or an election failed.
+    """
+    values = run.values
+    missing = [name for name in ("election-type", "bootstrap-server") if name not in values]
+    if missing:
+        raise ScriptFailed(f"Missing required option(s): {', '.join(missing)}")
+    if sum(name in values for name in ONE_OF) != 1:
+        raise ScriptFailed(f"One and only one of the following options is required: {', '.join(ONE_OF)}")
+    type = (values.get("election-type") or "").lower()
+    if type not in TYPES:
+        raise ScriptFailed(f"Cannot parse argument '{values.get('election-type')}' of option election-type")
+    if ("topic" in values) != ("partition" in values):
+        raise ScriptFailed("Missing required option(s): topic and partition have to be given together")
+    chosen: list[Partition] | None = None
+    if "topic" in values:
+        chosen = [(values.get("topic") or "", values.number("partition") or 0)]
+    elif "path-to-json-file" in values:
+        chosen = read_partitions(values.get("path-to-json-file") or "")
+    await _elect(run, chosen, unclean=type == "unclean")
+
+
+async def run_preferred(run: ScriptRun) -> None:
+    """Elect preferred leaders.
+
+    Raises:
+        ScriptFailed: the file is invalid, or an election failed.
+    """
+    path = run.values.get("path-to-json-file")
+    await _elect(run, None if path is None else read_partitions(path), unclean=False)
+
+
+def read_partitions(path: str) -> list[Partition]:
+    """Return the partitions of a file such as `{"partitions": [{"topic": "orders", "partition": 1}]}`.
+
+    Raises:
+        ScriptFailed: the file is invalid.
+    """
+    document = read_json(path)
+    try:
+        partitions = [(partition["topic"], partition["partition"]) for partition in document["partitions"]]
+    except (KeyError, TypeError):
+        raise ScriptFailed('Replica election data is missing "partitions" field') from None
+    if not all(isinstance(topic, str) and type(index) is int for topic, index in partitions):
+        raise ScriptFailed(f"{path}: expected a topic and the number of a partition")
+    duplicates = sorted({f"{topic}-{index}" for topic, index in partitions if partitions.count((topic, index)) > 1})
+    if duplicates:
+        raise ScriptFailed(f"Replica election data contains duplicate partitions: {','.join(duplicates)}")
+    return partitions
+
+
+async def _elect(run: ScriptRun, chosen: list[Partition] | None, *, unclean: bool) -> None:
+    from kwire.messages.kafka.error_codes import ErrorCode
+
+    admin = await run.admin()
+    if chosen is not None and not chosen:
+        raise ScriptFailed("Replica election data is empty")
+    topics = await admin.describe_topics()
+    asked = _with_leaders(topics, chosen)
+    outcomes = await admin.elect_leaders(None if chosen is None else _by_topic(chosen), unclean=unclean)
+    if admin.dialect == "kip4":
+        outcomes = await _elected_by_nodes(admin, topics, asked, outcomes)
+    type = "UNCLEAN" if unclean else "PREFERRED"
+    elected = [item for item, error in outcomes.items() if error is None and asked.get(item) is False]
+    needless = [
+        item
+        for item, error in outcomes.items()
+        if (error is None and asked.get(item) is not False)
+        or (error is not None and error.code == ErrorCode.ELECTION_NOT_NEEDED)
+    ]
+    failed = {item: error for item, error in outcomes.errors.items() if item not in needless}
+    if elected:
+        run.print(f"Successfully completed leader election ({type}) for partitions {', '.join(sorted(elected))}")
+    if needless and chosen is not None:
+        run.print(f"Valid replica already elected for partitions {', '.join(sorted(needless))}")
+    for item, error in sorted(failed.items()):
+        run.print(f"Error completing leader election ({type}) for partition: {item}: {_exception(error)}")
+    if failed:
+        raise ScriptFailed(f"{len(failed)} replica(s) could not be elected")
+
+
+async def _elected_by_nodes(
+    admin: AdminClient, topics: Mapping[str, Any], asked: Mapping[str, bool], started: Outcomes
+) -> Outcomes:
+    """Return the outcomes by partition of elections that nodes have started, which they report by topic.
+
+    Args:
+        topics: the topics before the election.
+        asked: by partition, whether its preferred leader led it before.
+        started: by topic, the error of the request.
+
+    Raises:
+        ChangeTimeout: a preferred replica that can lead does not in time.
+    """
+    from kwire.client.admin import Outcomes
+    from kwire_admin.operations.elections import refusal
+
+    live = {broker.id for broker in (await admin.describe_cluster()).brokers}
+    outcomes: dict[str, AdminError | None] = {}
+    expected: dict[str, list[int]] = defaultdict(list)
+    for name, error in started.items():
+        for partition in getattr(topics.get(name), "partitions", ()):
+            item = f"{name}-{partition.partition}"
+            if item not in asked:
+                continue
+            outcomes[item] = error or (None if asked[item] else refusal(item, partition, live, unclean=False))
+            if outcomes[item] is None:
+                expected[name].append(partition.partition)
+        if error is not None and name not in topics:
+            outcomes[name] = error
+    if expected:
+        await admin.wait_until_preferred(dict(expected))
+    return Outcomes(outcomes, started.attempts)
+
+
+def _with_leaders(topics: Mapping[str, Any], chosen: Iterable[Partition] | None) -> dict[str, bool]:
+    """Return by partition whether its preferred leader leads it already."""
+    selected = None if chosen is None else set(chosen)
+    return {
+        f"{name}-{partition.partition}": partition.leader == partition.replicas[0]
+        for name, topic in topics.items()
+        for partition in getattr(topic, "partitions", ())
+        if partition.replicas and (selected is None or (name, partition.partition) in selected)
+    }
+
+
+def _by_topic(chosen: Iterable[Partition]) -> dict[str, Sequence[int]]:
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for topic, index in chosen:
+        by_topic[topic].append(index)
+    return dict(by_topic)
+
+
+def _exception(error: Any) -> str:
+    """Return an error as Java prints it."""
+    name = "".join(word.title() for word in error.name.split("_"))
+    return f"org.apache.kafka.common.errors.{name}Exception: {error.text}"
+
+
+ADMIN_CONFIG = ScriptOption(
+    "admin.config",
+    "Configuration properties files to pass to the admin client.",
+    "config file",
+    same_as=COMMAND_CONFIG.name,
+)
+PATH = ScriptOption(
+    "path-to-json-file",
+    'The JSON file with the list of partitions: {"partitions": [{"topic": "foo", "partition": 1}]}.',
+    "Path to JSON file",
+)
+
+leader_election = Script(
+    "kafka-leader-election",
+    ("org.apache.kafka.tools.LeaderElectionCommand", "kafka.admin.LeaderElectionCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ADMIN_CONFIG,
+        PATH,
+        ScriptOption("topic", "Name of topic for which to perform an election.", "topic name"),
+        ScriptOption("partition", "Partition id for which to perform an election.", "partition id", "Integer"),
+        ScriptOption("all-topic-partitions", "Perform election on all of the eligible topic partitions."),
+        ScriptOption("election-type", "Type of election to attempt: preferred or unclean.", "[PREFERRED,UNCLEAN]"),
+    ),
+    run,
+)
+
+preferred_replica_election = Script(
+    "kafka-preferred-replica-election",
+    ("kafka.admin.PreferredReplicaLeaderElectionCommand",),
+    (
+        BOOTSTRAP,
+        ZOOKEEPER,
+        COMMAND_CONFIG,
+        ADMIN_CONFIG,
+        PATH,
+    ),
+    run_preferred,
+)

@@ -1,0 +1,396 @@
+"""`kafka-streams-groups` (KIP-1071)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire_admin.compat.group_options import (
+    EXECUTION,
+    check_action,
+    check_execution,
+    check_scenario,
+    chosen_groups,
+    common_options,
+    delete_groups,
+    listed,
+    need_one_of,
+    run_action,
+)
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import Script, ScriptFailed, java_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kwire.client.admin import AdminClient, TopicPartition
+    from kwire_admin.compat.group_options import GroupAction
+    from kwire_admin.compat.options import OptionValues
+    from kwire_admin.compat.script import ScriptRun
+
+FAILURE = "\nError: Executing streams group command failed due to "
+STATES = ("Reconciling", "Empty", "NotReady", "Dead", "Stable", "Assigning")
+SCENARIOS = (
+    *("shift-by", "from-file", "to-datetime", "by-duration", "to-latest", "to-current", "to-earliest", "to-offset"),
+)
+TASKS = (("ACTIVE", "active_tasks"), ("STANDBY", "standby_tasks"), ("WARMUP", "warmup_tasks"))
+
+
+async def run(run: ScriptRun) -> None:
+    """List, describe, or delete streams groups, or change the offsets of their input topics.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+        ScriptFailed: a group does not exist.
+    """
+    from kwire.client.admin import GroupType
+
+    values = run.values
+    values.forbid("list", "group")
+    action = check_action(values, before_last="or ", views=("members", "offsets", "state", "topology"))
+    _check(values, action)
+    actions: dict[str, GroupAction] = {
+        "describe": _describe,
+        "delete": _delete,
+        "reset-offsets": _reset,
+        "delete-offsets": _delete_offsets,
+    }
+    await run_action(run, action, GroupType.STREAMS, STATES, actions)
+
+
+def _check(values: OptionValues, action: str) -> None:
+    values.forbid("all-groups", "group")
+    if action != "reset-offsets" and any(option in values for option in EXECUTION):
+        raise ScriptUsageError("Only Option [reset-offsets] accepts [execute] or [dry-run]")
+    if action == "delete":
+        need_one_of(values, action, "all-groups", "group")
+    if action == "delete-offsets" and not (
+        "group" in values and ("input-topic" in values or "all-input-topics" in values)
+    ):
+        raise ScriptUsageError(
+            "Option [delete-offsets] takes the [group] and one of these options: [all-input-topics], [input-topic]"
+        )
+    if action == "reset-offsets":
+        check_execution(values)
+        need_one_of(values, action, "all-groups", "group")
+        if not any(scope in values for scope in ("all-input-topics", "input-topic", "from-file")):
+            raise ScriptUsageError("One of the reset scopes should be defined: --all-input-topics, --input-topic.")
+        check_scenario(values, SCENARIOS)
+        if not any(scenario in values for scenario in SCENARIOS):
+            raise ScriptUsageError(
+                f"Option '[reset-offsets]' requires one of the following scenarios: [{listed(SCENARIOS)}]"
+            )
+
+
+async def _found(admin: AdminClient, names: Sequence[str]) -> list[tuple[Any, int]]:
+    """Return groups with the ids of their coordinators.
+
+    Raises:
+        ScriptFailed: a group does not exist, or has another type.
+    """
+    from kwire.client.admin import AdminError, GroupType
+
+    groups: list[tuple[Any, int]] = []
+    for described in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
+        if isinstance(described, AdminError):
+            raise ScriptFailed(FAILURE + java_error(described), on_stdout=True)
+        groups.append(described)
+    return groups
+
+
+async def _describe(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
+    from kwire.client.admin import GroupType
+
+    names = sorted(await chosen_groups(admin, values, GroupType.STREAMS))
+    for group, coordinator in await _found(admin, names):
+        if "topology" in values:
+            # Brokers keep descriptions only with a plugin that Kafka does not include.
+            raise ScriptFailed(
+                f"\nError: No topology description is stored for streams group '{group.group_id}'.", on_stdout=True
+            )
+        if "members" in values:
+            _print_members(run, group)
+        elif "state" in values:
+            await _print_state(run, admin, group, coordinator)
+        else:
+            await _print_offsets(run, admin, group)
+
+
+async def _print_state(run: ScriptRun, admin: AdminClient, group: Any, coordinator: int) -> None:
+    if group.group_state == "Empty":
+        run.print(f"\nError: Streams group '{group.group_id}' has no active members.")
+    brokers = {broker.id: broker for broker in (await admin.describe_cluster()).brokers}
+    broker = brokers.get(coordinator)
+    address = "-" if broker is None else f"{broker.host}:{broker.port} ({broker.id})"
+    verbose = "verbose" in run.values
+    widths = (max(15, len(group.group_id)), max(25, len(address)), 15, 25, *([15, 25] * verbose))
+    epochs = [("GROUP-EPOCH", group.group_epoch), ("TARGET-ASSIGNMENT-EPOCH", group.assignment_epoch)] * verbose
+    _print_rows(
+        run,
+        widths,
+        ("GROUP", "COORDINATOR (ID)", "ASSIGNOR", "STATE", *(title for title, _ in epochs), "#MEMBERS"),
+        (
+            group.group_id,
+            address,
+            group.assignor_name or "",
+            group.group_state,
+            *(epoch for _, epoch in epochs),
+            len(group.members),
+        ),
+    )
+
+
+def _print_members(run: ScriptRun, group: Any) -> None:
+    members = sorted(group.members, key=lambda member: member.member_id)
+    if not members:
+        return
+    group_width = max(15, len(group.group_id))
+    names = [(member.member_id, member.process_id, member.client_id) for member in members]
+    id_width, process_width, client_width = (max(15, *(len(row[index]) for row in names)) for index in range(3))
+    if "verbose" not in run.values:
+        rows = [(group.group_id, *row, _tasks(member.assignment)) for row, member in zip(names, members, strict=True)]
+        widths: tuple[int, ...] = (group_width, id_width, process_width, client_width)
+        _print_rows(run, widths, ("GROUP", "MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"), *rows)
+        return
+    titles = ("GROUP", "TARGET-ASSIGNMENT-EPOCH", "TOPOLOGY-EPOCH", "MEMBER", "MEMBER-PROTOCOL", "MEMBER-EPOCH")
+    _print_rows(
+        run,
+        (group_width, 25, 14, id_width, 15, 15, process_width, client_width),
+        (*titles, "PROCESS", "CLIENT-ID", "ASSIGNMENTS"),
+        *(
+            (
+                group.group_id,
+                group.assignment_epoch,
+                member.topology_epoch,
+                member.member_id,
+                "classic" if member.is_classic else "streams",
+                member.member_epoch,
+                member.process_id,
+                member.client_id,
+                _tasks(member.assignment) + _tasks(member.target_assignment, "TARGET-"),
+            )
+            for member in members
+        ),
+    )
+
+
+def _tasks(assignment: Any, prefix: str = "") -> str:
+    text = ""
+    for title, name in TASKS:
+        tasks = getattr(assignment, name)
+        if tasks:
+            parts = (f"{task.subtopology_id}:[{','.join(map(str, sorted(task.partitions)))}]" for task in tasks)
+            text += f"{prefix}{title}: {','.join(parts)}; "
+    return text
+
+
+async def _print_offsets(run: ScriptRun, admin: AdminClient, group: Any) -> None:
+    from kwire.client.admin import EARLIEST, LATEST, AdminError
+
+    partitions = sorted({partition for member in group.members for partition in _inputs(group, member)})
+    if not partitions:
+        return
+    committed = (await admin.list_group_offsets([group.group_id]))[group.group_id]
+    if isinstance(committed, AdminError):
+        raise committed
+    starts = await admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    verbose = "verbose" in run.values
+    rows: list[tuple[object, ...]] = []
+    for partition in partitions:
+        start, end, offset = starts[partition], ends[partition], committed.get(partition)
+        if isinstance(start, AdminError):
+            raise start
+        if isinstance(end, AdminError):
+            raise end
+        # Without a committed offset, the whole log is the lag.
+        lag = (end.offset or 0) - ((start.offset or 0) if offset is None else offset.offset)
+        current = "-" if offset is None else offset.offset
+        epoch = "-" if offset is None or offset.leader_epoch is None else offset.leader_epoch
+        rows.append((group.group_id, *partition, *([current, epoch, end.offset] if verbose else []), lag))
+    titles = ("CURRENT-OFFSET", "LEADER-EPOCH", "LOG-END-OFFSET") if verbose else ()
+    widths = (max(15, len(group.group_id)), max(15, *(len(partition.topic) for partition in partitions)), 10)
+    _print_rows(run, (*widths, *([15] * 3 * verbose)), ("GROUP", "TOPIC", "PARTITION", *titles, "OFFSET-LAG"), *rows)
+
+
+def _inputs(group: Any, member: Any) -> Iterable[TopicPartition]:
+    """Return the partitions of topics that the active tasks of a member read."""
+    from kwire.client.admin import TopicPartition
+
+    topics = {subtopology.subtopology_id: _topics(subtopology) for subtopology in _subtopologies(group)}
+    for task in member.assignment.active_tasks:
+        for topic in topics.get(task.subtopology_id, ()):
+            for partition in task.partitions:
+                yield TopicPartition(topic, partition)
+
+
+def _subtopologies(group: Any) -> Sequence[Any]:
+    return () if group.topology is None else group.topology.subtopologies or ()
+
+
+def _topics(subtopology: Any) -> list[str]:
+    return [*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics)]
+
+
+def _internal_topics(group: Any) -> list[str]:
+    """Return the repartition and changelog topics of a group."""
+    committed = {
+        topic.name
+        for subtopology in _subtopologies(group)
+        for topic in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics)
+    }
+    return sorted(committed)
+
+
+def _print_rows(run: ScriptRun, widths: Sequence[int], *rows: Sequence[object]) -> None:
+    """Print rows; the last column has no width."""
+    for row in rows:
+        cells = [f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        run.print(" ".join([*cells, str(row[-1])]))
+
+
+async def _delete(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
+    from kwire.client.admin import AdminError, GroupType
+
+    internal: list[str] = []
+    if "delete-all-internal-topics" in values:
+        names = await chosen_groups(admin, values, GroupType.STREAMS)
+        for group in (await admin.describe_groups_of_type(names, GroupType.STREAMS)).values():
+            if not isinstance(group, AdminError) and group[0].group_state == "Empty":
+                internal += _internal_topics(group[0])
+    await delete_groups(run, admin, GroupType.STREAMS, _unknown, "''")
+    await _delete_topics(run, admin, internal)
+
+
+def _unknown(group: str) -> str:
+    return f"java.lang.IllegalArgumentException: Group '{group}' does not exist or is not a streams group."
+
+
+async def _delete_topics(run: ScriptRun, admin: AdminClient, topics: Sequence[str]) -> None:
+    if not topics:
+        return
+    outcomes = await admin.delete_topics(topics)
+    for topic, error in outcomes.items():
+        if error is not None:
+            run.print(f"\nError: Deletion of internal topic '{topic}' failed: {error.text}")
+    done = [topic for topic, error in outcomes.items() if error is None]
+    if done:
+        run.print(f"Deletion of associated internal topics of the streams groups ({', '.join(done)}) was successful.")
+
+
+async def _reset(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
+    from kwire.client.admin import GroupType
+
+    rows: list[tuple[str, TopicPartition, int]] = []
+    groups = await chosen_groups(admin, values, GroupType.STREAMS)
+    for group in groups:
+        targets = await _reset_group(run, admin, values, group)
+        rows += [(group, partition, offset) for partition, offset in targets.items()]
+    if "export" in values:
+        for group, partition, offset in rows:
+            prefix = "" if len(groups) == 1 else f"{group},"
+            run.print(f"{prefix}{partition.topic},{partition.partition},{offset}")
+        run.print()
+        return
+    run.print(f"\n{'GROUP':<30} {'TOPIC':<30} {'PARTITION':<10} {'NEW-OFFSET':<15}")
+    for group, partition, offset in rows:
+        run.print(f"{group:<30} {partition.topic:<30} {partition.partition:<10} {offset:<15}")
+
+
+async def _reset_group(
+    run: ScriptRun, admin: AdminClient, values: OptionValues, name: str
+) -> dict[TopicPartition, int]:
+    """Return the new offsets of a group, which are committed unless it is a dry run; none if the group is active."""
+    from kwire.client.admin import AdminError, GroupType
+    from kwire_admin.compat.scripts.consumer_groups import plan_targets
+
+    described = (await admin.describe_groups_of_type([name], GroupType.STREAMS))[name]
+    if isinstance(described, AdminError):
+        if "input-topic" in values:
+            run.print(f"\nError: One or more topics are not part of the group '{name}'.")
+            return {}
+        raise ScriptFailed(f"{FAILURE}java.util.concurrent.ExecutionException: {java_error(described)}", on_stdout=True)
+    group, _ = described
+    if group.group_state not in ("Empty", "Dead"):
+        run.print(
+            f"\nError: Assignments can only be reset if the group '{name}' is inactive, but the current state is "
+            f"{group.group_state}."
+        )
+        return {}
+    partitions = await _chosen_partitions(admin, values, group)
+    inputs = {topic for subtopology in _subtopologies(group) for topic in _topics(subtopology)}
+    if any(partition.topic not in inputs for partition in partitions):
+        run.print(f"\nError: One or more topics are not part of the group '{name}'.")
+        return {}
+    targets = await plan_targets(run, admin, name, partitions)
+    if "execute" in values and targets:
+        (await admin.alter_group_offsets(name, targets)).raise_first()
+        internal = _internal_topics(group)
+        if "delete-all-internal-topics" not in values:
+            named = {text.strip() for option in values.all("delete-internal-topic") for text in option.split(",")}
+            internal = [topic for topic in internal if topic in named]
+        await _delete_topics(run, admin, internal)
+    return targets
+
+
+async def _chosen_partitions(admin: AdminClient, values: OptionValues, group: Any) -> list[TopicPartition]:
+    from kwire_admin.compat.scripts.consumer_groups import partitions_of_topics
+
+    if "all-input-topics" in values:
+        topics = sorted({topic for subtopology in _subtopologies(group) for topic in subtopology.source_topics})
+        return await partitions_of_topics(admin, topics)
+    return await partitions_of_topics(admin, values.all("input-topic"))
+
+
+async def _delete_offsets(run: ScriptRun, admin: AdminClient, values: OptionValues) -> None:
+    from kwire.client.admin import AdminError
+    from kwire_admin.compat.scripts.consumer_groups import partitions_of_topics
+
+    name = values.get("group") or ""
+    statuses: list[tuple[str, object, str]] = []
+    partitions: list[TopicPartition] = []
+    if "all-input-topics" in values:
+        committed = (await admin.list_group_offsets([name]))[name]
+        partitions = [] if isinstance(committed, AdminError) else sorted(committed)
+    for text in values.all("input-topic"):
+        try:
+            partitions += await partitions_of_topics(admin, [text])
+        except AdminError as error:
+            statuses.append((text.partition(":")[0], "-", f"Error: {java_error(error)}"))
+    heading = f"Request succeeded for deleting offsets from group {name}."
+    try:
+        outcomes = await admin.delete_group_offsets(name, partitions) if partitions else {}
+    except AdminError as error:
+        heading = f"\nError: {error.text}"
+        statuses += [(*partition, f"Error: {java_error(error)}") for partition in partitions]
+    else:
+        if any(error is not None for error in outcomes.values()):
+            heading = "\nError: Encountered some partition-level error, see the follow-up details."
+        for partition in partitions:
+            failure = outcomes.get(str(partition))
+            statuses.append((*partition, "Successful" if failure is None else f"Error: {java_error(failure)}"))
+    run.print(heading)
+    width = max([15, *(len(topic) for topic, *_ in statuses)])
+    run.print(f"\n{'TOPIC':<{width}} {'PARTITION':<10} {'STATUS':<15}")
+    for topic, index, status in statuses:
+        run.print(f"{topic:<{width}} {index!s:<10} {status:<15}")
+
+
+streams_groups = Script(
+    "kafka-streams-groups",
+    ("org.apache.kafka.tools.streams.StreamsGroupCommand",),
+    (
+        *common_options("streams"),
+        ScriptOption("topology", "With --describe, the topology of the group if a plugin of the brokers keeps it."),
+        ScriptOption(
+            "input-topic", "An input topic whose offsets are deleted or reset, as TOPIC or TOPIC:0,1.", "topic"
+        ),
+        ScriptOption("all-input-topics", "All input topics of the topology of the group."),
+        ScriptOption("by-duration", "Reset offsets by a duration before now, as PnDTnHnMnS.", "duration"),
+        ScriptOption("shift-by", "Reset offsets by a positive or negative number of messages.", "count", "Long"),
+        ScriptOption("delete-internal-topic", "With --reset-offsets --execute, delete this internal topic.", "topic"),
+        ScriptOption("delete-all-internal-topics", "With --reset-offsets or --delete, delete all internal topics."),
+    ),
+    run,
+    FAILURE,
+    banner="This tool helps to list, describe, delete and manage the offsets of streams groups.",
+)

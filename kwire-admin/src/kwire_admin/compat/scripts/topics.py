@@ -1,0 +1,339 @@
+"""`kafka-topics`, as Kafka 3.9 has it with `--bootstrap-server`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
+from kwire.uuids import uuid_from_text, uuid_to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.client.admin import AdminClient, Outcomes, PartitionDescription, PartitionMove, TopicDescription
+    from kwire.client.admin.values import EligibleLeaders
+    from kwire_admin.compat.options import OptionValues
+    from kwire_admin.compat.script import ScriptRun
+
+ACTIONS = ("list", "describe", "create", "alter", "delete")
+STATES = {
+    "under-replicated-partitions": "under-replicated",
+    "unavailable-partitions": "offline",
+    "under-min-isr-partitions": "under-min-isr",
+    "at-min-isr-partitions": "at-min-isr",
+}
+"""Values of PartitionTrouble by the option of Kafka's script."""
+FILTERS = (*STATES, "topics-with-overrides")
+COLLISION = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
+    "To avoid issues it is best to use either, but not both."
+)
+FAILURE = "Error while executing topic command : "
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+        ScriptFailed: an item was refused.
+    """
+    values = run.values
+    if "delete-config" in values:
+        run.warn(
+            "delete-config option is no longer supported and deprecated since version 4.0. The config will be fully "
+            "removed in future releases."
+        )
+    _check(values)
+    admin = await run.admin()
+    if "create" in values:
+        await _create(run, admin)
+        return
+    by_id = values.get("topic-id") if "describe" in values else None
+    topics = await _find(admin, values) if by_id is None else await _find_id(admin, values, by_id)
+    if "list" in values:
+        run.print("\n".join(topics))  # no topic is an empty line, as in Kafka
+    elif "describe" in values:
+        await _describe(run, admin, topics)
+    elif "alter" in values:
+        await _alter(admin, values, topics)
+    else:
+        _raise_first(await admin.delete_topics(list(topics)) if topics else {})
+
+
+def _check(values: OptionValues) -> None:
+    if sum(action in values for action in ACTIONS) != 1:
+        raise ScriptUsageError(
+            "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
+        )
+    if "bootstrap-server" not in values:
+        raise ScriptUsageError("--bootstrap-server must be specified")
+    if "create" in values or "delete" in values or "alter" in values:
+        values.need("topic")
+    if "alter" in values:
+        values.need("partitions")
+    if "create" in values:
+        values.forbid("replica-assignment", "partitions", "replication-factor")
+    for action in ACTIONS:
+        if action not in ("create", "alter"):
+            values.forbid(action, "partitions", "replica-assignment")
+        if action != "create":
+            values.forbid(action, "replication-factor", "config", "if-not-exists")
+        if action != "describe":
+            values.forbid(action, *FILTERS)
+    values.forbid("create", "if-exists")
+    values.forbid("list", "if-exists")
+    filters = [name for name in FILTERS if name in values]
+    if len(filters) > 1:
+        raise ScriptUsageError(f'Option "[{filters[1]}]" can\'t be used with option "[{filters[0]}]"')
+
+
+async def _eligible_leaders(
+    run: ScriptRun, admin: AdminClient, names: Sequence[str]
+) -> dict[str, dict[int, EligibleLeaders]]:
+    limit = run.values.number("partition-size-limit-per-response")
+    if limit is None:
+        return await admin.describe_eligible_leaders(names)
+    return await admin.describe_eligible_leaders(names, partitions_per_response=limit)
+
+
+async def _find(admin: AdminClient, values: OptionValues) -> list[str]:
+    """Return the topics that `--topic` names, a regular expression of Java."""
+    pattern = values.get("topic")
+    names = await admin.list_topics()
+    if "exclude-internal" in values:
+        names = [name for name in names if name not in INTERNAL_TOPICS]
+    if pattern is None:
+        return names
+    try:
+        expression = TopicPattern(pattern)
+    except InvalidPattern as error:
+        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+    matches = list(filter(expression.accepts, names))
+    if not matches and "list" not in values and "if-exists" not in values:
+        raise ScriptFailed(f"{FAILURE}Topic 'Optional[{pattern}]' does not exist as expected", on_stdout=True)
+    return matches
+
+
+async def _find_id(admin: AdminClient, values: OptionValues, text: str) -> list[str]:
+    """Return the topic with an id.
+
+    Raises:
+        ScriptFailed: no topic has it, or the text is not an id.
+    """
+    try:
+        topic_id = uuid_from_text(text)
+    except ValueError as error:
+        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+    described = await admin.describe_topics(await admin.list_topics())
+    matches = [name for name, topic in described.items() if getattr(topic, "topic_id", None) == topic_id]
+    if not matches and "if-exists" not in values:
+        raise ScriptFailed(f"{FAILURE}TopicId '{text}' does not exist as expected", on_stdout=True)
+    return matches
+
+
+async def _create(run: ScriptRun, admin: AdminClient) -> None:
+    from kwire.client.admin import NewTopic
+    from kwire_admin.operations.parameters import InvalidArgument, parse_assignment, parse_configs
+
+    values = run.values
+    name = values.get("topic") or ""
+    try:
+        configs = parse_configs(values.all("config"))
+        assignment = parse_assignment(values.get("replica-assignment"))
+    except InvalidArgument as error:
+        raise ScriptFailed(f"{FAILURE}{error}", on_stdout=True) from None
+    if "." in name or "_" in name:
+        run.print(COLLISION)
+    topic = NewTopic(
+        partitions=values.number("partitions"),
+        replication_factor=values.number("replication-factor"),
+        assignment=assignment,
+        configs=configs,
+    )
+    from kwire.messages.kafka.error_codes import ErrorCode
+
+    refused = (await admin.create_topics({name: topic}))[name]
+    if refused is not None and refused.kafka_code == ErrorCode.TOPIC_ALREADY_EXISTS and "if-not-exists" in values:
+        return
+    if refused is not None:
+        raise refused
+    run.print(f"Created topic {name}.")
+
+
+async def _alter(admin: AdminClient, values: OptionValues, names: list[str]) -> None:
+    from kwire.client.admin import TopicChange
+
+    count = values.number("partitions")
+    if "replica-assignment" in values:
+        raise ScriptUsageError("--replica-assignment of --alter is not supported: use kafka-reassign-partitions")
+    if names:
+        described = await admin.describe_topics(names)
+        if any(len(getattr(topic, "partitions", ())) == count for topic in described.values()):
+            raise ScriptFailed(f"{FAILURE}Topic already has {count} partitions.", on_stdout=True)
+        _raise_first(await admin.alter_topics(dict.fromkeys(names, TopicChange(partitions=count))))
+
+
+def _raise_first(outcomes: Outcomes | Mapping[str, None]) -> None:
+    for error in outcomes.values():
+        if error is not None:
+            raise error
+
+
+async def _moves(admin: AdminClient) -> dict[str, Mapping[int, PartitionMove]]:
+    """Return the moves in progress by topic; none if the user cannot see them (KAFKA-10212)."""
+    from kwire.client.admin import AdminError
+
+    try:
+        return {status.topic: status.moves for status in await admin.list_reassignments()}
+    except AdminError as error:
+        if error.name != "CLUSTER_AUTHORIZATION_FAILED":
+            raise
+        return {}
+
+
+async def _describe(run: ScriptRun, admin: AdminClient, names: list[str]) -> None:
+    from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource
+    from kwire_admin.operations.partition_states import PartitionTrouble, min_isr
+
+    if not names:
+        return
+    values = run.values
+    described = await admin.describe_topics(names)
+    resources = {name: ConfigResource(ConfigResourceType.TOPIC, name) for name in names}
+    configs = await admin.describe_configs(resources.values())
+    moves = await _moves(admin)
+    # Kafka's script describes a topic by id with a request that does not report eligible leaders.
+    eligible = {} if "topic-id" in values else await _eligible_leaders(run, admin, names)
+    only = next((name for name in FILTERS if name in values), None)
+    for name in names:
+        topic = described[name]
+        if isinstance(topic, AdminError):
+            raise topic
+        topic_configs = configs[resources[name]]
+        if isinstance(topic_configs, AdminError):
+            raise topic_configs
+        overridden = [
+            f"{key}={config.value}"
+            for key, config in topic_configs.items()
+            if config.source is not ConfigSource.DEFAULT
+        ]
+        moving = moves.get(name, {})
+        if only is None or (only == "topics-with-overrides" and overridden):
+            factor = len(topic.partitions[0].replicas) - len(moving[0].adding if 0 in moving else ())
+            run.print(
+                f"Topic: {name}\tTopicId: {'-' if topic.topic_id is None else uuid_to_text(topic.topic_id)}"
+                f"\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: {factor}"
+                f"\tConfigs: {','.join(overridden)}"
+            )
+        if only != "topics-with-overrides":
+            state = None if only is None else PartitionTrouble(STATES[only])
+            least = min_isr(name, topic_configs)
+            if isinstance(least, AdminError):
+                raise least
+            for partition in topic.partitions:
+                if state is None or state.matches(partition, least):
+                    leaders = eligible.get(name, {}).get(partition.partition)
+                    run.print(_partition_line(topic, partition, leaders, moving if only is None else {}))
+
+
+def _partition_line(
+    topic: TopicDescription,
+    partition: PartitionDescription,
+    eligible: EligibleLeaders | None,
+    moving: Mapping[int, PartitionMove],
+) -> str:
+    leader = "none" if partition.leader is None else partition.leader
+    line = (
+        f"\tTopic: {topic.name}\tPartition: {partition.partition}\tLeader: {leader}"
+        f"\tReplicas: {_ids(partition.replicas)}\tIsr: {_ids(partition.isr)}"
+        f"\tElr: {_ids(None if eligible is None else eligible.eligible)}"
+        f"\tLastKnownElr: {_ids(None if eligible is None else eligible.last_known)}"
+    )
+    move = moving.get(partition.partition)
+    if move is not None:
+        line += f"\tAdding Replicas: {_ids(move.adding)}\tRemoving Replicas: {_ids(move.removing)}"
+    return line
+
+
+def _ids(brokers: tuple[int, ...] | None) -> str:
+    return "N/A" if brokers is None else ",".join(map(str, brokers))
+
+
+topics = Script(
+    "kafka-topics",
+    ("org.apache.kafka.tools.TopicCommand", "kafka.admin.TopicCommand"),
+    (
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        ZOOKEEPER,
+        ScriptOption("list", "List all available topics."),
+        ScriptOption("describe", "List details for the given topics."),
+        ScriptOption("create", "Create a new topic."),
+        ScriptOption("alter", "Alter the number of partitions."),
+        ScriptOption("delete", "Delete a topic."),
+        ScriptOption(
+            "topic",
+            "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
+            "option.",
+            "topic",
+        ),
+        ScriptOption("topic-id", "The topic-id to describe.", "topic-id"),
+        ScriptOption("config", "A topic configuration override for the topic being created.", "name=value"),
+        ScriptOption(
+            "partitions",
+            "The number of partitions for the topic being created or altered.",
+            "# of partitions",
+            "Integer",
+        ),
+        ScriptOption(
+            "replication-factor",
+            "The replication factor for each partition in the topic being created.",
+            "replication factor",
+            "Integer",
+        ),
+        ScriptOption(
+            "replica-assignment",
+            "A list of manual partition-to-broker assignments for the topic being created.",
+            "broker_id_for_part1_replica1:broker_id_for_part1_replica2,...",
+        ),
+        ScriptOption(
+            "under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."
+        ),
+        ScriptOption(
+            "unavailable-partitions",
+            "If set when describing topics, only show partitions without an available leader.",
+        ),
+        ScriptOption(
+            "under-min-isr-partitions",
+            "If set when describing topics, only show partitions with an isr below the configured minimum.",
+        ),
+        ScriptOption(
+            "at-min-isr-partitions",
+            "If set when describing topics, only show partitions with an isr at the configured minimum.",
+        ),
+        ScriptOption(
+            "topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."
+        ),
+        ScriptOption(
+            "if-exists",
+            "If set when altering, deleting or describing topics, the action will only execute if the topic exists.",
+        ),
+        ScriptOption(
+            "if-not-exists",
+            "If set when creating topics, the action will only execute if the topic does not already exist.",
+        ),
+        ScriptOption("delete-config", "No longer supported.", "name"),
+        ScriptOption("exclude-internal", "Exclude internal topics when running list or describe command."),
+        ScriptOption(
+            "partition-size-limit-per-response",
+            "Maximum number of partitions in a response with eligible leaders.",
+            "maximum number of partitions in the response",
+            "Integer",
+        ),
+    ),
+    run,
+    FAILURE,
+)

@@ -1,0 +1,199 @@
+"""The routes of the exporter, and a poller for each cluster.
+
+A scrape shows what the last rendering knew. Metrics follow a burst of responses by RENDER_DELAY_S, so the answers of
+all brokers to one round of requests are rendered once. A poller that ends with an error is started again, with nothing
+known: a scrape never shows values that are not renewed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import prometheus_client
+from prometheus_client.openmetrics import exposition as openmetrics_exposition
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+from kwire.client.poller import Poller
+from kwire.errors import KwireError
+from kwire_admin.exporter.cluster_requests import cluster_requests
+from kwire_admin.exporter.exposition import OPENMETRICS, TEXT, MetricsPage
+from kwire_admin.http.access import AccessControl, HttpRole, guarded
+from kwire_admin.operations.parameters import Danger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+
+    from starlette.requests import Request
+
+    from kwire.client.connection_config import ConnectionConfig
+    from kwire_admin.exporter.cluster_view import ClusterView
+    from kwire_admin.http.access import CertificateRole, Token
+    from kwire_admin.http.incidents import PastIncidents
+
+__all__ = ["MonitoredCluster", "application", "monitor", "page"]
+
+log = logging.getLogger("kwire_admin.exporter")
+
+RENDER_DELAY_S = 0.5
+"""Seconds from the first response of a round to its rendering. Chosen: most brokers answer within milliseconds."""
+
+
+class MonitoredCluster(NamedTuple):
+    """A cluster, how to connect to it, and how often to ask.
+
+    Attributes:
+        view: the state and the series of the cluster.
+        bootstrap: some of its brokers.
+        config: TLS and SASL; None for plaintext.
+        client_id: the client id of all requests.
+        timeout: seconds for each request.
+        interval: seconds between two requests for metadata, groups, and ends of logs.
+        long_interval: seconds between two requests for what changes rarely.
+        incidents: the incidents that a pipeline has found; None if it is not known.
+    """
+
+    view: ClusterView
+    bootstrap: str
+    config: ConnectionConfig | None = None
+    client_id: str = "kwire-exporter"
+    timeout: float = 10.0
+    interval: float = 15.0
+    long_interval: float = 60.0
+    incidents: PastIncidents | None = None
+
+
+async def monitor(cluster: MonitoredCluster) -> None:
+    """Poll a cluster and render what changed, until it is cancelled. After an error, all values are dropped first."""
+    view = cluster.view
+    while True:
+        try:
+            view.render()
+            await _poll(cluster)
+        except Exception:
+            log.exception("polling of %s ended because of a bug: it begins again", view.name or cluster.bootstrap)
+            view.reset()
+            view.state.restarts += 1
+            await asyncio.sleep(cluster.interval)
+
+
+async def _poll(cluster: MonitoredCluster) -> None:
+    """Poll a cluster and render what changed. Raises the error of a response that cannot be used."""
+    view, loop = cluster.view, asyncio.get_running_loop()
+    state = view.state
+    state.answers.set_intervals(cluster.interval, cluster.long_interval, cluster.timeout)
+    requests = cluster_requests(state, cluster.interval, cluster.long_interval, view.needs)
+    async with Poller(
+        cluster.bootstrap,
+        interval=cluster.interval,
+        dialect="kafka",
+        topics="one",
+        requests=requests.polled,
+        timeout=cluster.timeout,
+        longest_pause=cluster.interval,
+        client_id=cluster.client_id,
+        config=cluster.config,
+    ) as poller:
+        deadline, is_first = loop.time() + cluster.interval, True
+        while True:
+            # Responses of a round arrive within a moment of each other, so the first one sets the time of the next
+            # rendering, and the others wait for it. Without any response, values become stale, too.
+            try:
+                async with asyncio.timeout_at(deadline):
+                    poll = await anext(poller)
+            except TimeoutError:
+                deadline, is_first = loop.time() + cluster.interval, True
+                state.forget_brokers(poller.broker_ids)
+                state.certificate_ends = poller.certificate_expiries
+                if cluster.incidents is not None and state.metadata is not None:
+                    state.incidents = await ongoing_incidents(cluster.incidents, state.metadata.cluster_id)
+                view.is_ready = view.is_ready or state.has_asked(poller.broker_ids, requests.sequences, requests.shared)
+                for _ in view.rendering():
+                    await asyncio.sleep(0)  # a scrape, and the responses of brokers, have their turn
+                continue
+            state.take_poll(poll)
+            state.take_metadata(poll, poller.agreed)
+            if is_first:
+                deadline, is_first = loop.time() + RENDER_DELAY_S, False
+
+
+async def ongoing_incidents(incidents: PastIncidents, cluster_id: str | None) -> Counter[str]:
+    """Return the number of incidents that have not ended, by kind; none if they cannot be read."""
+    try:
+        rows = await incidents.rows(cluster_id)
+    except KwireError as error:
+        log.warning("cannot read incidents: %s", error)
+        return Counter()
+    return Counter(incident.kind for incident in rows if incident.ended is None)
+
+
+def page(
+    views: Sequence[ClusterView], registry: prometheus_client.CollectorRegistry, *, openmetrics: bool
+) -> MetricsPage:
+    """Return what is known about some clusters and this process."""
+    generate = openmetrics_exposition.generate_latest if openmetrics else prometheus_client.generate_latest
+    families = zip(*(view.families for view in views), strict=True)
+    return MetricsPage.of(families, generate(registry), openmetrics=openmetrics)
+
+
+def application(
+    clusters: Sequence[MonitoredCluster],
+    tokens: Iterable[Token | CertificateRole] = (),
+    anonymous: HttpRole = HttpRole.READ,
+) -> AccessControl:
+    """Return the ASGI application that polls clusters and serves their metrics.
+
+    Args:
+        clusters: the clusters.
+        tokens: the tokens and certificates; without any, the server must listen on loopback only.
+        anonymous: role of requests without a token if there are no tokens.
+    """
+    views = [cluster.view for cluster in clusters]
+    registry = prometheus_client.CollectorRegistry()
+    prometheus_client.ProcessCollector(registry=registry)
+    tasks: list[asyncio.Task[None]] = []
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        tasks.extend(asyncio.create_task(monitor(cluster)) for cluster in clusters)
+        yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def metrics(request: Request) -> Response:
+        openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
+        headers = {"Content-Type": OPENMETRICS if openmetrics else TEXT, "Vary": "Accept, Accept-Encoding"}
+        content = page(views, registry, openmetrics=openmetrics)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            body = await asyncio.to_thread(content.gzip)  # zlib releases the interpreter, so polls go on
+            headers["Content-Encoding"] = "gzip"
+        else:
+            body = b"".join(content.parts)
+        return Response(body, headers=headers)
+
+    async def health(_: Request) -> Response:
+        """Answer that every cluster is polled, reachable or not; `kwire_exporter_cluster_up` is about that."""
+        return _status(not any(task.done() for task in tasks), "ok", "failed")
+
+    async def ready(_: Request) -> Response:
+        """Answer that the values of every cluster are complete; a cluster that cannot be reached is not ready."""
+        return _status(all(view.is_ready for view in views), "ready", "not ready")
+
+    routes = [
+        Route("/metrics", guarded(Danger.READS, metrics)),
+        Route("/healthz", health),
+        Route("/readyz", ready),
+    ]
+    return AccessControl(Starlette(routes=routes, lifespan=lifespan), tokens, anonymous, public=["/healthz", "/readyz"])
+
+
+def _status(is_good: bool, good: str, bad: str) -> Response:
+    content = json.dumps({"status": good if is_good else bad})
+    return Response(content, 200 if is_good else 503, media_type="application/json")

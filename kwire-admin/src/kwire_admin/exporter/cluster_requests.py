@@ -1,0 +1,261 @@
+"""The requests to each broker, in sequences that a Poller sends at two intervals.
+
+| interval | to each broker | to one broker |
+|---|---|---|
+| short | its groups with their offsets; the ends of the logs that it leads | metadata |
+| long | members, first offsets, sizes, transactions, unread records | configs of topics, quorum, features, tokens |
+
+Each sequence is one conversation: the groups that a broker lists are in one OffsetFetch (KIP-709) and one request for
+members of each type, and all partitions that it leads are in one ListOffsets. A sequence gives each response to the
+state of the cluster. An error in one ends this sequence only, and is counted; the next round begins it again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.client.admin.group_responses import DESCRIBE_QUERIES
+from kwire.client.admin.group_values import GroupType
+from kwire.client.admin.quorum import METADATA_TOPIC
+from kwire.client.polled_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, log_offsets
+from kwire.client.polled_requests import PolledRequest, as_sequence, log_dirs, topic_configs
+from kwire_admin.exporter.answers import Source
+from kwire_admin.exporter.unread_records import UnreadRecords
+from kwire.messages.kafka.api_versions import ApiVersionsRequest
+from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenRequest
+from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
+from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from kwire.messages.kafka.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from kwire.messages.kafka.list_groups import ListGroupsRequest
+from kwire.messages.kafka.list_offsets import ListOffsetsRequest
+from kwire.messages.kafka.list_transactions import ListTransactionsRequest
+from kwire.messages.kafka.metadata import MetadataRequest
+from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import TypeAlias
+
+    from kwire.client.polled_requests import RequestFactory, RequestSequence
+    from kwire.declare import Message
+    from kwire_admin.exporter.observed_cluster import ObservedCluster
+
+    Conversation: TypeAlias = Callable[[ObservedCluster, Any, int], RequestSequence]
+    """Returns requests to a broker, given the last metadata and its id."""
+
+__all__ = ["ClusterRequests", "CoordinatedGroups", "cluster_requests"]
+
+log = logging.getLogger("kwire_admin.exporter")
+
+CONFIGS = ("min.insync.replicas", "cleanup.policy", "retention.ms")
+MAX_TIMESTAMP_VERSION = 7
+"""First version of ListOffsets with MAX_TIMESTAMP."""
+GROUP_MOVES = frozenset({14, 15, 16})
+"""Errors of a group whose coordinator starts or moves: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE,
+NOT_COORDINATOR. Its members are known as before until the new coordinator answers."""
+
+
+class ClusterRequests(NamedTuple):
+    """The requests whose responses update a state.
+
+    Attributes:
+        polled: the requests.
+        sequences: names of the sequences to each broker.
+        shared: names of the sequences to one broker.
+    """
+
+    polled: list[PolledRequest]
+    sequences: list[str]
+    shared: list[str]
+
+
+def cluster_requests(
+    state: ObservedCluster, interval: float, long_interval: float, needs: Collection[Source] = tuple(Source)
+) -> ClusterRequests:
+    """Return the requests whose responses update a state.
+
+    Args:
+        state: the state.
+        interval: seconds between two requests for groups and ends of logs.
+        long_interval: seconds between two requests for what changes rarely.
+        needs: the kinds of answers that any series comes from.
+    """
+    groups = CoordinatedGroups(round(long_interval / interval))
+    sequences: dict[str, Conversation] = {
+        "groups": groups.requests,
+        "newest": partial(_offsets, LedPartitions(LATEST), Source.NEWEST),
+        "oldest": partial(_offsets, LedPartitions(EARLIEST), Source.OLDEST),
+        "log_dirs": _log_dirs,
+        "transactions": partial(_transactions, LedPartitions(LATEST, committed_only=True)),
+    }
+    if Source.MAX_TIMESTAMPS in needs:
+        sequences["max_timestamps"] = partial(_max_timestamps, LedPartitions(MAX_TIMESTAMP))
+    if Source.UNREAD in needs:
+        sequences["unread"] = UnreadRecords().requests
+    shared: dict[str, Conversation] = {
+        "configs": partial(_configs, topic_configs(CONFIGS)),
+        "features": _features,
+        "quorum": _quorum,
+        "tokens": _tokens,
+    }
+    polled: list[PolledRequest] = []
+    for name, conversation in (*sequences.items(), *shared.items()):
+        is_short = name in ("groups", "newest")
+        polled.append(
+            PolledRequest(
+                partial(_guarded, name, conversation, state),
+                interval if is_short else long_interval,
+                brokers="one" if name in shared else "all",
+                # A slow response, such as DescribeConfigs has, must not delay the others.
+                separate_connection=not is_short,
+            )
+        )
+    return ClusterRequests(polled, list(sequences), list(shared))
+
+
+def _guarded(
+    name: str, conversation: Conversation, state: ObservedCluster, metadata: Any, broker: int
+) -> RequestSequence:
+    """Send the requests of a conversation. Its own errors end it, and are counted and logged once."""
+    api_key = MetadataRequest.api_key
+    try:
+        with closing(conversation(state, metadata, broker)) as requests:
+            request = next(requests, None)
+            while request is not None:
+                api_key = request.api_key
+                response: Message = yield request
+                request = requests.send(response)
+    except StopIteration:
+        pass
+    except Exception as error:
+        if state.take_failure(broker, api_key, error):
+            log.exception("a response about %s of broker %d cannot be used because of a bug", name, broker)
+    finally:
+        state.finish_round(broker, name)
+
+
+class CoordinatedGroups:
+    """Requests for the groups that a broker coordinates, their offsets, and their members.
+
+    Members cost as much as the rest together, so they are requested if the list of groups changed, which contains
+    their states, and otherwise rarely.
+
+    Args:
+        rounds: number of rounds from one request for members to the next, if the list stays equal.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self._described: dict[int, tuple[int, Any]] = {}
+
+    def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
+        listed = yield ListGroupsRequest()
+        state.take_groups(broker, listed)
+        by_type: dict[GroupType, list[str]] = defaultdict(list)
+        for group_id in state.groups.coordinated_by(broker):
+            by_type[state.groups.records[group_id].kind or GroupType.UNKNOWN].append(group_id)
+        shared = by_type.get(GroupType.SHARE, [])
+        others = [group for kind, groups in by_type.items() if kind is not GroupType.SHARE for group in groups]
+        if others:
+            # Without authorization for a group, its entry has an error; the others are complete.
+            wanted = tuple(OffsetFetchRequestGroup(group_id=group, topics=None) for group in sorted(others))
+            state.take_group_offsets(broker, (yield OffsetFetchRequest(groups=wanted)))
+        if shared:
+            of_share = tuple(
+                DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in sorted(shared)
+            )
+            state.take_group_offsets(broker, (yield DescribeShareGroupOffsetsRequest(groups=of_share)))
+        if not by_type:
+            for source in (Source.OFFSETS, Source.MEMBERS):
+                state.answers.renew(broker, source)
+        rounds_left, before = self._described.pop(broker, (0, None))  # after a failure, the next round describes them
+        if rounds_left <= 0 or listed.groups is not before:
+            rounds_left = self._rounds
+            for kind, groups in by_type.items():
+                query = DESCRIBE_QUERIES[kind]
+                described = yield query.request(tuple(sorted(groups)))
+                for group in described.groups:
+                    if not group.error_code:
+                        description = partial(query.description, group, broker)
+                        state.take_description(broker, group.group_id, group, description)
+                    elif group.error_code not in GROUP_MOVES:
+                        state.groups.forget_members(group.group_id)
+        self._described[broker] = rounds_left - 1, listed.groups
+
+
+class LedPartitions:
+    """Requests for an offset of all partitions that a broker leads, made again when the metadata changes."""
+
+    def __init__(self, timestamp: int, *, committed_only: bool = False) -> None:
+        self._timestamp, self._committed_only = timestamp, committed_only
+        self._requests: dict[int, tuple[Any, ListOffsetsRequest | None]] = {}
+
+    def request(self, state: ObservedCluster, metadata: Any, broker: int) -> ListOffsetsRequest | None:
+        """Return the request for a broker; None if it leads no selected partition."""
+        source, request = self._requests.get(broker, (None, None))
+        if source is not metadata:
+            topics = state.selected(metadata)
+            request = log_offsets(metadata, broker, topics, self._timestamp, committed_only=self._committed_only)
+            self._requests[broker] = metadata, request
+        return request
+
+
+def _offsets(led: LedPartitions, source: Source, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
+    request = led.request(state, metadata, broker)
+    if request is None:
+        state.answers.renew(broker, source)
+        return
+    response = yield request
+    state.take_offsets(broker, source, response)
+
+
+def _max_timestamps(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
+    # Before KIP-734, a broker takes the number for a time, and answers with its first record.
+    versions = {api.api_key: api.max_version for api in state.features.api_keys} if state.features else {}
+    if versions.get(ListOffsetsRequest.api_key, 0) >= MAX_TIMESTAMP_VERSION:
+        yield from _offsets(led, Source.MAX_TIMESTAMPS, state, metadata, broker)
+
+
+def _log_dirs(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
+    state.take_log_dirs(broker, (yield log_dirs()))
+
+
+def _transactions(led: LedPartitions, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
+    state.take_transactions(broker, (yield ListTransactionsRequest(state_filters=(), producer_id_filters=())))
+    request = led.request(state, metadata, broker)
+    topics = {} if request is None else state.partitions_with_open_transactions((yield request))
+    if not topics:
+        state.take_producers(broker, ())
+        return
+    requested = tuple(TopicRequest(name=name, partition_indexes=tuple(indexes)) for name, indexes in topics.items())
+    state.take_producers(broker, (yield DescribeProducersRequest(topics=requested)).topics)
+
+
+def _configs(asked: RequestFactory, state: ObservedCluster, metadata: Any, broker: int) -> RequestSequence:
+    with closing(as_sequence(asked(metadata, broker))) as requests:
+        for request in requests:  # each for some of the topics
+            state.take_configs(broker, (yield request))
+
+
+def _features(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
+    # One broker suffices: features belong to the cluster.
+    request = ApiVersionsRequest(client_software_name="kwire", client_software_version="1")
+    state.take_features(broker, (yield request))
+
+
+def _quorum(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
+    # Any broker forwards it to the active controller.
+    topic = TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),))
+    state.take_quorum(broker, (yield DescribeQuorumRequest(topics=(topic,))))
+
+
+def _tokens(state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
+    # Every broker has all tokens.
+    state.take_tokens(broker, (yield DescribeDelegationTokenRequest(owners=None)))

@@ -1,0 +1,264 @@
+"""The series of one cluster, rendered from its state when it changes.
+
+`rendering` renders the marked parts in these steps, and pauses after some milliseconds, so that a scrape need not wait
+until all topics of a large cluster are rendered:
+
+    stale values              dropped
+    removed parts             their series are removed
+    topics with new ends      the groups that read them are marked
+    groups' topics that lag   marked, since their lag in seconds grows with time alone
+    marked parts              rendered
+    the cluster               rendered; a few dozen series
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from kwire_admin.exporter.answers import Source
+from kwire_admin.exporter.cluster_values import cluster_values
+from kwire_admin.exporter.exposition import Family
+from kwire_admin.exporter.metric_table import Scope
+from kwire_admin.exporter.observed_cluster import ObservedCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kwire_admin.exporter.group_record import GroupTopic
+    from kwire_admin.exporter.group_table import GroupChanges
+    from kwire_admin.exporter.metric_table import NameSet
+    from kwire_admin.exporter.selection import Selection
+
+__all__ = ["ClusterView"]
+
+SLICE_S = 0.02
+"""Seconds of rendering between two pauses. Chosen: a scrape that waits for one slice does not notice it."""
+PARTS = 20
+"""Number of parts that are rendered between two looks at the clock."""
+
+
+class ClusterView:
+    """The series of one cluster.
+
+    Args:
+        name: its name in the label `cluster`; empty for the id of the cluster.
+        names: the metrics.
+        selection: the topics, the groups, and the level.
+        names_cluster: True if the label `cluster` is needed to tell clusters apart.
+        clock: returns seconds since 1970.
+
+    Attributes:
+        state: the known values of the cluster.
+        families: the series by metric.
+        is_ready: True once each broker that responds was asked for everything, and the answers are rendered.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        names: NameSet,
+        selection: Selection,
+        *,
+        names_cluster: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.state = ObservedCluster(selection, clock)
+        self.is_ready = False
+        self._configured_name = name
+        self._label = name
+        self._selection = selection
+        self._clock = clock
+        self._names_cluster = names.names_cluster or names_cluster
+        self._render_seconds = 0.0
+        self.families = [Family(metric) for metric in names.metrics if metric.scope.level <= selection.level]
+        self._of_scope: dict[Scope, list[Family]] = defaultdict(list)
+        for family in self.families:
+            self._of_scope[family.metric.scope].append(family)
+        self._of_reads = [*self._of_scope[Scope.GROUP_TOPIC], *self._of_scope[Scope.GROUP_PARTITION]]
+        # Lag in seconds grows with time alone, so the groups' topics that lag are rendered each time, if it is shown.
+        self._aging = [family for family in self._of_reads if family.metric.value.startswith("lag_seconds")]
+        self._set_label()
+
+    @property
+    def name(self) -> str:
+        """The value of the label `cluster`: the configured name, else the id of the cluster once it is known."""
+        return self._label
+
+    @property
+    def needs(self) -> set[Source]:
+        """The kinds of answers that the series come from."""
+        needed = {family.metric.source for family in self.families if family.metric.source is not None}
+        return needed | {Source.UNREAD} if self._aging else needed
+
+    def reset(self) -> None:
+        """Forget all values after an error. The series of topics and groups go away until brokers report them."""
+        self.state.reset()
+        self.is_ready = False
+        for family in self.families:
+            family.clear()
+
+    def render(self) -> None:
+        """Render what changed since the last call."""
+        for _ in self.rendering():
+            pass
+
+    def rendering(self) -> Iterator[None]:
+        """Render what changed since the last call, with pauses. A caller exhausts the iterator before the next call."""
+        started = time.thread_time()
+        paused_at = time.monotonic()
+        for _ in self._steps():
+            if time.monotonic() - paused_at > SLICE_S:
+                self._render_seconds += time.thread_time() - started
+                yield
+                started, paused_at = time.thread_time(), time.monotonic()
+        self._render_cluster()
+        self._render_seconds += time.thread_time() - started
+
+    def _steps(self) -> Iterator[None]:
+        """Render the marked topics and groups, and yield after some parts.
+
+        Answers can arrive during a pause, so a part that was marked may be gone. What they mark is rendered next time.
+        """
+        state, now = self.state, self._clock()
+        state.drop_stale()
+        self._follow_cluster_id()
+        changed, removed = state.topics.take_changes()
+        for name in removed:
+            state.groups.mark_readers(name)
+        for name in changed[Source.NEWEST] | changed[Source.OLDEST]:
+            state.groups.mark_readers(name)
+        groups = state.groups.take_changes()
+        self._remove(removed, groups)
+        yield from self._render_reads(groups, now)
+        yield from self._render_groups(groups)
+        yield from self._render_topics(changed)
+
+    def _remove(self, topics: set[str], groups: GroupChanges) -> None:
+        """Remove the series of topics, groups, and groups' topics. A part that came back was marked as changed."""
+        for scope, keys in (
+            (Scope.TOPIC, topics), (Scope.PARTITION, topics), (Scope.GROUP, groups.removed_groups),
+            (Scope.GROUP_TOPIC, groups.removed_reads), (Scope.GROUP_PARTITION, groups.removed_reads),
+        ):  # fmt: skip
+            for family in self._of_scope[scope]:
+                for key in keys:
+                    family.set(key, "")
+
+    def _render_reads(self, groups: GroupChanges, now: float) -> Iterator[None]:
+        state = self.state
+        for number, key in enumerate([*groups.reads, *(state.groups.behind - groups.reads if self._aging else ())]):
+            group = state.groups.records.get(key[0])
+            read = None if group is None else group.topics.get(key[1])
+            if read is not None:
+                if key in groups.reads:
+                    self._render_read(key, read, now)
+                else:  # nothing changed but the time
+                    read.age(now)
+                    self._render_families(self._aging, key, read)
+                groups.groups.add(key[0])
+            if number % PARTS == 0:
+                yield
+
+    def _render_read(self, key: tuple[str, str], read: GroupTopic, now: float) -> None:
+        """Render a group's topic after new offsets or ends."""
+        record = self.state.topics.records.get(key[1])
+        if self._aging and record is not None and record.history.is_empty:
+            record.history.add(now, record.newest)
+        read.evaluate(record, with_ages=bool(self._aging))
+        (self.state.groups.behind.add if read.is_behind else self.state.groups.behind.discard)(key)
+        if self._aging:
+            read.age(now)
+        self._render_families(self._of_reads, key, read)
+
+    def _render_families(self, families: Sequence[Family], key: tuple[str, str], read: GroupTopic) -> None:
+        for family in families:
+            if family.metric.scope is Scope.GROUP_TOPIC:
+                family.set(key, family.line(key, read))
+                continue
+            values: Sequence[float] | Mapping[int, float] = getattr(read, family.metric.value)
+            if isinstance(values, Mapping):
+                family.set(key, family.partition_lines(key, tuple(values), tuple(values.values())))
+            else:
+                family.set(key, family.partition_lines(key, read.indexes, values))
+        read.release()
+
+    def _render_groups(self, groups: GroupChanges) -> Iterator[None]:
+        for number, group_id in enumerate(groups.groups):
+            group = self.state.groups.records.get(group_id)
+            if group is not None:
+                for family in self._of_scope[Scope.GROUP]:
+                    family.set(group_id, family.line((group_id,), group))
+            if number % PARTS == 0:
+                yield
+
+    def _render_topics(self, changed: Mapping[Source, set[str]]) -> Iterator[None]:
+        records = self.state.topics.records
+        for family in (*self._of_scope[Scope.TOPIC], *self._of_scope[Scope.PARTITION]):
+            value = attrgetter(family.metric.value)
+            for number, name in enumerate(changed[family.metric.source or Source.METADATA]):
+                record = records.get(name)
+                if record is not None:
+                    if family.metric.scope is Scope.TOPIC:
+                        family.set(name, family.line((name,), record))
+                    else:
+                        family.set(name, family.partition_lines((name,), record.indexes, value(record)))
+                if number % PARTS == 0:
+                    yield
+        if self._aging:
+            for name in changed[Source.NEWEST]:
+                self._drop_old_samples(name)
+
+    def _drop_old_samples(self, topic: str) -> None:
+        """Drop the samples of a topic that are older than the oldest record that any group has not read."""
+        record, state = self.state.topics.records.get(topic), self.state
+        if record is None or record.history.is_empty:
+            return
+        readers = state.groups.readers.get(topic)
+        if not readers:
+            record.history.clear()
+            return
+        reads = (state.groups.records[group].topics[topic] for group in readers)
+        record.history.drop_before(min(read.oldest_written for read in reads))
+
+    def _render_cluster(self) -> None:
+        """Render the series of the cluster, and decide which series are shown."""
+        self.state.topics.count()
+        # The number of series is a series itself, so a second pass counts the lines that the first one added.
+        for _ in range(2):
+            self._include()
+            values = cluster_values(self.state) | self._own_values()
+            for family in self._of_scope[Scope.CLUSTER]:
+                family.set("", family.lines(values.get(family.metric.value)))
+        self._include()
+
+    def _own_values(self) -> dict[str, object]:
+        """Return the values about the series themselves."""
+        omitted = [((family.metric.name,), family.series - family.included) for family in self.families]
+        return {
+            "ready": int(self.is_ready),
+            "series": sum(family.series for family in self.families),
+            "omitted_series": [(name, count) for name, count in omitted if count],
+            "render_seconds": round(self._render_seconds, 6),
+        }
+
+    def _include(self) -> None:
+        """Show at most `max_series`, in the order of the metrics."""
+        left = self._selection.max_series
+        for family in self.families:
+            left -= family.include(left)
+
+    def _follow_cluster_id(self) -> None:
+        """Use the id of the cluster as its label, if it has no configured name. Without an id, the label is empty."""
+        metadata = self.state.metadata
+        if not self._configured_name and metadata is not None and metadata.cluster_id not in (None, "", self._label):
+            self._label = metadata.cluster_id
+            self._set_label()
+            self.state.mark_all()
+
+    def _set_label(self) -> None:
+        label = {"cluster": self._label} if self._names_cluster else {}
+        for family in self.families:
+            family.set_constant(label)

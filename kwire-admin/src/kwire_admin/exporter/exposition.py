@@ -1,0 +1,206 @@
+"""Series as text: rendered when they change, joined when they are scraped.
+
+A family has a block of text for each topic, group, or group and topic. A scrape joins the blocks of all families. For
+gzip, each family is one run of deflate blocks that ends at a byte, so it is compressed again only if it changed: runs
+can be concatenated, and one header and checksum make a gzip member of them (RFC 1952).
+"""
+
+from __future__ import annotations
+
+import zlib
+from struct import pack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire_admin.exporter.offset_history import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from kwire_admin.exporter.metric_table import Metric
+
+__all__ = ["OPENMETRICS", "TEXT", "Family", "MetricsPage", "escape"]
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
+LAST_BLOCK = b"\x03\x00"
+"""An empty final block of deflate."""
+
+
+class Family:
+    """The series of one metric of one cluster.
+
+    Args:
+        metric: its declaration.
+
+    Attributes:
+        metric: its declaration.
+        series: number of series.
+        included: number of series that a page shows, below `series` if there are too many.
+    """
+
+    __slots__ = (
+        "_blocks",
+        "_compressed",
+        "_counts",
+        "_prefix",
+        "_template",
+        "_version",
+        "included",
+        "metric",
+        "series",
+    )  # fmt: skip
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.series = self.included = self._version = 0
+        self._blocks: dict[Hashable, bytes] = {}
+        self._counts: dict[Hashable, int] = {}
+        self._compressed: tuple[int, bytes] = (-1, b"")
+        self.set_constant({})
+
+    def set_constant(self, constant: Mapping[str, str]) -> None:
+        """Set the labels that all series have. Series with other ones are removed."""
+        self.clear()
+        # One template is the fastest way to format. Lines of partitions, the last label, share all text before it.
+        fixed = [f'{name}="{escape(value)}"'.replace("%", "%%") for name, value in constant.items()]
+        labels = ",".join([*fixed, *(f'{name}="%s"' for name in self.metric.labels)])
+        self._template = f"{self.metric.name}{{{labels}}} %s\n"
+        self._prefix = f"{self.metric.name}{{{labels}".removesuffix('%s"')
+
+    def clear(self) -> None:
+        """Remove all series."""
+        self._blocks.clear()
+        self._counts.clear()
+        self.series = self.included = 0
+        self._version += 1
+
+    def set(self, key: Hashable, text: str) -> None:
+        """Replace the lines of a topic, a group, or the cluster; an empty text removes them."""
+        block = text.encode()
+        if self._blocks.get(key, b"") == block:
+            return
+        count = block.count(b"\n")
+        self.series += count - self._counts.pop(key, 0)
+        if block:
+            self._blocks[key], self._counts[key] = block, count
+        else:
+            del self._blocks[key]
+        self._version += 1
+
+    def line(self, key: Sequence[str], source: Any) -> str:
+        """Return the line of a topic, a group, or a group's topic; an empty text if its value is UNKNOWN."""
+        value = getattr(source, self.metric.value)
+        further: Sequence[object] = ()
+        if self.metric.has_further_labels:
+            further, value = value
+        if value is None or (value == UNKNOWN and not self.metric.is_signed):
+            return ""
+        return self._template % (*map(escape, key), *_escaped(further), value)
+
+    def lines(self, value: Any) -> str:
+        """Return the lines of a value of the cluster: a number, None, or pairs of values of labels and a number."""
+        if value is None:
+            return ""
+        # Two series of a page cannot have the same labels: the last value counts.
+        numbers = dict(value) if self.metric.has_further_labels else {(): value}
+        return "".join([self._template % (*_escaped(labels), number) for labels, number in numbers.items()])
+
+    def partition_lines(self, key: Sequence[str], indexes: Sequence[int], values: Sequence[float]) -> str:
+        """Return the lines of partitions, without UNKNOWN values unless the metric is signed."""
+        prefix = self._prefix % tuple(map(escape, key))
+        pairs = zip(indexes, values, strict=True)
+        if self.metric.is_sparse:
+            return "".join([f'{prefix}{index}"}} 1\n' for index, value in pairs if value])
+        if self.metric.is_signed:
+            return "".join([f'{prefix}{index}"}} {value}\n' for index, value in pairs])
+        return "".join([f'{prefix}{index}"}} {value}\n' for index, value in pairs if value >= 0])
+
+    def include(self, limit: int) -> int:
+        """Show at most `limit` series, and return their number. Blocks that were added first come first."""
+        included = min(self.series, limit)
+        self._version += included != self.included
+        self.included = included
+        return included
+
+    @property
+    def version(self) -> int:
+        """Number of changes of the text so far."""
+        return self._version
+
+    def text(self) -> bytes:
+        """Return the lines that a page shows."""
+        if self.included == self.series:
+            return b"".join(self._blocks.values())
+        blocks, left = [], self.included
+        for key, block in self._blocks.items():
+            if left <= 0:
+                break
+            # Lines end at \n only: the name of a group can contain \r.
+            blocks.append(block if self._counts[key] <= left else b"\n".join([*block.split(b"\n", left)[:left], b""]))
+            left -= self._counts[key]
+        return b"".join(blocks)
+
+    def compressed(self, text: bytes, version: int) -> bytes:
+        """Return the text of a version as deflate blocks that end at a byte. May be called in any thread."""
+        known, blocks = self._compressed
+        if known != version:
+            blocks = deflated(text)
+            self._compressed = version, blocks
+        return blocks
+
+
+def deflated(text: bytes) -> bytes:
+    """Return deflate blocks of their own, none of them the last one, that end at a byte."""
+    stream = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return stream.compress(text) + stream.flush(zlib.Z_SYNC_FLUSH)
+
+
+class MetricsPage(NamedTuple):
+    """The series at one time, ready to be sent.
+
+    Attributes:
+        parts: the headers of metrics, each followed by the lines of its families.
+        families: the family of each part with its version; None for other text.
+    """
+
+    parts: Sequence[bytes]
+    families: Sequence[tuple[Family, int] | None]
+
+    @classmethod
+    def of(cls, metrics: Iterable[Sequence[Family]], process_text: bytes, *, openmetrics: bool) -> MetricsPage:
+        """Join the families of all clusters, metric by metric.
+
+        Args:
+            metrics: for each metric, its families.
+            process_text: the metrics of this process in the same format, with the end of the page.
+            openmetrics: the format: OpenMetrics, or Prometheus' text.
+        """
+        parts: list[bytes] = []
+        families: list[tuple[Family, int] | None] = []
+        for of_metric in metrics:
+            if any(family.included for family in of_metric):
+                parts.append(of_metric[0].metric.header(openmetrics=openmetrics).encode())
+                families.append(None)
+                parts += [family.text() for family in of_metric]
+                families += [(family, family.version) for family in of_metric]
+        return cls([*parts, process_text], [*families, None])
+
+    def gzip(self) -> bytes:
+        """Return the page as one gzip member."""
+        pieces, checksum, size = [GZIP_HEADER], 0, 0
+        for part, family in zip(self.parts, self.families, strict=True):
+            pieces.append(deflated(part) if family is None else family[0].compressed(part, family[1]))
+            checksum, size = zlib.crc32(part, checksum), size + len(part)
+        return b"".join([*pieces, LAST_BLOCK, pack("<II", checksum, size & 0xFFFF_FFFF)])
+
+
+def escape(text: str) -> str:
+    """Return the text of a label's value."""
+    if "\\" in text or '"' in text or "\n" in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text
+
+
+def _escaped(values: Iterable[object]) -> list[str]:
+    return [escape(str(value)) for value in values]

@@ -1,0 +1,300 @@
+"""The values of one group, and of one group for one topic."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire_admin.exporter.offset_history import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kwire.client.admin.group_values import GroupDescription, GroupType
+    from kwire_admin.exporter.topic_record import MonitoredTopic
+
+__all__ = ["GroupTopic", "MonitoredGroup", "UnreadRecord"]
+
+CAUGHT_UP = math.inf
+"""Time of the record at the end of a log, which is not written yet: its age is 0."""
+
+
+class UnreadRecord(NamedTuple):
+    """The first record of a partition that a group has not read.
+
+    Attributes:
+        offset: its offset.
+        timestamp: its timestamp in seconds since 1970; None if the broker did not return it.
+    """
+
+    offset: int
+    timestamp: float | None
+
+
+class GroupTopic:
+    """The committed offsets of a group for one topic, and its lag there.
+
+    Attributes:
+        name: the name of the topic.
+        indexes: the indexes of the partitions with a committed offset, to which the lists belong.
+        committed: the committed offsets.
+        lag: records between the committed offset and the end of the log; UNKNOWN without either.
+        lag_seconds: the age of the first record that the group has not read; 0 at the end of the log, UNKNOWN without a
+            history.
+        is_behind: True if any partition has a lag, which ages.
+        uncommitted: 1 for each partition that a member has and the group has not committed.
+        unknown_lags: number of partitions that the group reads and whose lag is not known.
+        unread: the first unread records that were fetched, by partition.
+    """
+
+    __slots__ = (
+        "_missing", "_reported_lags", "_source", "_written", "committed", "committed_sum", "group", "indexes",
+        "is_behind", "lag", "lag_seconds", "lag_seconds_max", "lag_sum", "name", "uncommitted", "unknown_lags",
+        "unread",
+    )  # fmt: skip
+
+    def __init__(self, group: MonitoredGroup, name: str) -> None:
+        self.group = group
+        self.name = name
+        self._source: Any = None
+        self.committed_sum = self.lag_sum = UNKNOWN
+        self.lag_seconds_max: float = UNKNOWN
+        self.is_behind = False
+        self.unknown_lags = 0
+        self.indexes: Sequence[int] = ()
+        self.committed: Sequence[int] = ()
+        self._reported_lags: Sequence[int] = ()
+        self._written: Sequence[float] = ()
+        self.lag: Sequence[int] = ()
+        self.lag_seconds: Sequence[float] = ()
+        self.uncommitted: Mapping[int, int] = {}
+        self._missing: Sequence[int] = ()
+        self.unread: dict[int, UnreadRecord] = {}
+
+    def update(self, topic: Any) -> bool:
+        """Take the offsets of a response, and return whether they changed."""
+        if topic is self._source:
+            return False
+        is_first = self._source is None
+        self._source = topic
+        is_share = hasattr(topic, "topic_name")  # its coordinator computes the lag
+        field = "start_offset" if is_share else "committed_offset"
+        by_index = {
+            partition.partition_index: partition
+            for partition in topic.partitions
+            if partition.error_code == 0 and getattr(partition, field) >= 0 and partition.partition_index >= 0
+        }
+        before = dict(zip(self.indexes, self.committed, strict=True))
+        self.indexes = list(by_index)
+        self.committed = [getattr(partition, field) for partition in by_index.values()]
+        self._reported_lags = [partition.lag for partition in by_index.values()] if is_share else ()
+        if not is_first:
+            self.group.commits += sum(
+                before.get(index) != offset for index, offset in zip(self.indexes, self.committed, strict=True)
+            )
+        return True
+
+    def clear(self) -> None:
+        """Drop the offsets: the group has none, or they are not known any more."""
+        self._source = None
+        self.indexes = self.committed = self._reported_lags = ()
+        self.unread.clear()
+
+    def evaluate(self, topic: MonitoredTopic | None, *, with_ages: bool) -> None:
+        """Compute lags after new offsets or ends.
+
+        Args:
+            topic: the topic; None if it does not exist (any more) or is hidden.
+            with_ages: True if `age` will be called.
+        """
+        end = (lambda _: UNKNOWN) if topic is None else topic.end
+        ends = list(map(end, self.indexes))
+        offsets = list(zip(self.committed, ends, strict=True))
+        # A commit can be newer than the end that is known.
+        lags = [UNKNOWN if end < 0 else end - offset if end > offset else 0 for offset, end in offsets]
+        if self._reported_lags:
+            lags = [lag if reported < 0 else reported for lag, reported in zip(lags, self._reported_lags, strict=True)]
+        self.lag = lags
+        known = lags if UNKNOWN not in lags else [lag for lag in lags if lag >= 0]
+        self.committed_sum = sum(self.committed) if self.committed else UNKNOWN
+        self.lag_sum = sum(known) if known else UNKNOWN
+        self.is_behind = self.lag_sum > 0
+        self._find_uncommitted(topic)
+        self.unknown_lags = len(self.uncommitted)
+        if topic is not None and UNKNOWN in lags:
+            unknown = [index for index, lag in zip(self.indexes, lags, strict=True) if lag < 0]
+            self.unknown_lags += sum(topic.position(index) is not None for index in unknown)
+        if not with_ages or topic is None:
+            self._written = [UNKNOWN] * len(lags)
+        elif not self.is_behind:
+            self._written = [CAUGHT_UP if lag == 0 else UNKNOWN for lag in lags]
+        else:
+            self._written = [
+                self._written_at(topic, index, offset) if lag > 0 else CAUGHT_UP if lag == 0 else UNKNOWN
+                for index, offset, lag in zip(self.indexes, self.committed, lags, strict=True)
+            ]
+
+    def _written_at(self, topic: MonitoredTopic, index: int, committed: int) -> float:
+        """Return the time of the first unread record: its own timestamp if it was fetched, else when it was seen."""
+        position = topic.position(index)
+        if position is None:  # the coordinator of a share group reports lags of partitions that its topic lacks
+            return UNKNOWN
+        offset = max(committed, topic.oldest[position])  # records before the log's start cannot be read any more
+        seen = topic.history.written_at(position, offset)
+        unread = self.unread.get(index)
+        if unread is None or unread.offset != offset or unread.timestamp is None:
+            return seen
+        return unread.timestamp if seen == UNKNOWN else min(unread.timestamp, seen)
+
+    def _find_uncommitted(self, topic: MonitoredTopic | None) -> None:
+        """Find the partitions without a committed offset: of members, and of a topic that the group has committed."""
+        assigned = {index for indexes in self._assignments for index in indexes}
+        if assigned:
+            assigned.difference_update(self.indexes)
+        self.uncommitted = dict.fromkeys(sorted(assigned), 1)
+        self._missing = topic.indexes if topic is not None and self.indexes else ()
+
+    def age(self, now: float) -> None:
+        """Compute lags in seconds at a time of the topic's history, after `evaluate`."""
+        self.lag_seconds = [
+            written if written == UNKNOWN else max(round(now - written, 1), 0) for written in self._written
+        ]
+        self.lag_seconds_max = max(self.lag_seconds, default=UNKNOWN)
+
+    @property
+    def oldest_written(self) -> float:
+        """The time of the oldest record that the group has not read: older samples of the topic are not needed."""
+        return min((written for written in self._written if written != UNKNOWN), default=CAUGHT_UP)
+
+    def unbounded(self, topic: MonitoredTopic) -> list[tuple[int, int]]:
+        """Return partitions and offsets of first unread records whose time no sample shows."""
+        wanted: list[tuple[int, int]] = []
+        for index, offset in zip(self.indexes, self.committed, strict=True):
+            position = topic.position(index)
+            if position is None or topic.newest[position] <= offset:
+                continue
+            first = max(offset, topic.oldest[position])
+            fetched = self.unread.get(index)
+            if (fetched is None or fetched.offset != first) and not topic.history.is_bounded(position, first):
+                wanted.append((index, first))
+        return wanted
+
+    def release(self) -> None:
+        """Drop the lists that have been rendered and are not needed to compute ages."""
+        self.lag = self.lag_seconds = ()
+        if not self.is_behind:
+            self._written = ()
+
+    @property
+    def all_committed(self) -> dict[int, int]:
+        """Committed offsets by partition, NO_COMMIT for the other partitions of the topic."""
+        return {**self._uncommitted_marks, **dict(zip(self.indexes, self.committed, strict=True))}
+
+    @property
+    def all_lags(self) -> dict[int, int]:
+        """Lags by partition, NO_COMMIT for the partitions without a committed offset. An unknown lag has no item."""
+        lags = zip(self.indexes, self.lag, strict=True)
+        return {**self._uncommitted_marks, **{index: lag for index, lag in lags if lag >= 0}}
+
+    @property
+    def _uncommitted_marks(self) -> dict[int, int]:
+        committed = set(self.indexes)
+        marks = dict.fromkeys((*self._missing, *self.uncommitted), NO_COMMIT)
+        return {index: mark for index, mark in marks.items() if index not in committed}
+
+    @property
+    def members(self) -> int:
+        """Members with partitions of the topic; UNKNOWN without any, as in KMinion."""
+        return len(self._assignments) or UNKNOWN
+
+    @property
+    def assigned_partitions(self) -> int:
+        """Partitions of the topic that are assigned to members; UNKNOWN without any."""
+        return sum(map(len, self._assignments)) or UNKNOWN
+
+    @property
+    def has_members(self) -> bool:
+        """True while members have partitions of the topic."""
+        return bool(self._assignments)
+
+    @property
+    def _assignments(self) -> Sequence[Sequence[int]]:
+        return self.group.assignments.get(self.name, ())
+
+
+class MonitoredGroup:
+    """A group.
+
+    Attributes:
+        coordinator: the broker that lists it.
+        description: its members; None before they are known.
+        assignments: the partitions that members have, by topic.
+        commits: number of committed offsets that polls found changed.
+        topics: its offsets by topic.
+    """
+
+    __slots__ = (
+        "assignments", "commits", "coordinator", "description", "group_id", "kind", "protocol_type", "source", "state",
+        "topics",
+    )  # fmt: skip
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.source: Any = None
+        self.commits = 0
+        self.coordinator = UNKNOWN
+        self.kind: GroupType | None = None
+        self.state = self.protocol_type = ""
+        self.description: GroupDescription | None = None
+        self.assignments: dict[str, list[tuple[int, ...]]] = {}
+        self.topics: dict[str, GroupTopic] = {}
+
+    def describe(self, description: GroupDescription | None) -> None:
+        """Take the members of the group."""
+        self.description = description
+        self.assignments = {}
+        for member in () if description is None else description.members:
+            for topic, indexes in (member.assignment or {}).items():
+                if indexes:
+                    self.assignments.setdefault(topic, []).append(tuple(indexes))
+
+    @property
+    def members(self) -> int:
+        return UNKNOWN if self.description is None else len(self.description.members)
+
+    @property
+    def empty_members(self) -> int:
+        """Members without partitions."""
+        return (
+            UNKNOWN if self.description is None else sum(not member.assignment for member in self.description.members)
+        )
+
+    @property
+    def lag(self) -> int:
+        lags = [topic.lag_sum for topic in self.topics.values() if topic.lag_sum >= 0]
+        return sum(lags) if lags else UNKNOWN
+
+    @property
+    def unknown_lags(self) -> int:
+        """Partitions whose lag is not known, while there are any."""
+        return sum(topic.unknown_lags for topic in self.topics.values()) or UNKNOWN
+
+    @property
+    def lag_seconds(self) -> float:
+        return max((topic.lag_seconds_max for topic in self.topics.values()), default=UNKNOWN)
+
+    @property
+    def info(self) -> tuple[tuple[object, ...], int]:
+        """The labels of kafka_group_info, and 1."""
+        return (self.kind or "", self.state, self.protocol_type, self.coordinator), 1
+
+    @property
+    def peer_info(self) -> tuple[tuple[object, ...], int]:
+        """The labels of KMinion's consumer_group_info, and 1 if the group is stable."""
+        assignor = "" if self.description is None else self.description.assignor
+        return (assignor, self.protocol_type, self.state, self.coordinator), int(self.state == "Stable")
+
+
+NO_COMMIT = -1
+"""The offset and lag that kafka_exporter shows for a partition of a topic that a group has not committed. A value of a
+series, in contrast to UNKNOWN."""

@@ -1,0 +1,69 @@
+"""The timestamps of records that groups have not read, and that are older than the exporter.
+
+The samples of a topic have the time of a record that was written while the exporter ran. For a group that stands still
+at an older record, the record itself has its time: its timestamp, which the producer or the broker has set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import kwire.records
+from kwire.errors import KwireError
+from kwire_admin.exporter.group_record import UnreadRecord
+from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
+
+if TYPE_CHECKING:
+    from kwire.client.polled_requests import RequestSequence
+    from kwire_admin.exporter.observed_cluster import ObservedCluster
+
+__all__ = ["UnreadRecords"]
+
+MAX_RECORDS = 20
+"""Maximum number of records fetched from a broker in a round. Chosen: one batch each, so at most 20 MB by default."""
+BATCH_BYTES = 64 << 10
+"""Bytes of a response beyond its first batch, which a broker returns whole."""
+MAX_DECODED = 64 << 20
+"""Maximum memory in bytes of the decoded records of a response; a larger batch has no timestamp."""
+EARLIEST_TIMESTAMP_S = 1_293_840_000
+"""Beginning of 2011, when Kafka was published: an older timestamp is not the time at which a record was written."""
+
+
+class UnreadRecords:
+    """Requests for the first unread records of groups that stand still, on the logs that a broker leads."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, dict[tuple[str, str, int], int]] = {}
+
+    def requests(self, state: ObservedCluster, _: Any, broker: int) -> RequestSequence:
+        before = self._before.get(broker)
+        unread = self._before[broker] = state.unbounded_records(broker)
+        # In the first round, every group may stand still: after a restart of the exporter, its alerts need the age.
+        still = [item for item in unread.items() if before is None or before.get(item[0]) == item[1]]
+        for (group, topic, partition), offset in still[:MAX_RECORDS]:
+            response = yield _fetch(topic, partition, offset)
+            timestamp = _timestamp(response, offset, state.now())
+            state.groups.set_unread(group, topic, partition, UnreadRecord(offset, timestamp))
+
+
+def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
+    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=BATCH_BYTES)
+    return FetchRequest(
+        max_wait_ms=0, min_bytes=0, max_bytes=BATCH_BYTES, topics=(FetchTopic(topic=topic, partitions=(wanted,)),)
+    )
+
+
+def _timestamp(response: Any, offset: int, now: float) -> float | None:
+    """Return the timestamp of the first record from an offset on in seconds; None if it is not known."""
+    for topic in response.responses:
+        for partition in topic.partitions:
+            try:
+                decoded = kwire.records.decode(partition.records or b"", max_size=MAX_DECODED)
+            except KwireError:
+                return None
+            for batch in decoded.batches:
+                for record in () if batch.is_control else batch.records:
+                    if record.offset >= offset:
+                        seconds = record.timestamp / 1000
+                        return seconds if EARLIEST_TIMESTAMP_S <= seconds <= now else None
+    return None

@@ -1,0 +1,93 @@
+"""Threads that run verbs: one for each principal, so that the work of one request delays no other principal.
+
+A verb computes: it reads documents of megabytes, compares 60,000 topics, or plans a reassignment. In the event loop of
+the server, all connections would wait for it, and a liveness probe would kill the server. So each principal has a
+thread with an event loop and a client of the cluster, from its first request on. All its requests share that one
+thread, so a principal takes at most one processor, and at most MAX_RUNNING requests of it run or wait for brokers.
+
+    the event loop of the server      receives requests and bodies, checks access, sends responses
+    the thread of a principal         arguments, the verb, and the text of its response
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from kwire.client.loop_thread import LoopThread
+from kwire_admin.http.cluster_access import ClusterAccess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from kwire_admin.http.cluster_access import ServedCluster
+
+__all__ = ["PrincipalBusy", "PrincipalWorkers"]
+
+MAX_RUNNING = 32
+"""Maximum number of requests of a principal at a time. Chosen: a browser opens 6 connections to a server."""
+CLOSE_TIMEOUT_S = 2.0
+"""Seconds to close the client of a principal, whose thread may be busy."""
+
+R = TypeVar("R")
+
+
+class PrincipalBusy(Exception):
+    """A principal has MAX_RUNNING requests that run."""
+
+
+class _Worker:
+    """The thread of a principal, with its client of the cluster."""
+
+    def __init__(self, cluster: ServedCluster) -> None:
+        self._access = ClusterAccess(cluster)
+        self._thread = LoopThread("kwire-http-verbs")
+
+    async def run(self, work: Callable[[ClusterAccess], Coroutine[Any, Any, R]]) -> R:
+        return await asyncio.wrap_future(self._thread.start(work(self._access)))
+
+    async def close(self) -> None:
+        """Close the client. A thread that computes is left behind: it ends with the process."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.wrap_future(self._thread.start(self._access.close()))
+        self._thread.close(wait=False)
+
+
+class PrincipalWorkers:
+    """The threads of all principals.
+
+    Their number is bounded: a principal is a token, a certificate with a role, or the anonymous one.
+
+    Args:
+        cluster: the cluster that the verbs administer.
+    """
+
+    def __init__(self, cluster: ServedCluster) -> None:
+        self._cluster = cluster
+        self._workers: dict[str, _Worker] = {}
+        self._running: Counter[str] = Counter()
+
+    async def run(self, principal: str, work: Callable[[ClusterAccess], Coroutine[Any, Any, R]]) -> R:
+        """Run the work of a request in the thread of its principal. Canceling the caller cancels the work.
+
+        Raises:
+            PrincipalBusy: too many requests of the principal run.
+        """
+        if self._running[principal] >= MAX_RUNNING:
+            raise PrincipalBusy(f"{MAX_RUNNING} requests of {principal} run already")
+        worker = self._workers.get(principal)
+        if worker is None:
+            worker = self._workers[principal] = _Worker(self._cluster)
+        self._running[principal] += 1
+        try:
+            return await worker.run(work)
+        finally:
+            self._running[principal] -= 1
+
+    async def close(self) -> None:
+        """Close the clients of all threads."""
+        await asyncio.gather(*(worker.close() for worker in self._workers.values()))

@@ -1,0 +1,229 @@
+"""Steps that apply differences: one request each, which the cluster can also check without making it.
+
+A step has the same effect if it is repeated, except the creation of topics, which then fails without harm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from kwire.client.admin import (
+    AclBinding,
+    AclPermissionType,
+    AdminError,
+    ClientQuotaEntity,
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    TopicChange,
+)
+from kwire.client.admin.kip4_tools import tool_result
+from kwire_admin.operations.cluster_document.differences import FACTOR, SIZE, DocumentAction, DocumentDifference, Subject
+from kwire_admin.operations.cluster_document.state import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+    from kwire.client.admin import AdminClient
+
+    Refusals: TypeAlias = dict[Subject, AdminError]
+    Send: TypeAlias = Callable[[AdminClient, Mapping[Subject, Sequence[DocumentDifference]], bool], Awaitable[Refusals]]
+
+__all__ = ["Step", "by_subject", "steps"]
+
+SUBJECTS_PER_STEP = 500
+"""Subjects in one request that changes configs, quotas, or ACLs. Chosen, not measured."""
+TOPICS_PER_STEP = 100
+"""New topics in one request: a controller creates some hundred partitions in a second. Chosen, not measured."""
+ARGUMENT_LENGTH = 8_000
+"""Characters of one argument of a tool of nodes, which holds at most 32,767 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Differences that one request applies.
+
+    Attributes:
+        what: the things that it changes, such as `topics`.
+        differences: the differences by subject.
+    """
+
+    what: str
+    differences: Mapping[Subject, Sequence[DocumentDifference]]
+    _send: Send
+
+    async def check(
+        self, admin: AdminClient, part: Mapping[Subject, Sequence[DocumentDifference]] | None = None
+    ) -> Refusals:
+        """Let the cluster check the step, or a part of it, and return by subject why it refuses it."""
+        return await self._send(admin, self.differences if part is None else part, True)
+
+    async def carry_out(self, admin: AdminClient) -> Refusals:
+        """Send the request, and return by subject why the cluster refuses it."""
+        return await self._send(admin, self.differences, False)
+
+
+def by_subject(differences: Iterable[DocumentDifference]) -> dict[Subject, list[DocumentDifference]]:
+    """Return differences by what they are of, in their order."""
+    grouped: dict[Subject, list[DocumentDifference]] = defaultdict(list)
+    for difference in differences:
+        grouped[difference.subject].append(difference)
+    return dict(grouped)
+
+
+def steps(differences: Sequence[DocumentDifference]) -> Iterator[Step]:
+    """Return the steps for differences, in the order of the sections."""
+    for section in Section:
+        of_section = [
+            difference for difference in differences if difference.section is section and difference.action.is_applied
+        ]
+        match section:
+            case Section.TOPICS:
+                new = {
+                    difference.subject
+                    for difference in of_section
+                    if difference.name == SIZE and difference.action is DocumentAction.CREATE
+                }
+                created = [difference for difference in of_section if difference.subject in new]
+                grown = [
+                    difference for difference in of_section if difference.subject not in new and difference.name == SIZE
+                ]
+                configs = [
+                    difference for difference in of_section if difference.subject not in new and difference.name != SIZE
+                ]
+                yield from _parts("topics", created, _create_topics, TOPICS_PER_STEP)
+                yield from _parts("partitions", grown, _add_partitions)
+                yield from _parts("configs of topics", configs, _alter_configs)
+            case Section.QUOTAS:
+                yield from _parts("quotas", of_section, _alter_quotas)
+            case Section.ACLS:
+                # Access is never wider than before or after: denials are added first and removed last.
+                for is_new, permission in (
+                    (True, AclPermissionType.DENY),
+                    (True, AclPermissionType.ALLOW),
+                    (False, AclPermissionType.ALLOW),
+                    (False, AclPermissionType.DENY),
+                ):
+                    acls = [
+                        difference
+                        for difference in of_section
+                        if (difference.action is DocumentAction.CREATE) is is_new
+                        and cast("AclBinding", difference.subject).permission_type is permission
+                    ]
+                    yield from _parts("ACLs", acls, _create_acls if is_new else _delete_acls)
+            case _:
+                yield from _parts(f"configs of {section.replace('_', ' ')}", of_section, _alter_configs)
+
+
+def _parts(
+    what: str, differences: Sequence[DocumentDifference], send: Send, size: int = SUBJECTS_PER_STEP
+) -> Iterator[Step]:
+    grouped = list(by_subject(differences).items())
+    for start in range(0, len(grouped), size):
+        yield Step(what, dict(grouped[start : start + size]), send)
+
+
+async def _alter_configs(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
+) -> Refusals:
+    changes = {
+        cast("ConfigResource", resource): ConfigChange(
+            set={difference.name: difference.new for difference in of_resource if difference.new is not None},
+            delete=[difference.name for difference in of_resource if difference.new is None],
+        )
+        for resource, of_resource in differences.items()
+    }
+    if validate_only and admin.dialect == "kip4" and next(iter(differences.values()))[0].section is Section.TOPICS:
+        return await _check_topics_of_nodes(admin, {topic: change.set for topic, change in changes.items()})
+    outcomes = await admin.alter_configs(changes, validate_only=validate_only)
+    return _refusals({str(change): change for change in changes}, outcomes)
+
+
+async def _create_topics(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
+) -> Refusals:
+    names = {cast("ConfigResource", topic).name: topic for topic in differences}
+    topics = {}
+    for topic, of_topic in differences.items():
+        values = {difference.name: difference.new or "" for difference in of_topic}
+        sizes = {name: values.pop(name, "default") for name in (SIZE, FACTOR)}
+        numbers = {name: None if value == "default" else int(value) for name, value in sizes.items()}
+        topics[cast("ConfigResource", topic).name] = NewTopic(
+            partitions=numbers[SIZE], replication_factor=numbers[FACTOR], configs=values
+        )
+    if validate_only and admin.dialect == "kip4":
+        configs = {cast("ConfigResource", names[name]): topic.configs for name, topic in topics.items()}
+        return await _check_topics_of_nodes(admin, configs)
+    return _refusals(names, await admin.create_topics(topics, validate_only=validate_only))
+
+
+async def _check_topics_of_nodes(admin: AdminClient, configs: Mapping[ConfigResource, Mapping[str, str]]) -> Refusals:
+    """Let a node check configs of topics that need not exist: requests of the drafts have no check."""
+    text = json.dumps({"topics": {topic.name: dict(values) for topic, values in configs.items()}})
+    parts = [text[at : at + ARGUMENT_LENGTH] for at in range(0, len(text), ARGUMENT_LENGTH)]
+    try:
+        await tool_result(admin.backend, "config", ["diff", *parts], "topics", reads=True)
+    except AdminError as error:
+        if len(configs) == 1:
+            return dict.fromkeys(configs, error)
+        refused: Refusals = {}
+        for topic, values in configs.items():
+            refused |= await _check_topics_of_nodes(admin, {topic: values})
+        return refused
+    return {}
+
+
+async def _add_partitions(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
+) -> Refusals:
+    if validate_only and admin.dialect == "kip4":
+        return {}  # the drafts have no check; `compare` has checked the only rule
+    names = {cast("ConfigResource", topic).name: topic for topic in differences}
+    changes = {
+        cast("ConfigResource", topic).name: TopicChange(partitions=int(of_topic[0].new or 0))
+        for topic, of_topic in differences.items()
+    }
+    return _refusals(names, await admin.alter_topics(changes, validate_only=validate_only))
+
+
+async def _alter_quotas(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
+) -> Refusals:
+    changes = {
+        cast("ClientQuotaEntity", entity): {
+            value.name: None if value.new is None else float(value.new) for value in values
+        }
+        for entity, values in differences.items()
+    }
+    outcomes = await admin.alter_client_quotas(changes, validate_only=validate_only)
+    return _refusals({str(change): change for change in changes}, outcomes)
+
+
+async def _create_acls(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
+) -> Refusals:
+    if validate_only:
+        return {}  # a document is checked when it is read
+    acls = [cast("AclBinding", difference) for difference in differences]
+    return _refusals({str(acl): acl for acl in acls}, await admin.create_acls(acls))
+
+
+async def _delete_acls(
+    admin: AdminClient, differences: Mapping[Subject, Sequence[DocumentDifference]], validate_only: bool
+) -> Refusals:
+    if validate_only:
+        return {}
+    acls = [cast("AclBinding", difference) for difference in differences]
+    results = await admin.delete_acls(acl.exact_filter() for acl in acls)
+    errors = (
+        (acl, result if isinstance(result, AdminError) else result.get(acl))
+        for acl, result in zip(acls, results.values(), strict=True)
+    )
+    return {acl: error for acl, error in errors if error is not None}
+
+
+def _refusals(subjects: Mapping[str, Subject], outcomes: Mapping[str, AdminError | None]) -> Refusals:
+    return {subjects[item]: error for item, error in outcomes.items() if error is not None}

@@ -1,0 +1,281 @@
+"""Lookup of operations by name. Files are the list: adding a file adds an operation, and nothing else names it.
+
+| operations | files |
+|---|---|
+| verbs | the function of its name in `verbs/<noun>/<verb>.py`; the docstring of the package is the help of the noun |
+| tools | the function of its name in a module of a package of tools, or an entry point of the group `kwire.tools` |
+
+Packages of nouns and of tools of other products are entry points of the groups `kwire.nouns` and `kwire.tool_packages`.
+An entry point of a tool has the name of the tool:
+
+    [project.entry-points."kwire.tools"]
+    count-topics = "my_package.count_topics:count_topics"
+
+Names are known without importing an operation, and one is imported when it is found.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire._util.products import entry_points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from importlib.metadata import EntryPoint
+    from types import ModuleType
+
+    from kwire_admin.operations.declaration import Operation
+
+__all__ = [
+    "GROUP",
+    "VERB_ALIASES",
+    "BrokenTool",
+    "find_noun",
+    "find_tool",
+    "find_tools",
+    "find_verb",
+    "kwire_tools",
+    "names_of",
+    "noun_aliases",
+    "noun_help",
+    "nouns",
+    "operations_of",
+    "tool_names",
+    "verb_names",
+]
+
+VERBS = "kwire_admin.operations.verbs"
+GROUP = "kwire.tools"
+"""The group of entry points of tools."""
+
+VERB_ALIASES = {"ls": "list", "rm": "delete"}
+"""Short names of verbs."""
+
+
+# Verbs
+
+
+@cache
+def _own_nouns() -> dict[str, str]:
+    return _packages(VERBS)
+
+
+@cache
+def _all_nouns() -> dict[str, str]:
+    """Return the package of each noun, also of other products."""
+    others = (_packages(point.value) for point in entry_points("kwire.nouns"))
+    return {name: package for packages in (*others, _own_nouns()) for name, package in packages.items()}
+
+
+def _package_of(noun: str) -> str:
+    """Return the package of a noun. One of this product is found without a look at others."""
+    return _own_nouns().get(noun) or _all_nouns()[noun]
+
+
+@cache
+def nouns() -> tuple[str, ...]:
+    """Return the nouns in alphabetical order."""
+    return tuple(sorted(_all_nouns()))
+
+
+@cache
+def verb_names(noun: str) -> tuple[str, ...]:
+    """Return the names of the verbs of a noun in alphabetical order."""
+    return tuple(sorted(_modules(_package_of(noun))))
+
+
+def find_noun(name: str) -> str | None:
+    """Return the noun for a name: the noun or one of its aliases; None if unknown."""
+    for known in (_own_nouns(), _all_nouns()):
+        if name in known:
+            return name
+        noun = next((noun for noun in known if name in noun_aliases(noun)), None)
+        if noun is not None:
+            return noun
+    return None
+
+
+def find_verb(noun: str, name: str) -> Operation | None:
+    """Return a verb of a noun, or None if it is unknown. `ls` is list, and `rm` is delete."""
+    return _find(_package_of(noun), VERB_ALIASES.get(name, name))
+
+
+@cache
+def noun_aliases(noun: str) -> tuple[str, ...]:
+    """Return the other names of a noun: its singular, and the tuple ALIASES of its package."""
+    listed: tuple[str, ...] = getattr(_noun_package(noun), "ALIASES", ())
+    singular = noun.removesuffix("s")
+    return listed if singular == noun else (singular, *listed)
+
+
+@cache
+def noun_help(noun: str) -> str:
+    """Return the first line of the docstring of a noun's package."""
+    return (_noun_package(noun).__doc__ or "").partition("\n")[0]
+
+
+def _noun_package(noun: str) -> ModuleType:
+    """Import the package of a noun, which imports none of its verbs."""
+    return import_module(_package_of(noun))
+
+
+# Tools
+
+
+class BrokenTool(Exception):
+    """A tool of a package cannot be used.
+
+    Attributes:
+        name: the name of the tool.
+        value: the value of the entry point.
+        reason: the reason.
+    """
+
+    def __init__(self, name: str, value: str, reason: str) -> None:
+        super().__init__(name, value, reason)
+        self.name = name
+        self.value = value
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"tool {self.name} of {self.value} cannot be used: {self.reason}"
+
+
+class InstalledTools(NamedTuple):
+    """The tools that are installed.
+
+    Attributes:
+        tools: usable tools by name.
+        broken: tools of packages that cannot be used.
+    """
+
+    tools: dict[str, Operation]
+    broken: list[BrokenTool]
+
+
+@cache
+def _tool_packages() -> tuple[str, ...]:
+    return tuple(point.value for point in entry_points("kwire.tool_packages"))
+
+
+def kwire_tools() -> tuple[str, ...]:
+    """Return the names of the tools of kwire in alphabetical order, without those of nodes."""
+    return tuple(sorted(name for package in _tool_packages() for name in _modules(package)))
+
+
+def tool_names() -> list[str]:
+    """Return the names of all tools in alphabetical order, also of unusable ones. It imports none."""
+    return sorted({*kwire_tools(), *(point.name for point in package_tools())})
+
+
+def find_tool(name: str) -> Operation | None:
+    """Return a tool, or None for an unknown name. A tool of kwire goes before one of a package.
+
+    Raises:
+        BrokenTool: the tool of a package cannot be imported, or is not a tool.
+    """
+    for package in _tool_packages():
+        tool = _find(package, name)
+        if tool is not None:
+            return tool
+    return next((_load(point) for point in package_tools() if point.name == name), None)
+
+
+def find_tools(reserved: Iterable[str] = ()) -> InstalledTools:
+    """Return all tools. One that cannot be used does not affect the others.
+
+    Args:
+        reserved: names that no tool of a package may have.
+    """
+    tools = {name: tool for name in kwire_tools() if (tool := find_tool(name)) is not None}
+    taken = {*tools, *reserved}
+    broken: list[BrokenTool] = []
+    for point in package_tools():
+        try:
+            if point.name in taken:
+                raise BrokenTool(point.name, point.value, "another tool has this name")
+            tools[point.name] = _load(point)
+            taken.add(point.name)
+        except BrokenTool as error:
+            broken.append(error)
+    return InstalledTools(dict(sorted(tools.items())), broken)
+
+
+def package_tools() -> list[EntryPoint]:
+    """Return the entry points of tools."""
+    return [*entry_points(GROUP)]
+
+
+def _load(point: EntryPoint) -> Operation:
+    """Import the tool of a package.
+
+    Raises:
+        BrokenTool: see `find_tool`.
+    """
+    from kwire_admin.operations.declaration import Operation
+
+    try:
+        tool = point.load()
+        if not isinstance(tool, Operation):
+            raise TypeError(f"expected a function declared with @operation, found {type(tool).__name__}")
+        if tool.name != point.name:
+            raise ValueError(f"the tool is named {tool.name}")
+        for parameter in tool.parameters:
+            if not parameter.declared.help:
+                raise ValueError(f"parameter {parameter.name} has no help")
+    except Exception as error:
+        raise BrokenTool(point.name, point.value, f"{type(error).__name__}: {error}") from error
+    return tool
+
+
+# Both
+
+
+def operations_of(package: str) -> list[Operation]:
+    """Import all operations of a package, in alphabetical order of their names."""
+    return [operation for name in sorted(_modules(package)) if (operation := _find(package, name)) is not None]
+
+
+def names_of(package: str) -> list[str]:
+    """Return the names of the operations of a package, without importing them."""
+    return sorted(_modules(package))
+
+
+def _folders(package: str) -> list[Path]:
+    spec = find_spec(package)
+    return [*map(Path, (spec and spec.submodule_search_locations) or ())]
+
+
+@cache
+def _modules(package: str) -> dict[str, str]:
+    """Return the modules of a package by the name in a command line.
+
+    A module with the name of a keyword or a builtin of Python has an underscore at its end.
+    """
+    modules = (path.stem for folder in _folders(package) for path in folder.glob("*.py") if path.stem != "__init__")
+    return {_spelled(module): module for module in modules}
+
+
+def _packages(package: str) -> dict[str, str]:
+    """Return the packages in a package by the name in a command line."""
+    names = (path.parent.name for folder in _folders(package) for path in folder.glob("*/__init__.py"))
+    return {_spelled(name): f"{package}.{name}" for name in names}
+
+
+def _find(package: str, name: str) -> Operation | None:
+    """Import the operation of a name, which is the function of the module's name; None if there is no module."""
+    module = _modules(package).get(name)
+    if module is None:
+        return None
+    operation: Operation = getattr(import_module(f"{package}.{module}"), module)
+    return operation
+
+
+def _spelled(module: str) -> str:
+    """Return the name in a command line for the name of a module."""
+    return module.strip("_").replace("_", "-")

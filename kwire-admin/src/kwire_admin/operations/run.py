@@ -1,0 +1,90 @@
+"""Runs of verbs.
+
+A run carries all that a verb may use beside its arguments, so verbs read no environment, files, or terminal by
+themselves, and work the same in a command, in the shell, and over HTTP.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire_admin.operations.parameters import InvalidArgument
+from kwire_admin.operations.written_files import LocalFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kwire.client.admin import AdminClient, Progress
+    from kwire_admin.operations.written_files import WrittenFiles
+
+__all__ = ["Run"]
+
+
+def _ignore(shown: object) -> None:
+    """Ignore a question, a sentence, or rows."""
+
+
+class Run:
+    """One run of a verb.
+
+    Attributes:
+        dry_run: True to report what would change, and to change nothing.
+        wait: seconds to wait until every broker reports a change; 0 does not wait.
+        confirm: asks before something is destroyed. It raises if the answer is no.
+        show_plan: shows the rows of a change, if a question about it follows.
+        on_progress: called while waiting.
+        warn: prints a sentence that is not part of the result.
+        write: prints output of a tool as it comes; None if only rows are shown.
+        note: prints a line about the current step.
+        show: shows the progress; each text replaces the one before.
+        here: True if tools may run in this process, with the files of its user.
+        files: writes the files that parameters name.
+        interruption: the state that an interrupt would leave behind, as a sentence; None if the client of the cluster
+            knows it from its requests.
+    """
+
+    def __init__(
+        self,
+        admin: AdminClient | None,
+        *,
+        dry_run: bool = False,
+        wait: float = 30.0,
+        confirm: Callable[[str], None] = _ignore,
+        show_plan: Callable[[Sequence[Any]], None] = _ignore,
+        on_progress: Callable[[Progress], None] | None = None,
+        warn: Callable[[str], None] = _ignore,
+        write: Callable[[str], None] | None = None,
+        note: Callable[[str], None] = _ignore,
+        show: Callable[[str], None] = _ignore,
+        here: bool = True,
+        files: WrittenFiles | None = None,
+    ) -> None:
+        self._admin = admin
+        self.dry_run = dry_run
+        self.wait = wait
+        self.confirm = confirm
+        self.show_plan = show_plan
+        self.on_progress = on_progress
+        self.warn = warn
+        self.write = write
+        self.note = note
+        self.show = show
+        self.here = here
+        self.files: WrittenFiles = files or LocalFiles()
+        self.interruption: str | None = None
+
+    @property
+    def has_cluster(self) -> bool:
+        """True if a cluster was named, and the verb connects to it."""
+        return self._admin is not None
+
+    @property
+    def admin(self) -> AdminClient:
+        """A client of the cluster.
+
+        Raises:
+            InvalidArgument: no cluster was named.
+        """
+        if self._admin is None:
+            raise InvalidArgument("name the cluster: give --bootstrap HOST:PORT")
+        return self._admin

@@ -1,0 +1,83 @@
+"""`kafka acls add`."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Annotated
+
+from kwire.client.admin import AclBinding, AclOperation, AclPermissionType, PatternType
+from kwire_admin.operations.declaration import Failure, Rows, operation
+from kwire_admin.operations.parameters import Argument, Danger, Option
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.acl_resources import (
+    PRINCIPAL,
+    RESOURCE,
+    AclChange,
+    acl_change,
+    check_operations,
+    parse_principals,
+    parse_resource,
+)
+
+
+@operation(
+    Danger.CHANGES,
+    waits=True,
+    examples=(
+        "acls add topic:orders group:billing --principal User:alice --operation READ",
+        "acls add topic:audit- --prefixed --principal User:bob --operation WRITE --operation DESCRIBE",
+        "acls add cluster --principal User:carol --operation ALTER --deny",
+    ),
+)
+async def add(
+    run: Run,
+    resources: Annotated[
+        list[str],
+        Argument(
+            "The resources, such as topic:orders, topic:*, or cluster.",
+            "TYPE:NAME",
+            "acl-resources",
+            syntax=RESOURCE,
+            item="resource",
+        ),
+    ],
+    principal: Annotated[
+        list[str],
+        Option("A principal, such as User:alice.", "TYPE:NAME", "principals", syntax=PRINCIPAL, item="principal"),
+    ],
+    operation: Annotated[
+        list[AclOperation],
+        Option("An operation, such as READ.", "OPERATION", excludes=("ANY",), item="operation"),
+    ],
+    host: Annotated[list[str], Option("The address of clients [default: any].", "HOST")] = [],
+    prefixed: Annotated[bool, Option("The names are prefixes of names.")] = False,
+    deny: Annotated[bool, Option("Deny the operations, which overrides every permission.")] = False,
+) -> Rows[AclChange]:
+    """Add ACLs, and wait until every broker reports them. An ACL that exists already stays as it is."""
+    named = [parse_resource(RESOURCE.match(resource).string) for resource in resources]
+    for resource in named:
+        check_operations(resource.type, operation)
+    acls = [
+        AclBinding(
+            resource_type=resource.type,
+            resource_name=resource.name or "",
+            pattern_type=PatternType.PREFIXED if prefixed else PatternType.LITERAL,
+            principal=who,
+            host=where,
+            operation=what,
+            permission_type=AclPermissionType.DENY if deny else AclPermissionType.ALLOW,
+        )
+        for resource, who, where, what in product(named, parse_principals(principal), host or ["*"], operation)
+    ]
+    # Brokers accept an ACL that exists as if it were new, so what is new is found out here.
+    existing = frozenset(await run.admin.describe_acls())
+    rows: Rows[AclChange] = [acl_change(acl, "exists") for acl in acls if acl in existing]
+    new = [acl for acl in acls if acl not in existing]
+    if run.dry_run or not new:
+        return [*rows, *(acl_change(acl, "would be added") for acl in new)]
+    outcomes = await run.admin.create_acls(new)
+    added = [acl for acl in new if outcomes[str(acl)] is None]
+    if added and run.wait:
+        await run.admin.wait_until_acls(created=added, timeout=run.wait, on_progress=run.on_progress)
+    failed = [Failure(item, error) for item, error in outcomes.errors.items()]
+    return [*rows, *(acl_change(acl, "added") for acl in added), *failed]

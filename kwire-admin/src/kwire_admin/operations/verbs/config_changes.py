@@ -1,0 +1,245 @@
+"""Changes of configs: names that a broker does not report are refused, and nodes with a stronger file are reported."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kwire._util.properties import parse_properties
+from kwire._util.similar_names import similar
+from kwire._util.text_files import EncodingError, decode_text
+from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, ConfigSource, ShadowedConfig
+from kwire.client.admin.config_values import stored_source
+from kwire.declare.secrets import is_secret_config
+from kwire.errors import KwireError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_admin.operations.config_journal import HIDDEN, JournaledChange, journaled
+from kwire_admin.operations.declaration import Failure
+from kwire_admin.operations.parameters import InvalidArgument, NotFound
+from kwire_admin.operations.verbs.resources import name_resource
+from kwire_admin.reassignment.throttle import RATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from kwire.client.admin import AdminClient, ConfigChange, ConfigValue, Outcomes
+    from kwire_admin.operations.declaration import Rows
+    from kwire_admin.operations.run import Run
+
+__all__ = ["ConfigsChanged", "change_configs", "read_configs", "reported_configs", "unknown_config", "unknown_deletion"]
+
+LISTENER_PREFIX = "listener.name."
+"""The prefix of a config of one listener, before its name and the name of the config (KIP-103)."""
+UNREPORTED = frozenset({*RATES, "replica.alter.log.dirs.io.max.bytes.per.second"})
+"""Configs that brokers report only while they are set: the replication quotas (DynamicConfig in Kafka, KIP-73)."""
+
+
+REFUSALS = frozenset(
+    {
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsChanged:
+    """The outcome of a change of the configs of a resource.
+
+    Attributes:
+        name: the resource, such as `topic orders`.
+        status: the outcome, such as `set`, or `would be set` in a dry run.
+        attempts: number of times the request was sent.
+        shadowed_by: brokers on which the change has no effect, because a config of the broker itself, or on kwire's
+            nodes its file, takes precedence; with the reason for a broker that cannot be asked.
+    """
+
+    name: str
+    status: str
+    attempts: int
+    shadowed_by: tuple[ShadowedConfig, ...]
+
+
+def read_configs(file: Path) -> dict[str, str]:
+    """Return the configs of a properties file; of stdin for the name `-`.
+
+    Raises:
+        InvalidArgument: the file cannot be read, or has no configs. The error never shows its content.
+    """
+    source = "stdin" if str(file) == "-" else str(file)
+    try:
+        data = sys.stdin.buffer.read() if source == "stdin" else file.read_bytes()
+        configs = parse_properties(decode_text(data))
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {source}: {error.strerror}") from None
+    except EncodingError as error:
+        raise InvalidArgument(f"{source}: {error}") from None
+    if not configs or "" in configs:
+        raise InvalidArgument(f"{source}: expected KEY=VALUE in each line")
+    return configs
+
+
+async def change_configs(
+    run: Run, resource: ConfigResource, change: ConfigChange, done: str, *, force: bool = False
+) -> Rows[ConfigsChanged]:
+    """Change the configs of a resource.
+
+    Args:
+        run: the run.
+        resource: the resource.
+        change: the change.
+        done: the change, as a participle such as `set`.
+        force: accept names that a broker does not report, such as those of a plugin.
+
+    Raises:
+        NotFound: a broker does not report a name.
+    """
+    names = (*change.set, *change.append, *change.subtract, *change.delete)
+    if resource.type is ConfigResourceType.BROKER and run.admin.dialect == "kafka" and not force:
+        reported = await reported_configs(run.admin, resource)
+        for name in names:
+            if reason := unknown_config(name, reported):
+                raise NotFound(reason)
+    elif reason := await unknown_deletion(run.admin, resource, change.delete):
+        raise NotFound(reason)
+    shadowed_by = await _shadowed_by(run.admin, resource, names)
+    is_effective = len(names) > len(change.delete) or await _is_any_set(run.admin, resource, change.delete)
+    if run.dry_run or run.admin.dialect == "kip4":  # nodes have an audit of their own
+        outcomes = await run.admin.alter_configs({resource: change}, validate_only=run.dry_run)
+    else:
+        outcomes = await _alter_with_journal(run, resource, change)
+    status = f"would be {done}" if run.dry_run else done
+    if not is_effective:
+        status = "unchanged: not set"
+    return [
+        Failure(item, error)
+        if error is not None
+        else ConfigsChanged(item, status, outcomes.attempts, shadowed_by or outcomes.shadowed)
+        for item, error in outcomes.items()
+    ]
+
+
+async def _is_any_set(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> bool:
+    """Return whether a resource itself has one of the configs; True if that is not known.
+
+    A broker reports what was set for brokers a moment ago with a delay, so only topics are asked.
+    """
+    if resource.type is not ConfigResourceType.TOPIC:
+        return True
+    try:
+        configs = (await admin.describe_configs([resource])).get(resource)
+    except AdminError:
+        return True
+    if configs is None or isinstance(configs, AdminError):
+        return True
+    source = stored_source(resource)
+    return any(name in configs and configs[name].source is source for name in names)
+
+
+async def _shadowed_by(
+    admin: AdminClient, resource: ConfigResource, names: Sequence[str]
+) -> tuple[ShadowedConfig, ...]:
+    """Return the brokers of Kafka whose own configs take precedence over the default of all brokers (KIP-226)."""
+    if resource != ConfigResource(ConfigResourceType.BROKER, "") or admin.dialect != "kafka":
+        return ()
+
+    async def ask(broker: int) -> list[ShadowedConfig]:
+        of_broker = ConfigResource(ConfigResourceType.BROKER, str(broker))
+        try:
+            configs = (await admin.describe_configs([of_broker]))[of_broker]
+        except KwireError as error:
+            return [ShadowedConfig(broker, None, None, None, str(error))]
+        if isinstance(configs, AdminError):
+            return [ShadowedConfig(broker, None, None, None, configs.reason)]
+        own = ((name, configs.get(name)) for name in names)
+        return [
+            ShadowedConfig(broker, name, config.value, "broker")
+            for name, config in own
+            if config is not None and config.source is ConfigSource.BROKER
+        ]
+
+    brokers = sorted(broker.id for broker in (await admin.describe_cluster()).brokers)
+    return tuple(shadowed for of_broker in await asyncio.gather(*map(ask, brokers)) for shadowed in of_broker)
+
+
+async def unknown_deletion(admin: AdminClient, resource: ConfigResource, names: Iterable[str]) -> str | None:
+    """Return why configs cannot be deleted, or None: a broker accepts the deletion of any name, also of a misspelt one.
+
+    Nodes of kwire check names themselves. A user who cannot see the configs may delete them all the same.
+    """
+    names = tuple(names)
+    if not names or admin.dialect == "kip4" or resource.type is ConfigResourceType.CLIENT_METRICS:
+        return None
+    try:
+        reported = await reported_configs(admin, resource)
+    except AdminError as error:
+        if error.code in REFUSALS or resource.type is not ConfigResourceType.BROKER:
+            return None  # of a topic that does not exist, the change itself has a better error
+        raise
+    for name in names:
+        if unknown_config(name, reported):
+            suggested = similar(name, tuple(reported))
+            hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+            return f"{name_resource(resource)} has no config {name!r}{hint}"
+    return None
+
+
+async def _alter_with_journal(run: Run, resource: ConfigResource, change: ConfigChange) -> Outcomes:
+    """Change configs of Kafka, with an entry in the journal of this machine."""
+    described = (await run.admin.describe_configs([resource]))[resource]
+    reported = {} if isinstance(described, AdminError) else described
+    source = stored_source(resource)
+    appended = {name: f"+{value}" for name, value in change.append.items()}
+    subtracted = {name: f"-{value}" for name, value in change.subtract.items()}
+    values: dict[str, str | None] = {**dict.fromkeys(change.delete), **change.set, **appended, **subtracted}
+    changes = []
+    for name, value in values.items():
+        config = reported.get(name)
+        is_secret = is_secret_config(name) or (config is not None and config.is_sensitive)
+        old = None if config is None or config.source is not source else config.value or ""
+        hidden = (None if shown is None or not is_secret else HIDDEN for shown in (old, value))
+        shown_old, shown_new = (hide or shown for hide, shown in zip(hidden, (old, value), strict=True))
+        changes.append(JournaledChange(name_resource(resource), name, shown_old, shown_new))
+    with journaled(run, (await run.admin.describe_cluster()).cluster_id, changes) as outcome:
+        outcomes = await run.admin.alter_configs({resource: change})
+        outcome.refused = {name_resource(resource): error.reason for error in outcomes.errors.values()}
+    return outcomes
+
+
+async def reported_configs(admin: AdminClient, resource: ConfigResource) -> dict[str, ConfigValue]:
+    """Return the configs of a resource by name; of the default of all brokers, also the configs of a live broker.
+
+    Raises:
+        AdminError: the configs cannot be described.
+    """
+    asked = resource
+    if resource == ConfigResource(ConfigResourceType.BROKER, ""):
+        [first, *_] = (await admin.describe_cluster()).brokers
+        asked = ConfigResource(ConfigResourceType.BROKER, str(first.id))
+    reported: dict[str, ConfigValue] = {}
+    for configs in (await admin.describe_configs([asked, resource])).values():
+        if isinstance(configs, AdminError):
+            raise configs
+        reported |= configs
+    return reported
+
+
+def unknown_config(name: str, reported: Mapping[str, ConfigValue]) -> str | None:
+    """Return why brokers should not get a config, or None.
+
+    A broker stores any name, and one that nothing reads has no effect. The names of all other resources are checked by
+    the brokers.
+    """
+    of_listener = name.startswith(LISTENER_PREFIX) and any(name.endswith(f".{setting}") for setting in reported)
+    if name in reported or of_listener or name in UNREPORTED:
+        return None
+    suggested = similar(name, tuple(reported))
+    hint = f": did you mean {' or '.join(suggested)}?" if suggested else ""
+    return (
+        f"brokers report no config {name!r}, and would store it without effect unless a plugin reads it; "
+        f"`configs set --force` does so{hint}"
+    )

@@ -1,0 +1,53 @@
+"""`kafka configs export`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kwire_admin.operations.cluster_document.document import write
+from kwire_admin.operations.cluster_document.state import Section, read_state
+from kwire_admin.operations.declaration import Rows, operation
+from kwire_admin.operations.parameters import Option
+from kwire_admin.operations.rows import column
+from kwire_admin.operations.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedCluster:
+    """A cluster as a document.
+
+    Attributes:
+        cluster: the id of the cluster; None if it has none.
+        document: the document, in YAML or JSON.
+    """
+
+    cluster: str | None
+    document: str = field(metadata=column(unit="text"))
+
+
+@operation(
+    examples=(
+        "configs export > cluster.yaml",
+        "configs export --json > cluster.json",
+        "configs export --only topics --only acls > topics.yaml",
+    ),
+)
+async def export(
+    run: Run,
+    only: Annotated[list[Section], Option("Only this section.", "SECTION")] = [],
+    json: Annotated[bool, Option("Write JSON in place of YAML.")] = False,
+) -> Rows[ExportedCluster]:
+    """Export configs, topics, quotas, ACLs, and the names of users as one document, for `configs apply`.
+
+    Secrets are not exported, only their names.
+    """
+    state, unsupported, is_partial = await read_state(run.admin, frozenset(only or Section))
+    if is_partial:
+        run.warn(
+            f"only the {len(state.topics)} topics that this user may describe are in the document; there can be others."
+        )
+    for section in only:
+        if section in unsupported:
+            run.warn(f"{section} are left out: {unsupported[section]}.")
+    return [ExportedCluster(state.cluster_id, write(state, as_json=json))]

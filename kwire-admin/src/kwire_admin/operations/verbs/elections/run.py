@@ -1,0 +1,107 @@
+"""`kafka elections run`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from enum import StrEnum
+from typing import Annotated
+
+from kwire.client.admin import AdminError, NotSupported, Outcomes, TopicDescription
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_admin.operations.argument_checks import Choice
+from kwire_admin.operations.declaration import Rows, operation
+from kwire_admin.operations.elections import refusal
+from kwire_admin.operations.parameters import Argument, Danger, Option
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.changes import ItemChange, carry_out, changes
+from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, parse_partition
+
+
+class ElectionType(StrEnum):
+    """The replicas that may become the leader."""
+
+    PREFERRED = "preferred"
+    UNCLEAN = "unclean"
+
+
+@operation(
+    Danger.CHANGES,
+    dangers={ElectionType.UNCLEAN.value: Danger.DESTROYS},
+    waits=True,
+    choices=(Choice(("partitions",), condition=("type", ElectionType.UNCLEAN.value)),),
+    nothing="All preferred replicas lead.",
+    examples=("elections run", "elections run orders payments:3", "elections run orders:0 --type unclean --yes"),
+)
+async def run(
+    run: Run,
+    partitions: Annotated[
+        list[str],
+        Argument("Topics, or partitions as TOPIC:N [default: all].", "TOPIC[:N]", "topics", syntax=PARTITIONS),
+    ],
+    type: Annotated[
+        ElectionType,
+        Option("preferred: the first replica, if it is in sync. unclean: any live one; records can be lost."),
+    ] = ElectionType.PREFERRED,
+) -> Rows[ItemChange]:
+    """Elect leaders of partitions, and wait until every broker reports preferred ones."""
+    unclean = type is ElectionType.UNCLEAN
+    named = _by_topic(partitions)
+    if unclean and run.admin.dialect == "kip4":
+        raise NotSupported("unclean leader election", "the drafts of KIP-4 elect preferred leaders only")
+    checked, unchanged = await _check(run, named, unclean=unclean)
+
+    async def send(accepted: list[str]) -> Outcomes:
+        by_topic: dict[str, list[int]] = defaultdict(list)
+        for topic, _, index in (elected.rpartition("-") for elected in accepted):
+            by_topic[topic].append(int(index))
+        outcomes = await run.admin.elect_leaders(by_topic, unclean=unclean)
+        # In the dialect of the drafts, the outcomes are by topic.
+        results = {
+            elected: outcomes[elected if elected in outcomes else elected.rpartition("-")[0]] for elected in accepted
+        }
+        if run.wait and not unclean and not any(results.values()):
+            await run.admin.wait_until_preferred(by_topic, timeout=run.wait, on_progress=run.on_progress)
+        return Outcomes(results, outcomes.attempts)
+
+    lossy = f"Elect replicas of {', '.join(partitions)} that are not in sync, and lose their missing records?"
+    outcomes = await carry_out(run, checked, lossy if unclean else "", send)
+    rows: Rows[ItemChange] = [*changes(outcomes, "elected", dry_run=run.dry_run)]
+    if named is not None:
+        rows += [ItemChange(elected, "unchanged", 0) for elected in unchanged]
+    return rows
+
+
+def _by_topic(texts: list[str]) -> dict[str, list[int]] | None:
+    """Return partitions by topic, empty for all partitions of a topic; None for all topics."""
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    whole = {text for text in texts if ":" not in text}
+    for text in texts:
+        if ":" not in PARTITIONS.match(text).string:
+            by_topic[text] = []
+            continue
+        topic, index = parse_partition(text)
+        if topic not in whole and index not in by_topic[topic]:
+            by_topic[topic].append(index)
+    return dict(by_topic) or None
+
+
+async def _check(run: Run, named: dict[str, list[int]] | None, *, unclean: bool) -> tuple[Outcomes, list[str]]:
+    """Return the errors that an election of partitions would have, and the partitions that need none."""
+    checked: dict[str, AdminError | None] = {}
+    unchanged: list[str] = []
+    live = {broker.id for broker in (await run.admin.describe_cluster()).brokers}
+    for name, topic in (await run.admin.describe_topics(named or ())).items():
+        if not isinstance(topic, TopicDescription):
+            checked[name] = topic
+            continue
+        by_index = {partition.partition: partition for partition in topic.partitions}
+        for index in (named and named[name]) or by_index:
+            item = f"{name}-{index}"
+            partition = by_index.get(index)
+            if partition is None:
+                checked[item] = AdminError.of_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, item)
+            elif partition.leader is not None if unclean else partition.replicas[:1] == (partition.leader,):
+                unchanged.append(item)
+            else:
+                checked[item] = refusal(item, partition, live, unclean=unclean)
+    return Outcomes(checked), unchanged

@@ -1,0 +1,93 @@
+"""`kafka features describe`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from kwire_admin.operations.declaration import Rows, operation
+from kwire_admin.operations.parameters import Option
+from kwire_admin.operations.rows import column
+from kwire_admin.operations.run import Run
+from kwire.protocol.errors import ConnectionFault
+
+if TYPE_CHECKING:
+    from kwire.client.admin import FeatureMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature.
+
+    Attributes:
+        name: such as `metadata.version`.
+        supported_min: the lowest level that the broker supports; None if it does not know the feature.
+        supported_max: the highest level.
+        finalized: the level of the cluster; None if it has none.
+        epoch: the epoch of the finalized features; -1 without one.
+        broker: the id of the broker that reports it; a feature has a row for each.
+        host: its host.
+        port: its port.
+        lowest_safe: the lowest level without a loss of metadata, with `--safe`.
+        reason: the obstacle to a lower level, with `--safe`.
+    """
+
+    name: str
+    supported_min: int | None
+    supported_max: int | None
+    finalized: int | None
+    epoch: int
+    broker: int
+    host: str
+    port: int
+    lowest_safe: int | None = field(default=None, metadata=column(if_known=True))
+    reason: str | None = field(default=None, metadata=column(if_known=True))
+
+
+@operation(nothing="The brokers support no features.", examples=("features describe", "features describe --safe"))
+async def describe(
+    run: Run,
+    safe: Annotated[
+        bool, Option("Find the lowest level of each feature without a loss, and what prevents a lower one.")
+    ] = False,
+) -> Rows[Feature]:
+    """Describe the features that brokers support, and their levels in the cluster: a row for each broker.
+
+    During an upgrade, brokers support different levels, and hear of new finalized levels one after the other.
+    """
+    rows: Rows[Feature] = []
+    by_broker = await _features(run)
+    newest = max(by_broker.values(), key=lambda features: features.epoch, default=None)
+    names = {name for features in by_broker.values() for name in features.supported_features}
+    for name in sorted({*names, *(newest.finalized_features if newest is not None else ())}):
+        is_finalized = newest is not None and name in newest.finalized_features
+        lowest = await run.admin.lowest_safe_level(name) if safe and is_finalized else None
+        for broker, features in sorted(by_broker.items()):
+            supported, finalized = features.supported_features.get(name), features.finalized_features.get(name)
+            rows.append(
+                Feature(
+                    name,
+                    supported and supported.min_version,
+                    supported and supported.max_version,
+                    finalized and finalized.max_version_level,
+                    features.epoch,
+                    broker,
+                    features.host,
+                    features.port,
+                    lowest and lowest.level,
+                    lowest and lowest.reason,
+                )
+            )
+    return rows
+
+
+async def _features(run: Run) -> dict[int, FeatureMetadata]:
+    """Return the features by broker; those of one broker if another one does not answer."""
+    try:
+        return await run.admin.describe_features_of_brokers()
+    except ConnectionFault as fault:
+        run.warn(f"A broker does not answer, so these are the features of another one: {fault}.")
+        features = await run.admin.describe_features()
+        brokers = (await run.admin.describe_cluster()).brokers
+        address = (features.host, features.port)
+        return {next((broker.id for broker in brokers if (broker.host, broker.port) == address), -1): features}

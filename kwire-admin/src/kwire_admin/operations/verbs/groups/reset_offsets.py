@@ -1,0 +1,226 @@
+"""`kafka groups reset-offsets`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from kwire.client.admin import AdminError, CommittedOffset, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_admin.operations.argument_checks import Choice
+from kwire_admin.operations.declaration import Failed, Failure, Rows, operation
+from kwire_admin.operations.offset_resets import (
+    DURATION,
+    CommittedTarget,
+    OffsetShift,
+    PlannedOffset,
+    ResetTarget,
+    format_offsets,
+    parse_duration,
+    plan_offsets,
+    read_offsets,
+    time_before,
+)
+from kwire_admin.operations.parameters import Argument, Conflict, Danger, InvalidArgument, Option
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.group_offsets import alter_offsets, error_if_active, is_share_group, list_offsets
+from kwire_admin.operations.verbs.positions import RESET, parse_position
+from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A committed offset that is reset.
+
+    Attributes:
+        name: the group.
+        topic: the topic.
+        partition: the partition.
+        before: the committed offset before; None if there was none.
+        after: the committed offset afterwards.
+        difference: after minus before; None without an offset before. A negative number of messages is read again, a
+            positive one is skipped.
+        status: `reset`, or `would be reset` in a dry run; `unchanged` if the offset is committed already.
+    """
+
+    name: str
+    topic: str
+    partition: int
+    before: int | None
+    after: int
+    difference: int | None
+    status: str
+
+
+@operation(
+    Danger.DESTROYS,
+    choices=(
+        Choice(("to", "shift_by", "by_duration", "from_file"), most=1),
+        Choice(("from_file", "topic"), least=0, most=1),  # the file names the partitions
+    ),
+    dialects=("kafka",),
+    examples=(
+        "groups reset-offsets billing --to earliest --topic orders --dry-run",
+        "groups reset-offsets billing --to 2026-11-22T08:00:00+00:00 --yes",
+        "groups reset-offsets billing --to 1200 --topic orders:0 --yes",
+        "groups reset-offsets billing --shift-by -100 --yes",
+        "groups reset-offsets billing --by-duration PT2H --dry-run",
+        "groups reset-offsets billing --to current --export before.csv --dry-run",
+        "groups reset-offsets billing --from-file before.csv --yes",
+    ),
+)
+async def reset_offsets(
+    run: Run,
+    group: Annotated[str, Argument("Id of the group, which must not have active members.", "GROUP", "groups")],
+    to: Annotated[
+        str | None,
+        Option(
+            "earliest, latest, current, an offset, or a time with its zone, such as 2026-11-22T08:00Z.",
+            "WHERE",
+            syntax=RESET,
+        ),
+    ] = None,
+    shift_by: Annotated[
+        int | None,
+        Option(
+            "This number of messages from the committed offset on; negative to go back.",
+            "N",
+            minimum=-(2**63),
+            maximum=2**63 - 1,
+        ),
+    ] = None,
+    by_duration: Annotated[
+        str | None, Option("To the time that was this long ago, such as PT30M or P1DT12H.", "DURATION", syntax=DURATION)
+    ] = None,
+    from_file: Annotated[
+        Path | None, Option("To the offsets of a CSV file, such as an exported one.", "FILE", document=True)
+    ] = None,
+    topic: Annotated[
+        list[str],
+        Option(
+            "Only this topic, or one partition as TOPIC:N [default: all with offsets].",
+            "TOPIC",
+            "topics",
+            syntax=PARTITIONS,
+        ),
+    ] = [],
+    export: Annotated[
+        Path | None, Option("Export the new offsets to a CSV file, in a dry run as well.", "FILE")
+    ] = None,
+) -> Rows[OffsetChange]:
+    """Reset the committed offsets of a group, or the start offsets of a share group.
+
+    A shift stops at the ends of the log. An offset outside of the log is an error.
+    """
+    target = _target(group, to, shift_by, by_duration, from_file)
+    if target == {}:
+        raise InvalidArgument(f"{from_file} has no offsets of {group}")
+    before = await list_offsets(run.admin, group)
+    if isinstance(before, AdminError):
+        return [Failure(group, before)]
+    # Brokers refuse offsets of active groups; a dry run must say so as well.
+    described = (await run.admin.describe_groups([group]))[group]
+    is_new = isinstance(described, AdminError) and described.code == ErrorCode.GROUP_ID_NOT_FOUND
+    if not is_new and (error := error_if_active(described)) is not None:
+        return [Failure(group, error)]
+    partitions = [*target] if isinstance(target, dict) else await _partitions(run, before, topic)
+    if not partitions:
+        raise Conflict(f"group {group} has no committed offsets: name the topics with --topic")
+    rows: Rows[OffsetChange] = []
+    plan: dict[TopicPartition, PlannedOffset] = {}
+    for partition, planned in (await plan_offsets(run.admin, before, partitions, target)).items():
+        if isinstance(planned, AdminError):
+            rows.append(Failure(str(partition), planned))
+            continue
+        # A shift stops at the ends of the log; any other target outside of it is a mistake.
+        if not isinstance(target, OffsetShift):
+            _check_within_log(partition, planned)
+        plan[partition] = planned
+    if from_file is not None and rows and not run.dry_run:
+        raise Failed(rows, f"{from_file} names partitions without an answer: {len(rows)}; nothing was changed")
+    beyond = [partition for partition, planned in plan.items() if planned.is_beyond]
+    if beyond:
+        others = f" and {len(beyond) - 1} more partitions" if len(beyond) > 1 else ""
+        run.warn(f"{beyond[0]}{others} has no message at this time or later: the end of the log is meant.")
+    if export is not None:
+        run.files.write(export, format_offsets({partition: planned.after for partition, planned in plan.items()}))
+    forgets = set() if target is CommittedTarget.CURRENT else await _with_acknowledgements(run, group, before, plan)
+    changed = {
+        partition: planned.after
+        for partition, planned in plan.items()
+        if planned.after != planned.before or partition in forgets
+    }
+    errors: dict[str, AdminError] = {}
+    if changed and not run.dry_run:
+        run.show_plan([_change(group, partition, plan[partition], "would be reset") for partition in changed])
+        run.confirm(f"Reset {len(changed)} offset{'s' if len(changed) > 1 else ''} of {group}?")
+        errors = (await alter_offsets(run.admin, group, changed)).errors
+    rows += [Failure(item, error) for item, error in errors.items()]
+    for partition, planned in plan.items():
+        if str(partition) not in errors:
+            done = "would be reset" if run.dry_run else "reset"
+            rows.append(_change(group, partition, planned, done if partition in changed else "unchanged"))
+    return rows
+
+
+async def _with_acknowledgements(
+    run: Run,
+    group: str,
+    before: dict[TopicPartition, CommittedOffset],
+    plan: dict[TopicPartition, PlannedOffset],
+) -> set[TopicPartition]:
+    """Return the partitions of a share group with acknowledged records after the start offset.
+
+    A reset to the start offset is a change there: the broker forgets the acknowledgements, and delivers the records
+    again. Without a lag of the broker (before Kafka 4.2), that cannot be excluded.
+    """
+    if not await is_share_group(run.admin, group):
+        return set()
+    return {
+        partition
+        for partition, planned in plan.items()
+        if partition in before and before[partition].lag != planned.end - before[partition].offset
+    }
+
+
+def _target(
+    group: str, to: str | None, shift_by: int | None, by_duration: str | None, from_file: Path | None
+) -> ResetTarget:
+    """Return the target that exactly one of the options names.
+
+    Raises:
+        InvalidArgument: its value is invalid.
+    """
+    if shift_by is not None:
+        return OffsetShift(shift_by)
+    if by_duration is not None:
+        return time_before(parse_duration(by_duration))
+    if from_file is not None:
+        return read_offsets(from_file, group)
+    return CommittedTarget.CURRENT if to == CommittedTarget.CURRENT.value else parse_position(to or "")
+
+
+def _check_within_log(partition: TopicPartition, planned: PlannedOffset) -> None:
+    """Check that the offset is the requested one. A consumer beyond its log starts at an end of its own choice.
+
+    Raises:
+        Conflict: the requested offset is outside of the log.
+    """
+    if planned.requested > planned.after:
+        raise Conflict(f"offset {planned.requested} of {partition} is after the end of the log at {planned.end}")
+    if planned.requested < planned.after:
+        raise Conflict(f"offset {planned.requested} of {partition} is before the start of the log at {planned.start}")
+
+
+def _change(group: str, partition: TopicPartition, planned: PlannedOffset, status: str) -> OffsetChange:
+    before, after = planned.before, planned.after
+    difference = None if before is None else after - before
+    return OffsetChange(group, partition.topic, partition.partition, before, after, difference, status)
+
+
+async def _partitions(
+    run: Run, committed: dict[TopicPartition, CommittedOffset], topics: list[str]
+) -> list[TopicPartition]:
+    """Return the partitions that are named, or all that have a committed offset."""
+    return await partitions_of(run.admin, topics) if topics else sorted(committed)

@@ -1,0 +1,116 @@
+"""`kafka offsets delete-records`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kwire.client.admin import EARLIEST, AdminError, TopicDescription, TopicPartition
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_admin.operations.declaration import Failure, Rows, operation
+from kwire_admin.operations.parameters import Argument, Danger, Option
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.positions import POSITION, offsets_at, parse_position
+from kwire_admin.operations.verbs.topic_partitions import PARTITIONS, partitions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Records of a partition that are deleted.
+
+    Attributes:
+        topic: the topic.
+        partition: the partition.
+        before: the first offset of the log before.
+        after: the first offset of the log afterwards.
+        status: `deleted`, or `would be deleted` in a dry run; `unchanged` if the log begins there already.
+    """
+
+    topic: str
+    partition: int
+    before: int
+    after: int
+    status: str
+
+
+@operation(
+    Danger.DESTROYS,
+    dialects=("kafka",),
+    examples=(
+        "offsets delete-records orders:0 --before 1200 --dry-run",
+        "offsets delete-records orders --before 2026-11-22T08:00Z --yes",
+    ),
+)
+async def delete_records(
+    run: Run,
+    partitions: Annotated[
+        list[str],
+        Argument(
+            "Topics, or partitions as TOPIC:N.", "TOPIC[:N]", "topics", syntax=PARTITIONS, item="topic or partition"
+        ),
+    ],
+    before: Annotated[
+        str,
+        Option(
+            "The first record to keep: an offset, a time with its zone, or latest for the end of the log.",
+            "WHERE",
+            syntax=POSITION,
+        ),
+    ],
+) -> Rows[Deletion]:
+    """Delete the records of partitions before an offset or a time."""
+    spec = parse_position(before)
+    wanted = await partitions_of(run.admin, partitions)
+    rows: Rows[Deletion] = []
+    starts: dict[TopicPartition, int] = {}
+    refused = await _refused(run, {partition.topic for partition in wanted})
+    for partition, start in (await run.admin.list_offsets(dict.fromkeys(wanted, EARLIEST))).items():
+        if partition.topic in refused:
+            rows.append(Failure(str(partition), refused[partition.topic]))
+        elif isinstance(start, AdminError):
+            rows.append(Failure(str(partition), start))
+        else:
+            starts[partition] = start.offset or 0
+    # First the bounds of each partition: a log that starts at or after the new start stays as it is.
+    after: dict[TopicPartition, int] = {}
+    for partition, offset in (await offsets_at(run.admin, list(starts), spec)).items():
+        if isinstance(offset, AdminError):
+            rows.append(Failure(str(partition), offset))
+        else:
+            after[partition] = offset
+    rows += [
+        Deletion(*partition, starts[partition], starts[partition], "unchanged")
+        for partition in after
+        if after[partition] <= starts[partition]
+    ]
+    after = {partition: offset for partition, offset in after.items() if offset > starts[partition]}
+    planned = [
+        Deletion(*partition, starts[partition], offset, "would be deleted") for partition, offset in after.items()
+    ]
+    if run.dry_run or not after:
+        return [*rows, *planned]
+    count = sum(offset - starts[partition] for partition, offset in after.items())
+    run.show_plan(planned)
+    run.confirm(f"Delete up to {count} records of {len(after)} partition{'s' if len(after) > 1 else ''}?")
+    for partition, result in (await run.admin.delete_records(after)).items():
+        if isinstance(result, AdminError):
+            rows.append(Failure(str(partition), result))
+        else:
+            rows.append(Deletion(*partition, starts[partition], result, "deleted"))
+    return rows
+
+
+async def _refused(run: Run, topics: set[str]) -> dict[str, AdminError]:
+    """Return the errors of topics with records that brokers do not delete: internal and compacted topics."""
+    refused: dict[str, AdminError] = {}
+    for name, topic in (await run.admin.describe_topics(sorted(topics), configs=True)).items():
+        if not isinstance(topic, TopicDescription):
+            continue  # its partitions have the error
+        policy = (topic.configs or {}).get("cleanup.policy", "delete")
+        if topic.is_internal:
+            reason = f"Cannot delete records of internal topic {name}."
+            refused[name] = AdminError.of_kafka(ErrorCode.INVALID_TOPIC_EXCEPTION, name, reason)
+        elif "delete" not in policy:
+            reason = f"records of a topic with cleanup.policy={policy} are not deleted"
+            refused[name] = AdminError.of_kafka(ErrorCode.POLICY_VIOLATION, name, reason)
+    return refused

@@ -1,0 +1,79 @@
+"""Voters of the KRaft quorum, as arguments name them: node id, directory id, and listeners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.client import Endpoint
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_admin.operations.parameters import PORT, Conflict, NotFound, Syntax
+from kwire.uuids import uuid_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from kwire.client.admin import AdminClient, QuorumReplica
+
+DIRECTORY_ID = Syntax("[A-Za-z0-9_-]{22}(?:==)?", "a directory id: write the 22 characters of quorum describe")
+LISTENER = Syntax(
+    # A port is required, as a default port would belong to another listener.
+    rf"([^:]+)://((?:\[[!-.0-~]+\]|[!-.0-9;-Z\\^-~]+):{PORT})",
+    "a listener: write NAME://HOST:PORT, such as CONTROLLER://host:9093",
+)
+
+
+def parse_directory_id(text: str) -> UUID:
+    """Return a directory id from the 22 characters that Kafka and `quorum describe` print.
+
+    Raises:
+        InvalidArgument: the text is not a directory id.
+    """
+    return uuid_from_text(DIRECTORY_ID.match(text).string)
+
+
+def parse_listeners(texts: Sequence[str]) -> Mapping[str, Endpoint]:
+    """Return addresses by name of the listener from texts such as `CONTROLLER://host:9093`.
+
+    Raises:
+        InvalidArgument: a text is not a listener.
+    """
+    listeners: dict[str, Endpoint] = {}
+    for text in texts:
+        name, address = LISTENER.match(text).groups()
+        listeners[name] = Endpoint.parse(address)
+    return listeners
+
+
+async def check_dynamic(admin: AdminClient) -> None:
+    """Check that the voters of the quorum can change: `kraft.version` is at least 1.
+
+    Raises:
+        AdminError: 35 the quorum is static.
+    """
+    level = (await admin.describe_features()).finalized_features.get("kraft.version")
+    if level is None or level.max_version_level < 1:
+        reason = "the quorum is static: its voters cannot change before kraft.version is 1"
+        raise AdminError.of_kafka(ErrorCode.UNSUPPORTED_VERSION, "quorum", reason)
+
+
+def directory_of(node: int, replicas: Sequence[QuorumReplica], role: str) -> UUID:
+    """Return the directory id of a node that the quorum lists once.
+
+    Args:
+        role: the role of the replicas, such as `observer`.
+
+    Raises:
+        NotFound: the quorum does not list the node.
+        Conflict: it lists the node with several directories or with none.
+    """
+    directory_ids = [replica.directory_id for replica in replicas if replica.id == node]
+    if not directory_ids:
+        listed = ", ".join(sorted({str(replica.id) for replica in replicas})) or "no node"
+        raise NotFound(f"the quorum has {listed} as {role}, not node {node}")
+    [directory, *others] = directory_ids
+    if directory is None or others:
+        directories = ", ".join(map(str, directory_ids)) if others else "not reported"
+        raise Conflict(f"the directory id of {role} {node} is not unique ({directories}): give --directory")
+    return directory

@@ -1,0 +1,143 @@
+"""`kafka reassign-partitions plan`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from kwire_admin.operations.declaration import Rows, operation
+from kwire_admin.operations.parameters import Option
+from kwire_admin.operations.rows import column
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.plan_options import GOAL, make_plan, parse_balance, snapshot_of
+from kwire_admin.operations.verbs.reassignments import SIZE, parse_size
+from kwire_admin.reassignment.plan import BrokerLoad, Plan
+from kwire_admin.reassignment.request import PlanRequest
+from kwire_admin.reassignment.schedule import BatchLimits, batches
+from kwire_admin.reassignment.summary import summary_text
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """A plan.
+
+    Attributes:
+        text: the plan as text.
+        file: the file of the plan; None if none was written, or if nothing moves.
+        moves: partitions that change.
+        new_replicas: replicas that are copied.
+        new_bytes: bytes that are copied; None if sizes are unknown.
+        measure: the measure that has the bound: `replicas` or `bytes`.
+        moved: amount that the plan moves.
+        bound: no plan for the same goals moves less.
+        optimal: true if the plan moves no more than the bound.
+        seconds: duration at the throttle, by simulation; None without throttle or sizes.
+        notes: goals that were not reached.
+        brokers: the loads of brokers before and after.
+        assignment: the plan in Kafka's JSON form, as `execute` reads it.
+    """
+
+    text: str = field(metadata=column(unit="text"))
+    file: str | None = field(metadata=column(table=False))
+    moves: int = field(metadata=column(table=False))
+    new_replicas: int = field(metadata=column(table=False))
+    new_bytes: int | None = field(metadata=column(table=False))
+    measure: str | None = field(metadata=column(table=False))
+    moved: int | None = field(metadata=column(table=False))
+    bound: int | None = field(metadata=column(table=False))
+    optimal: bool | None = field(metadata=column(table=False))
+    seconds: float | None = field(metadata=column(table=False))
+    notes: tuple[str, ...] = field(metadata=column(table=False))
+    brokers: tuple[BrokerLoad, ...] = field(metadata=column(table=False))
+    assignment: str = field(metadata=column(table=False))
+
+
+@operation(
+    examples=(
+        "reassign-partitions plan --drain 3",
+        "reassign-partitions plan --drain 3 --file drain.json",
+        "reassign-partitions plan --balance count --balance leaders --exclude '__*'",
+        "reassign-partitions plan --balance size=2 --balance count --throttle 50M --file rebalance.json",
+        "reassign-partitions plan --replication-factor 3 --topic 'orders-*'",
+    ),
+    connects=lambda arguments: arguments["snapshot"] is None,
+)
+async def plan(
+    run: Run,
+    balance: Annotated[
+        list[str],
+        Option("Balance count, size, or leaders; NAME=WEIGHT makes one of them heavier.", "GOAL", syntax=GOAL),
+    ] = [],
+    drain: Annotated[
+        list[int], Option("Move all replicas away from this broker.", "ID", "brokers", minimum=0, maximum=2**31 - 1)
+    ] = [],
+    replication_factor: Annotated[
+        int | None, Option("The new replication factor of the topics.", "N", minimum=1)
+    ] = None,
+    topic: Annotated[list[str], Option("Plan only topics that match this pattern [default: all].", "PATTERN")] = [],
+    exclude: Annotated[list[str], Option("Leave topics that match this pattern where they are.", "PATTERN")] = [],
+    tolerance: Annotated[
+        float, Option("How far bytes may be from their share [default: 0.05].", "SHARE", minimum=0.001, maximum=0.999)
+    ] = 0.05,
+    disk_limit: Annotated[
+        float, Option("The share of a disk that may be used [default: 0.85].", "SHARE", minimum=0.001, maximum=1)
+    ] = 0.85,
+    ignore_racks: Annotated[bool, Option("Plan as if brokers had no racks.")] = False,
+    throttle: Annotated[
+        str | None, Option("Estimate the time at this rate for each broker, such as 50M.", "RATE", syntax=SIZE)
+    ] = None,
+    snapshot: Annotated[
+        Path | None, Option("Plan for a snapshot or a capture instead of the cluster.", "PATH", document=True)
+    ] = None,
+    file: Annotated[Path | None, Option("The file for the plan, which `execute` reads.", "FILE")] = None,
+) -> Rows[PlanReport]:
+    """Plan a reassignment with the least data to move, in Kafka's JSON form.
+
+    Replicas that are well placed stay. Without `balance`, only what must move is moved. New brokers receive their share
+    when something is balanced. The spread of partitions over racks never becomes worse.
+    """
+    rate = None if throttle is None else parse_size(throttle)
+    request = PlanRequest(
+        balance=parse_balance(balance),
+        drain=frozenset(drain),
+        replication_factor=replication_factor,
+        topics=tuple(topic),
+        exclude=tuple(exclude),
+        tolerance=tolerance,
+        disk_limit=disk_limit,
+        rack_aware=not ignore_racks,
+    )
+    made = make_plan(await snapshot_of(run, snapshot), request)
+    written = file if made.moves else None
+    if written is not None:
+        run.files.write(written, made.file().to_json())
+    return [_report(made, rate, written)]
+
+
+def _report(made: Plan, rate: int | None, file: Path | None) -> PlanReport:
+    sized = made.snapshot.has_sizes
+    from kwire_admin.reassignment.simulator import simulate  # it needs NumPy, and HTTP imports all verbs
+
+    course = simulate(batches(made.moves, BatchLimits()), rate) if sized and rate is not None else None
+    text = summary_text(made, course, rate)
+    if not made.moves:
+        text += "\nNo file was written: all partitions stay where they are.\n"
+    elif file is None:
+        text += "\nNo file was written: name one with --file, and execute it with: reassign-partitions execute FILE\n"
+    proof = made.proof
+    return PlanReport(
+        f"{text}\nThe plan is in {file}. Execute it with: reassign-partitions execute {file}\n" if file else text,
+        None if file is None else str(file),
+        len(made.moves),
+        made.replicas_added,
+        made.data if sized else None,
+        None if proof is None else proof.measure,
+        None if proof is None else proof.moved,
+        None if proof is None else proof.bound,
+        None if proof is None else proof.is_optimal,
+        None if course is None else course.seconds,
+        made.notes,
+        made.loads,
+        made.file().to_json(),
+    )

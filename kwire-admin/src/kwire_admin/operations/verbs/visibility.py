@@ -1,0 +1,50 @@
+"""Resources that a user can see. Brokers leave out what a user cannot describe, without an error.
+
+A check finds no problem in what is not visible, so that a missing permission would make it green. Whether something
+may be missing is asked by name: for a name that nothing has, a broker reports a missing permission to a user who does
+not see all names, and says to another user that it does not exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from uuid import uuid4
+
+from kwire.client.admin import AdminError
+from kwire.messages.kafka.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.client.admin import AdminClient
+    from kwire_admin.operations.run import Run
+
+    Resources: TypeAlias = Literal["topics", "groups"]
+
+__all__ = ["explain_if_hidden", "may_be_incomplete"]
+
+
+async def explain_if_hidden(run: Run, count: int, what: Resources) -> str | None:
+    """Return why a check of resources proves nothing, or None. Warn of a check that covers a part of them.
+
+    Args:
+        run: the run.
+        count: the number of resources that the user can see.
+        what: the resources.
+    """
+    if not await may_be_incomplete(run.admin, what):
+        return None
+    if not count:
+        return f"no {what} are visible: none exist, or this user has no Describe permission on any"
+    run.warn(f"only the {count} {what} that this user may describe are checked.")
+    return None
+
+
+async def may_be_incomplete(admin: AdminClient, what: Resources) -> bool:
+    """Return whether there can be resources that the user cannot describe, and that lists therefore lack."""
+    unused = f"kwire-no-such-name-{uuid4()}"  # a random name, so that no permission of a prefix covers it
+    if what == "groups":
+        return not await admin.may_describe_group(unused)
+    # `describe_topics` would ask a second broker for a topic that the first one does not know.
+    [broker, *_] = admin.router.known_brokers()
+    described = (await admin.backend.topics_at(broker, (unused,), configs=False)).get(unused)
+    # The dialect of the drafts has the same number for the error.
+    return isinstance(described, AdminError) and described.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED

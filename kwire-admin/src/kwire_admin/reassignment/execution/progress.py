@@ -1,0 +1,49 @@
+"""Progress of moves: bytes copied to new replicas, and total bytes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire_admin.reassignment.snapshot import PartitionKey
+from kwire_admin.reassignment.snapshot_reader import replica_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kwire.client.admin.admin_client import AdminClient
+
+__all__ = ["MoveProgress", "read_progress"]
+
+
+class MoveProgress(NamedTuple):
+    """The progress of a partition.
+
+    Attributes:
+        done: bytes copied to the added replicas.
+        total: bytes of the complete replicas.
+    """
+
+    done: int
+    total: int
+
+
+async def read_progress(
+    admin: AdminClient, adding: Mapping[PartitionKey, tuple[int, ...]]
+) -> dict[PartitionKey, MoveProgress]:
+    """Return the progress by partition. Partitions without a replica anywhere are left out.
+
+    Args:
+        adding: the brokers that receive replicas, by partition.
+    """
+    log_dirs = await admin.describe_log_dirs()
+    totals = replica_sizes(log_dirs)
+    done: dict[PartitionKey, int] = defaultdict(int)
+    for log_dir in log_dirs:
+        for replica in log_dir.replicas:
+            key = PartitionKey(replica.topic, replica.partition)
+            if log_dir.broker in adding.get(key, ()):
+                done[key] += min(replica.size, totals[key])
+    return {
+        key: MoveProgress(done[key], totals[key] * len(brokers)) for key, brokers in adding.items() if key in totals
+    }

@@ -1,0 +1,50 @@
+"""Hints for the words and options of Kafka's scripts."""
+
+from __future__ import annotations
+
+import json
+
+from kwire_admin.cli.kafka_habits import FIRST_WORDS
+from kwire.cli.program import command_names
+from kwire_admin.operations import registry
+from kwire.testing import FakeCluster
+from tests.cli.running import kwire
+from tests.for_rows import for_rows
+
+
+def test_no_hint_hides_a_command() -> None:
+    assert FIRST_WORDS.keys().isdisjoint({*command_names(), *registry.nouns()})
+
+
+@for_rows(
+    "words, hint",
+    [
+        (("produce",), "kwire has no producer and no consumer: use kcat, or kafka-console-producer.sh"),
+        (("kafka-console-consumer.sh",), "kafka-console-consumer.sh"),
+        (("lag",), "write `kafka groups lag`"),
+        (("use", "topic", "orders"), "it is a statement of `kafka shell`"),
+        (("describe", "topics"), "write the noun first: topics describe"),
+        (("version",), "write `kafka --version`"),
+        (("doctor",), "write `kafka cluster health`"),
+        (("groups", "reset-offsets", "g", "--to-earliest"), "no such option --to-earliest: write --to earliest"),
+        (("topics", "--bootstrap-server", "x", "--list"), "write -b HOST:PORT behind the verb"),
+    ],
+)
+def test_habit_gets_a_hint(words: tuple[str, ...], hint: str) -> None:
+    done = kwire(*words)
+    assert done.code == 2
+    assert hint in done.err
+
+
+def test_statements_of_the_shell_are_commands() -> None:
+    with FakeCluster(1, topics=["orders"], partitions=1) as cluster:
+        cluster.set_ends("orders", {0: 10})
+        cluster.set_group("billing", {"orders": {0: 1}})
+        script = kwire("shell", "-b", cluster.bootstrap, stdin="describe orders;")
+        for words in (("-b", cluster.bootstrap, "describe", "orders"), ("describe", "orders", "-b", cluster.bootstrap)):
+            assert kwire(*words) == script
+        lag = kwire("stats", "-b", cluster.bootstrap, "--group", "billing", "--count", "1", "-o", "json")
+        assert [row["lag"] for row in json.loads(lag.out)] == [9]
+        refused = kwire("set", "nosuch", "=", "7", "-b", cluster.bootstrap)
+        assert (refused.code, "brokers report no config 'nosuch'" in refused.err) == (2, True)
+        assert "expected = after 'nosuch'" in kwire("set", "nosuch", "-b", cluster.bootstrap).err

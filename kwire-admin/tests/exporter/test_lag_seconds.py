@@ -1,0 +1,261 @@
+"""Lag in seconds beside the truth, over 20 patterns of load: simulated producers, groups, and polls."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import kwire.records
+from kwire_admin.exporter.cluster_requests import cluster_requests
+from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
+from kwire_admin.exporter.offset_history import MAX_SAMPLES, UNKNOWN, OffsetHistory
+from kwire_admin.exporter.topic_record import MonitoredTopic
+from kwire.messages.kafka.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from kwire.messages.kafka.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
+from kwire.testing import FakeCluster
+from tests.exporter.scraping import feed, scrape, view
+from tests.for_rows import for_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INTERVAL = 15.0
+START = 1_700_000_000.0
+
+
+class Load(NamedTuple):
+    """A pattern of load.
+
+    Attributes:
+        rate: records a second at a time since the start.
+        read: the offset that the group has committed, by time and the ends of the log at that and an earlier time.
+        before: records that are older than the exporter.
+        seconds: length of the simulation.
+    """
+
+    rate: Callable[[float], float]
+    read: Callable[[float, Callable[[float], int]], int]
+    before: int = 0
+    seconds: float = 3600.0
+
+
+def steady(rate: float) -> Callable[[float], float]:
+    return lambda _: rate
+
+
+def between(start: float, end: float, rate: float, otherwise: float = 0.0) -> Callable[[float], float]:
+    return lambda time: rate if start <= time < end else otherwise
+
+
+def behind(seconds: float) -> Callable[[float, Callable[[float], int]], int]:
+    """Return a group that reads each record that many seconds after it was written."""
+    return lambda time, end: end(time - seconds)
+
+
+def stops(at: float) -> Callable[[float, Callable[[float], int]], int]:
+    return lambda time, end: end(min(time, at))
+
+
+PATTERNS = {
+    "steady, close": Load(steady(10), behind(5)),
+    "steady, minutes behind": Load(steady(10), behind(300)),
+    "steady, far behind": Load(steady(3), behind(1800)),
+    "steady, group stops": Load(steady(10), stops(1200)),
+    "steady, group stops early": Load(steady(10), stops(60)),
+    "one record after silence": Load(between(2000, 2001, 1), stops(0)),
+    "one record a minute, group stops": Load(lambda time: 1.0 if time % 60 < 1 else 0.0, stops(1000)),
+    "one record in ten minutes": Load(lambda time: 1.0 if time % 600 < 1 else 0.0, behind(900)),
+    "nightly batch, group stops in it": Load(between(1800, 1900, 500), stops(1850)),
+    "nightly batch, group behind": Load(between(1800, 1900, 500), behind(400)),
+    "batch and a trickle": Load(between(1800, 1900, 500, 0.05), behind(600)),
+    "rising": Load(lambda time: time / 100, behind(200)),
+    "falling": Load(lambda time: max(0.0, 30 - time / 100), behind(200)),
+    "day and night": Load(lambda time: 20.0 if time % 900 < 450 else 0.0, behind(500)),
+    "bursts": Load(lambda time: 1000.0 if time % 300 < 2 else 0.0, behind(250)),
+    "group stops, then catches up": Load(steady(5), lambda time, end: end(min(time, max(600, 3 * time - 6000)))),
+    "group reads faster and slower": Load(
+        steady(5), lambda time, end: end(time - 100 - 400 * abs(time % 1800 / 900 - 1))
+    ),
+    "old records, group at the end": Load(steady(1), behind(30), before=10**9),
+    "old records, group stops later": Load(between(500, 3600, 2), stops(700), before=10**9),
+    "half a day, group stops": Load(lambda time: 1 + time % 7, stops(1000), seconds=43_200),
+}
+
+
+def worst_error(load: Load, seed: int) -> float:
+    """Return the greatest error of a lag in seconds, in intervals, beyond 10 % of the truth."""
+    draw = random.Random(seed)
+    written: list[float] = []  # the times of records, from `before` on
+    second, due = 0.0, draw.random()
+    while second < load.seconds:
+        due += load.rate(second)
+        written += [second + draw.random() for _ in range(int(due))]
+        due -= int(due)
+        second += 1
+    written.sort()
+
+    def end(time: float) -> int:
+        return load.before + bisect_right(written, time)
+
+    topic = MonitoredTopic(topic_of(2))
+    read = GroupTopic(MonitoredGroup("shop"), "orders")
+    worst, time, committed = 0.0, 0.0, 0
+    while time < load.seconds:
+        time += INTERVAL * draw.uniform(0.95, 1.05)
+        committed = max(load.read(time, end), 0)
+        read.update(committed_at(committed))
+        # Another partition is busy all the time: its samples must not cost those of the first one.
+        topic.newest[:] = [end(time), int(time * 50)]
+        topic.history.add(START + time, topic.newest)
+        read.evaluate(topic, with_ages=True)
+        read.age(START + time)
+        [age] = read.lag_seconds
+        topic.history.drop_before(read.oldest_written)
+        if committed < load.before:
+            continue  # older than the exporter
+        truth = 0.0 if committed >= end(time) else time - written[committed - load.before]
+        worst = max(worst, (abs(age - truth) - 0.1 * truth) / INTERVAL)
+    return worst
+
+
+@for_rows("name", list(PATTERNS))
+def test_lag_in_seconds_is_right_to_two_intervals_and_a_tenth(name: str) -> None:
+    errors = [worst_error(PATTERNS[name], seed) for seed in range(3 if PATTERNS[name].seconds < 10_000 else 1)]
+    assert max(errors) <= 1.06, errors  # the jitter of polls; the documentation promises two intervals
+
+
+def topic_of(partitions: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=0,
+        name="orders",
+        partitions=tuple(
+            MetadataResponsePartition(
+                error_code=0, partition_index=index, leader_id=1, replica_nodes=(1,), isr_nodes=(1,)
+            )
+            for index in range(partitions)
+        ),
+    )
+
+
+def committed_at(offset: int) -> OffsetFetchResponseTopics:
+    partition = OffsetFetchResponsePartitions(partition_index=0, committed_offset=offset, metadata="", error_code=0)
+    return OffsetFetchResponseTopics(name="orders", partitions=(partition,))
+
+
+def test_samples_are_bounded_and_dropped_when_no_group_needs_them() -> None:
+    history = OffsetHistory()
+    for number in range(20_000):
+        history.add(START + INTERVAL * number, [number])
+    assert len(history._samples) <= MAX_SAMPLES
+    assert history.written_at(0, 19_990) == START + INTERVAL * 19_991
+    for offset in (10, 1_000, 10_000, 18_000):
+        age = INTERVAL * (19_999 - offset)
+        assert abs(START + INTERVAL * offset - history.written_at(0, offset)) <= INTERVAL + 0.15 * age
+    history.drop_before(history.written_at(0, 19_990))
+    assert len(history._samples) < 20
+    assert history.written_at(0, 19_990) == START + INTERVAL * 19_991
+
+
+def test_after_a_reset_to_a_record_without_samples_the_record_is_asked() -> None:
+    """No sample is kept for a group that keeps up, so the exporter reports that the record is at least that old."""
+    topic = MonitoredTopic(topic_of(1))
+    read = GroupTopic(MonitoredGroup("shop"), "orders")
+    for number in range(100):
+        topic.newest[:] = [10 * number]
+        topic.history.add(START + INTERVAL * number, topic.newest)
+        read.update(committed_at(10 * number))
+        read.evaluate(topic, with_ages=True)
+        topic.history.drop_before(read.oldest_written)
+    assert len(topic.history._samples) <= 2
+    assert read.unbounded(topic) == []
+    read.update(committed_at(50))
+    read.evaluate(topic, with_ages=True)
+    assert read.oldest_written >= START + INTERVAL * 5
+    assert read.unbounded(topic) == [(0, 50)]
+
+
+def test_nothing_is_claimed_before_the_first_sample() -> None:
+    """A record that the exporter did not see arrive is at least as old as the exporter."""
+    history = OffsetHistory()
+    assert history.written_at(0, 5) == UNKNOWN
+    history.add(1000.0, [100, UNKNOWN])
+    assert history.written_at(0, 5) == 1000.0
+    assert not history.is_bounded(0, 5)
+    assert history.written_at(1, 5) == UNKNOWN
+    history.add(1015.0, [100, 7])
+    assert len(history._samples) == 2
+    history.add(1030.0, [100, 7])
+    assert len(history._samples) == 2, "nothing moved"
+    history.add(9000.0, [101, 7])
+    assert history.written_at(0, 100) == 9000.0, "no time is interpolated across silence"
+    assert history.is_bounded(0, 100)
+    assert history.written_at(1, 5) == 1015.0
+    history.add(8000.0, [200, 7])  # the clock was set back
+    assert history.written_at(0, 150) == 9000.0
+
+
+def fetched(timestamp_ms: int) -> Callable[[FetchRequest], FetchResponse]:
+    """Return a broker whose records all have a timestamp."""
+
+    def respond(request: FetchRequest) -> FetchResponse:
+        [topic] = request.topics
+        [partition] = topic.partitions
+        records = kwire.records.encode([(partition.fetch_offset, timestamp_ms, b"k", b"v")])
+        data = PartitionData(partition_index=partition.partition, error_code=0, high_watermark=10, records=records)
+        return FetchResponse(responses=(FetchableTopicResponse(topic=topic.topic, partitions=(data,)),))
+
+    return respond
+
+
+def unread(of: Any, respond: Callable[[FetchRequest], FetchResponse]) -> Sequence[FetchRequest]:
+    """Answer the requests for unread records to all brokers, and return them."""
+    requests = []
+    polled = cluster_requests(of.state, 15, 60)
+    factory = polled.polled[polled.sequences.index("unread")].request
+    for broker in (1, 2, 3):
+        assert callable(factory)
+        sequence: Any = factory(MetadataResponse(brokers=(), controller_id=-1, topics=()), broker)
+        request = next(sequence, None)
+        while request is not None:
+            requests.append(request)
+            try:
+                request = sequence.send(respond(request))
+            except StopIteration:
+                break
+    of.render()
+    return requests
+
+
+def test_the_record_itself_has_the_age_of_records_before_the_exporter() -> None:
+    now = [START]
+    with FakeCluster(3, topics=["orders"], partitions=3) as cluster:
+        cluster.set_ends("orders", {0: 10, 1: 10})
+        cluster.set_group("shop", {"orders": {0: 4, 1: 10}})
+        ours = view(clock=lambda: now[0])
+        feed(ours, cluster)
+        now[0] += 30
+        feed(ours, cluster)
+        assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 30, "at least as old as the exporter"
+        [request] = unread(ours, fetched(int((START - 86_400) * 1000)))
+        assert request.topics[0].partitions[0].fetch_offset == 4
+        assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 86_430
+        assert unread(ours, fetched(0)) == [], "a record is fetched once"
+        cluster.set_group("shop", {"orders": {0: 5, 1: 10}})
+        feed(ours, cluster)
+        assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 30, "another record has another age"
+        # A timestamp before Kafka, or in the future, is not the time at which a record was written.
+        for lie in (0, -1, 2**62):
+            ours.state.groups.records["shop"].topics["orders"].unread.clear()
+            unread(ours, fetched(lie))
+            assert scrape(ours).one("kafka_group_lag_seconds", "shop") == 30
+
+
+def test_no_more_records_are_fetched_than_the_limit() -> None:
+    with FakeCluster(3, topics=["orders"], partitions=90) as cluster:
+        cluster.set_ends("orders", dict.fromkeys(range(90), 10))
+        cluster.set_group("shop", {"orders": dict.fromkeys(range(90), 1)})
+        ours = view(clock=lambda: START)
+        feed(ours, cluster)
+        assert len(unread(ours, fetched(int(START * 1000)))) == 60

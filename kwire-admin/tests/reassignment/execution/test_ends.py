@@ -1,0 +1,106 @@
+"""Ends of reassignments: moves of other tools, rollbacks, and throttles of dead brokers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.client.admin import (
+    AdminClient,
+    Outcomes,
+    PartitionDescription,
+    PartitionMove,
+    ReassignmentStatus,
+    TopicDescription,
+)
+from kwire_admin.compat.scripts.reassign_partitions import throttle_brokers
+from kwire_admin.operations.parameters import NotFound
+from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.reassign_partitions import rollback as rollback_module
+from kwire_admin.operations.verbs.reassign_partitions.cancel import cancel
+from kwire_admin.reassignment.execution.journal import Phase
+from kwire.testing import FakeCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kwire.client.admin import ConfigChange, ConfigResource
+    from kwire_admin.operations.verbs.execution import ExecutionRequest
+
+
+class Moving(AdminClient):
+    """A client of a cluster with moves; the fake cluster has no requests for them."""
+
+    moves: Mapping[int, PartitionMove]
+    cancelled: Sequence[Mapping[str, Sequence[int]]] = ()
+
+    async def list_reassignments(self, targets: Any = None) -> list[ReassignmentStatus]:
+        del targets
+        return [ReassignmentStatus("orders", dict.fromkeys(self.moves, "moving"), None, self.moves)]
+
+    async def cancel_reassignments(self, partitions: Mapping[str, Sequence[int]]) -> Outcomes:
+        self.cancelled = [*self.cancelled, partitions]
+        return Outcomes({f"{topic}-{index}": None for topic, indexes in partitions.items() for index in indexes})
+
+
+async def test_moves_of_other_tools_are_cancelled(tmp_path: Path) -> None:
+    questions: list[str] = []
+    with FakeCluster(brokers=1) as cluster:
+        async with await Moving.open(cluster.bootstrap) as admin:
+            admin.moves = {3: PartitionMove((1, 2), (2,), ()), 1: PartitionMove((1, 2), (2,), ())}
+            await cancel(Run(admin, dry_run=True), journal=tmp_path)
+            assert not admin.cancelled
+            [row] = await cancel(Run(admin, confirm=questions.append), journal=tmp_path)
+            assert admin.cancelled == [{"orders": [1, 3]}]
+            assert (getattr(row, "phase", None), getattr(row, "moves", None)) == ("cancelled", 2)
+            assert "orders-1, orders-3" in questions[0]
+            admin.moves = {}
+            with pytest.raises(NotFound, match="has no run of this cluster, and no partition is being moved"):
+                await cancel(Run(admin), journal=tmp_path)
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "2097152"), ("1M", "1M")])
+async def test_rollback_keeps_the_throttle_of_its_run(
+    given: str | None, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    requests: list[ExecutionRequest] = []
+    state = SimpleNamespace(rate=2 * 2**20, phase=Phase.COMPLETED)
+
+    async def newest(*_: object) -> tuple[Path, Any]:
+        return tmp_path, state
+
+    async def execute(run: Run, file: object, request: ExecutionRequest, question: str) -> list[Any]:
+        del run, file, question
+        requests.append(request)
+        return []
+
+    monkeypatch.setattr(rollback_module, "newest_run_of", newest)
+    monkeypatch.setattr(rollback_module, "is_over", lambda _: True)
+    monkeypatch.setattr(rollback_module, "read_file", lambda _: None)
+    monkeypatch.setattr(rollback_module, "execute_file", execute)
+    await rollback_module.rollback(Run(None), throttle=given)
+    assert [request.throttle for request in requests] == [expected]
+
+
+class Throttled(AdminClient):
+    """A client that records the resources whose configs it changes."""
+
+    async def alter_configs(
+        self, changes: Mapping[ConfigResource, ConfigChange], *, validate_only: bool = False
+    ) -> Outcomes:
+        del validate_only
+        self.altered = [*getattr(self, "altered", []), *map(str, changes)]
+        return Outcomes({str(resource): None for resource in changes})
+
+
+async def test_script_sets_no_throttle_on_a_dead_broker() -> None:
+    with FakeCluster(brokers=2, topics=["orders"], partitions=1) as cluster:
+        async with await Throttled.open(cluster.bootstrap) as admin:
+            partition = PartitionDescription(0, 1, (1, 7), (1,))  # broker 7 is gone
+            topic = TopicDescription("orders", (partition,))
+            await throttle_brokers(admin, {"orders": topic}, {"orders": {0: (1, 2)}}, 1000)
+            assert sorted(admin.altered) == ["broker 1", "broker 2", "topic orders"]
+            assert admin.altered[-1] == "topic orders", "rates come first: without them the lists have no effect"

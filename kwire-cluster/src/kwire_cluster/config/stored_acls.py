@@ -1,0 +1,102 @@
+"""Access control lists in ZooKeeper: changed with a notification and an audit entry in the same transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire_cluster.config.audit import audit_write, trim_audit
+from kwire_cluster.zookeeper.acls import AclChangeNotification, ResourceAcls
+from kwire_cluster.zookeeper.errors import BadVersion, ConnectionLost, NodeExists, NoNode, TransactionFailed
+from kwire_cluster.zookeeper.operations import Create, Delete, SetData
+from kwire_cluster.zookeeper.store import make_path
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kwire.authorization.acl_entries import AclEntry, PatternType, ResourceType
+    from kwire_cluster.zookeeper.operations import Operation
+    from kwire_cluster.zookeeper.store import Store
+
+__all__ = ["change_acls"]
+
+
+async def change_acls(
+    store: Store,
+    resource_type: ResourceType,
+    name: str,
+    pattern_type: PatternType,
+    *,
+    add: Collection[AclEntry] = (),
+    remove: Collection[AclEntry] = (),
+    author: str | None,
+    node_id: int,
+) -> tuple[AclEntry, ...]:
+    """Add entries to a resource, or remove some, and return all of its entries.
+
+    Adding an entry again, and removing one that does not exist, change nothing. Without entries, the znode is deleted.
+
+    Args:
+        store: the session.
+        resource_type: the type of the resource.
+        name: the name of the resource, or a prefix.
+        pattern_type: the type of the name.
+        add: entries to add.
+        remove: entries to remove.
+        author: the principal in the audit of kwire's cluster; None on a cluster of Kafka, which has no audit.
+        node_id: the node in the audit.
+
+    Raises:
+        ZnodeError: the znode is malformed.
+        StoreError: it cannot be read or written.
+    """
+    path = ResourceAcls.path(resource_type, name, pattern_type)
+    while True:
+        try:
+            try:
+                znode = await store.get(path)
+                before, version = ResourceAcls.decode(znode.data, path), znode.stat.version
+            except NoNode:
+                before, version = ResourceAcls(()), -1
+            kept = [entry for entry in before.acls if not _contains(remove, entry)]
+            after = ResourceAcls((*kept, *(entry for entry in add if not _contains(kept, entry))), before.unknown)
+            if after.acls == before.acls:
+                return after.acls
+            audit: list[Operation] = []
+            if author is not None:
+                resource = f"acls/{resource_type}/{pattern_type}/{name}"
+                change = (_text(before) if version >= 0 else None, _text(after) if after.acls else None)
+                audit = [audit_write(author, node_id, resource, {"acls": change})]
+            notification = AclChangeNotification(resource_type, name, pattern_type)
+            changes = AclChangeNotification.path(pattern_type)
+            await store.multi(
+                [
+                    _write(path, after, version),
+                    Create(changes, notification.encode(), sequential=True),
+                    *audit,
+                ]
+            )
+        except ConnectionLost:  # the same change again is harmless
+            continue
+        except TransactionFailed as failed:
+            if not isinstance(failed.error, NoNode | BadVersion | NodeExists):
+                raise failed.error from failed
+            for written in (path, AclChangeNotification.path(pattern_type), *(write.path for write in audit)):
+                await make_path(store, written.rpartition("/")[0])
+            continue
+        if audit:
+            await trim_audit(store)
+        return after.acls
+
+
+def _contains(entries: Collection[AclEntry], entry: AclEntry) -> bool:
+    return any(existing.is_same_as(entry) for existing in entries)
+
+
+def _write(path: str, after: ResourceAcls, version: int) -> Operation:
+    if not after.acls:
+        return Delete(path, version)
+    return Create(path, after.encode()) if version < 0 else SetData(path, after.encode(), version)
+
+
+def _text(acls: ResourceAcls) -> str:
+    return "; ".join(f"{one.permission_type} {one.operation} for {one.principal} from {one.host}" for one in acls.acls)

@@ -1,0 +1,66 @@
+"""DescribeTopic, key 1001: configs are `key=value` in version 0 and key-value pairs in version 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire_cluster.controller.errors import CommandError
+from kwire_cluster.node.logs import logger
+from kwire_cluster.node.requests.topic_responses import code_and_description, format_configs
+from kwire.messages.kip4.describe_topic import (
+    DescribeTopicRequest,
+    DescribeTopicResponse,
+    TopicConfigDetails,
+    TopicDescription,
+    TopicPartitionDetails,
+)
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import is_encodable_config
+from kwire.messages.kip4.structures import ConfigEntry
+
+if TYPE_CHECKING:
+    from kwire_cluster.controller.topic_state import Topic
+    from kwire_cluster.node.requests.request_context import RequestContext
+
+DESCRIBE = Permission(AclOperation.DESCRIBE, "Topic")
+PERMISSIONS = (DESCRIBE,)
+
+log = logger(__name__)
+
+
+async def handle(request: DescribeTopicRequest, context: RequestContext) -> DescribeTopicResponse:
+    """Describe one topic."""
+    try:
+        context.require(DESCRIBE, request.topic_name)
+        topic = await context.backend.describe_topic(request.topic_name)
+    except CommandError as error:
+        code, description = code_and_description(error)
+        return DescribeTopicResponse(error_code=code, error_description=description)
+    return DescribeTopicResponse(error_code=ErrorCode.NO_ERROR, topic_description=_describe(topic, context.version))
+
+
+def _describe(topic: Topic, version: int) -> TopicDescription:
+    configs = {key: value for key, value in topic.config.items() if is_encodable_config(key, value)}
+    for key in topic.config.keys() - configs:  # written to ZooKeeper by another program
+        log.error("skipping a config that no protocol string can hold", topic=topic.name, key=ascii(key[:100]))
+    entries = tuple(ConfigEntry(config_key=key, config_value=value) for key, value in sorted(configs.items()))
+    return TopicDescription(
+        topic_name=topic.name,
+        topic_config_details=TopicConfigDetails(
+            partitions=len(topic.partitions),
+            # Kafka's topic tool reports the replication factor of the first partition.
+            replication_factor=len(topic.partitions[0].replicas) if topic.partitions else 0,
+            configs=format_configs(configs) if version == 0 else (),
+            config_entries=entries if version >= 1 else (),
+        ),
+        topic_partition_details=tuple(
+            TopicPartitionDetails(
+                partition_id=partition.id,
+                leader=None if partition.leader < 0 else partition.leader,
+                replicas=partition.replicas,
+                isr=partition.isr,
+            )
+            for partition in topic.partitions
+        ),
+    )

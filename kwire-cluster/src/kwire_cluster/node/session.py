@@ -1,0 +1,156 @@
+"""The ZooKeeper session of a node: its registration, its part in the controller election, and the configs it follows.
+
+All of this ends with the session: the registration is gone, and another broker may be controller. Nothing is carried
+over to the next session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
+
+from kwire_cluster.controller.controller import Controller
+from kwire_cluster.controller.controller_election import create_top_level_paths
+from kwire_cluster.node.logs import logger
+from kwire_cluster.node.registration import IdInUse, ensure_cluster_id, register, registration, wait_deleted
+from kwire_cluster.node.security.acl_watcher import AclWatcher
+from kwire_cluster.node.settings.config_watcher import ConfigWatcher
+from kwire_cluster.node.settings.finalized_features import FeatureWatcher
+from kwire_cluster.zookeeper.errors import ConnectionLost, SessionExpired, StoreClosed, StoreError
+from kwire_cluster.zookeeper.operations import SessionState
+
+if TYPE_CHECKING:
+    from kwire.authorization.acl_authorizer import AclAuthorizer
+    from kwire_cluster.config.live_config import LiveConfig
+    from kwire_cluster.controller.metadata_broadcast import Send
+    from kwire_cluster.node.metadata.metadata_cache import MetadataCache
+    from kwire_cluster.node.settings.finalized_features import FeatureCache
+    from kwire_cluster.security.scram_users import ScramUsers
+    from kwire_cluster.zookeeper import RegisteredEndpoint, Store
+
+CHECK_SECONDS = 1.0
+
+log = logger(__name__)
+
+
+class NodeSession:
+    """One ZooKeeper session of one node."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: LiveConfig,
+        metadata: MetadataCache,
+        features: FeatureCache,
+        authorizer: AclAuthorizer | None,
+        scram_users: ScramUsers | None,
+        send: Send,
+    ) -> None:
+        self.store = store
+        self._config = config
+        self.broker_epoch = -1
+        """The czxid of the registration; -1 before it."""
+        self.cluster_id = ""
+        """The id of the cluster; empty before the registration."""
+        self.features = FeatureWatcher(store, features)
+        self.configs = ConfigWatcher(store, metadata, config, scram_users)
+        self.acls = AclWatcher(store, authorizer, metadata.mark_changed) if authorizer is not None else None
+        self.controller = Controller(
+            store,
+            config.current.id,
+            send,
+            config,
+            known_topic_id=metadata.topic_id,
+            known_features=lambda: features.current,
+        )
+        self._registration: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+        self._stop_listening = store.listen(self._state_changed)
+
+    async def follow(self) -> None:
+        """Follow features, access control lists, configs, and credentials, which the node needs to answer requests.
+
+        Raises:
+            IncompatibleFeatures: the node does not support the finalized features.
+            SessionExpired, StoreClosed: the session has ended.
+        """
+        await self._make_paths()
+        await self.features.start()
+        if self.acls is not None:
+            await self.acls.start()
+        await self.configs.start()
+
+    async def join(self, endpoints: tuple[RegisteredEndpoint, ...]) -> None:
+        """Register, and join the controller election.
+
+        Raises:
+            IdInUse: another node is registered with this id.
+            SessionExpired, StoreClosed: the session has ended.
+        """
+        self.cluster_id = await ensure_cluster_id(self.store)
+        await self._register(endpoints)
+        self._registration = asyncio.get_running_loop().create_task(self._keep_registered(endpoints))
+        await self.controller.start()
+
+    async def _register(self, endpoints: tuple[RegisteredEndpoint, ...]) -> None:
+        settings = self._config.current
+        timeout = 2 * settings.zookeeper_session_timeout_ms / 1000
+        self.broker_epoch = await register(self.store, settings.id, registration(settings, endpoints), timeout)
+        log.info("registered", node_id=settings.id, endpoints=list(map(str, endpoints)), broker_epoch=self.broker_epoch)
+
+    async def _keep_registered(self, endpoints: tuple[RegisteredEndpoint, ...]) -> None:
+        """Register again whenever another program has deleted the registration."""
+        while True:
+            try:
+                await wait_deleted(self.store, self._config.current.id)
+                log.warning("another program has deleted the registration")
+                await self._register(endpoints)
+            except (SessionExpired, StoreClosed):
+                return
+            except (StoreError, IdInUse) as error:
+                log.error("cannot register again, retrying", reason=str(error))
+                await asyncio.sleep(CHECK_SECONDS)
+
+    @property
+    def has_ended(self) -> bool:
+        """True once the session has ended."""
+        return self._ended.is_set()
+
+    async def wait_ended(self) -> None:
+        """Wait until the session has ended, or the controller has failed.
+
+        A failed controller must not keep the session: it might be the active one, and would hold `/controller` forever.
+        """
+        while not self._ended.is_set() and not self.controller.is_stopped:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await self._ended.wait()
+
+    async def close(self) -> None:
+        """Resign as controller, and end the session, which removes the registration immediately."""
+        async with AsyncExitStack() as stack:  # runs in reverse order
+            stack.push_async_callback(self.store.close)
+            stack.callback(self._stop_listening)
+            stack.push_async_callback(self.configs.stop)
+            stack.push_async_callback(self.features.stop)
+            if self.acls is not None:
+                stack.push_async_callback(self.acls.stop)
+            if self._registration is not None:
+                self._registration.cancel()
+                stack.push_async_callback(asyncio.wait, [self._registration])
+            stack.push_async_callback(self.controller.stop)
+
+    async def _make_paths(self) -> None:
+        while True:
+            try:
+                await create_top_level_paths(self.store)
+            except ConnectionLost:
+                continue
+            return
+
+    def _state_changed(self, state: SessionState) -> None:
+        if state == SessionState.SUSPENDED:
+            log.warning("connection to ZooKeeper lost")
+        elif state in {SessionState.EXPIRED, SessionState.CLOSED}:
+            self._ended.set()

@@ -1,0 +1,453 @@
+"""`kwire pipeline`: turn polled metadata into tables, in this process or on Spark."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire_pipeline.cli.pipeline_engine import EngineOptions, engine_options, spark_session
+from kwire_pipeline.cli.pipeline_inputs import check_inputs, ingest_recording, read_desired
+from kwire_pipeline.cli.pipeline_streams import (
+    SinkOptions,
+    Streaming,
+    ingest_cluster,
+    print_result,
+    start_live_gold,
+    stream_captures,
+)
+from kwire.client.polled_inputs import INPUTS, polled_requests
+from kwire.terminal.colors import Choice, paint_for
+from kwire.terminal.options import color_option, command_config_option, load_command_config, output_option, require
+from kwire.terminal.parameter_types import Duration, FiniteRange
+from kwire.terminal.polled_input_options import polled_input_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from kwire_pipeline.store.commits import PipelineStore
+
+    DesiredConfigs: TypeAlias = Mapping[tuple[str, str], Mapping[str, str]]
+
+_SECONDS = FiniteRange(min=0, min_open=True)
+
+
+class _Age(click.ParamType[timedelta]):
+    """A number of days or hours."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        match = re.fullmatch(r"(\d+)([dh])", value) if isinstance(value, str) else None
+        if match is None or int(match[1]) == 0:
+            self.fail(f"expected a number of days or hours such as 90d or 12h, got {value!r}", param, ctx)
+        return timedelta(days=int(match[1])) if match[2] == "d" else timedelta(hours=int(match[1]))
+
+
+_AGE = _Age()
+
+
+_out_option = click.option("--out", required=True, metavar="OUT", help="The folder or URI of the tables.")
+_skew_option = click.option(
+    "--max-clock-skew",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="Correct clocks of pollers that differ by up to this.",
+)
+
+
+@click.group()
+def pipeline() -> None:
+    """Turn polled metadata into tables with Spark, query and maintain them.
+
+    \b
+    Examples:
+      kwire pipeline ingest --capture /captures/prod --out /data/kafka --gold
+      kwire pipeline ingest --bootstrap broker-1:9092 --out /data/kafka --stream
+      kwire pipeline gold --out /data/kafka
+      kwire pipeline expire --out /data/kafka --keep 90d
+      kwire pipeline check --out /data/kafka
+    """
+
+
+@pipeline.command()
+@_out_option
+@click.option(
+    "--recording", "recordings", multiple=True, metavar="FILE", help="Ingest a Parquet file of frames; repeatable."
+)
+@click.option("--capture", "captures", multiple=True, metavar="DIR", help="Ingest a capture; repeatable.")
+@click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Poll this cluster into OUT/capture and ingest it.")
+@command_config_option
+@click.option("--stream", is_flag=True, help="Ingest until interrupted.")
+@click.option(
+    "--every",
+    type=_SECONDS,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Ingest a batch of a stream at this interval.",
+)
+@click.option(
+    "-i",
+    "--interval",
+    type=_SECONDS,
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Poll each broker at this interval.",
+)
+@click.option(
+    "--desired",
+    multiple=True,
+    metavar="CLUSTER_ID=FILE",
+    help="Compare the configs of a cluster with the document that `kafka configs export` printed; repeatable.",
+)
+@polled_input_options
+@click.option("--seconds", type=_SECONDS, metavar="SECONDS", help="Stop streaming or polling after this time.")
+@click.option(
+    "--missing-rows",
+    type=click.Choice(["report", "fail"]),
+    default="report",
+    show_default=True,
+    help="Report rows of a capture that no segment has, or stop there.",
+)
+@click.option("--gold", is_flag=True, help="Also bring gold up to date.")
+@click.option(
+    "--gold-every",
+    type=Duration(),
+    metavar="DURATION",
+    help="Bring gold up to date at this interval during a stream, such as 1m.",
+)
+@click.option(
+    "--sinks",
+    "sinks_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Send new and ended incidents to the sinks of a YAML file.",
+)
+@click.option(
+    "--notify",
+    "webhooks",
+    multiple=True,
+    metavar="URL",
+    help="Post new and ended incidents to a webhook in Alertmanager's form; repeatable.",
+)
+@click.option(
+    "--notify-call", "callables", multiple=True, metavar="MODULE:FUNCTION", help="Call a function with incidents."
+)
+@click.option("--notify-topic", "topic", metavar="TOPIC", help="Produce incidents to this topic of --notify-bootstrap.")
+@click.option("--notify-bootstrap", "kafka", metavar="HOST:PORT,...", help="The cluster of --notify-topic.")
+@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the job at this address.")
+@_skew_option
+@click.option(
+    "--keep", type=_AGE, metavar="AGE", help="Delete files that a stream has replaced after this age. [default: 7d]"
+)
+@engine_options
+def ingest(
+    out: str,
+    recordings: tuple[str, ...],
+    captures: tuple[str, ...],
+    bootstrap: str | None,
+    command_config: Path | None,
+    stream: bool,
+    every: float,
+    interval: float,
+    seconds: float | None,
+    missing_rows: str,
+    gold: bool,
+    gold_every: float | None,
+    sinks_file: Path | None,
+    webhooks: tuple[str, ...],
+    callables: tuple[str, ...],
+    topic: str | None,
+    kafka: str | None,
+    metrics: str | None,
+    max_clock_skew: float,
+    keep: timedelta | None,
+    desired: tuple[str, ...],
+    engine: EngineOptions,
+    **intervals: float | None,
+) -> int:
+    """Ingest the frames of recordings, captures, or a cluster.
+
+    They become changes (silver) and, with --gold, agreed states and incidents (gold). With --gold-every, new and ended
+    incidents go to sinks. Under spark-submit, run the file of `kwire_pipeline.pipeline` with the same arguments.
+
+    \b
+    Examples:
+      kwire pipeline ingest --capture /captures/prod --out /data/kafka --gold
+      kwire pipeline ingest --bootstrap broker-1:9092 --out /data/kafka --stream
+      kwire pipeline ingest --recording frames.parquet --out /data/kafka
+      kwire pipeline ingest --capture prod --out /data/kafka --stream --gold-every 1m --notify http://host/
+    """
+    # Everything that can be wrong is checked before anything is read or Spark starts, which takes seconds.
+    if keep is not None and not stream:
+        raise click.UsageError("--keep needs --stream")
+    if sum(map(bool, (recordings, captures, bootstrap))) != 1:
+        raise click.UsageError("expected one of --recording, --capture, and --bootstrap")
+    if recordings and stream:
+        raise click.UsageError("--stream needs --capture or --bootstrap: a recording does not grow")
+    if command_config and not bootstrap:
+        raise click.UsageError("--command-config needs --bootstrap")
+    if any(intervals.values()) and not bootstrap:
+        raise click.UsageError(f"{', '.join(map(_option, INPUTS))} need --bootstrap")
+    sinks = SinkOptions(sinks_file, webhooks, callables, topic, kafka)
+    if (any(sinks) or metrics) and gold_every is None:
+        raise click.UsageError("--sinks, --notify, --notify-call, --notify-topic, and --metrics need --gold-every")
+    if gold_every is not None and not stream:
+        raise click.UsageError("--gold-every needs --stream; use --gold to build once")
+    if bool(topic) != bool(kafka):
+        raise click.UsageError("--notify-topic and --notify-bootstrap need each other")
+    require("pyspark", "spark")
+    if metrics:
+        require("prometheus_client", "node")
+    if topic:
+        require("confluent_kafka", "kafka")
+    subscriptions = sinks.subscriptions()
+    desired_configs = read_desired(desired)
+    config = None if command_config is None else load_command_config(command_config).connection
+    check_inputs(out, recordings, captures, bootstrap)
+    from kwire_pipeline.gold.config_deviations import set_desired_configs
+    from kwire_pipeline.pipeline import Pipeline
+    from kwire_pipeline.source.missing_rows import MissingRowsPolicy
+    from kwire_pipeline.store.maintenance import KEPT
+
+    started = time.monotonic()
+    with engine.spark(at_once=stream) as spark:
+        tables = Pipeline(
+            spark,
+            out,
+            max_clock_skew=timedelta(seconds=max_clock_skew),
+            keep_replaced=keep or KEPT,
+            missing_rows=MissingRowsPolicy(missing_rows),
+            in_process_rows=engine.in_process_rows,
+        )
+        for cluster_id, configs in desired_configs.items():
+            print_result("desired configs", f"{set_desired_configs(out, cluster_id, configs)} changed")
+        streaming = None
+        if stream:
+            streaming = Streaming(every, seconds, *start_live_gold(tables, gold_every, subscriptions, metrics))
+        if bootstrap:
+            ingest_cluster(tables, bootstrap, config, interval, polled_requests(intervals), seconds, streaming)
+        elif streaming:
+            stream_captures(tables, captures, streaming)
+        elif captures:
+            print_result("silver", tables.ingest_capture(*captures))
+        for path in recordings:
+            print_result(path, ingest_recording(tables, path))
+        if gold:
+            tables.gold()
+            print_result("gold", "up to date")
+        print_result("done", f"{time.monotonic() - started:.1f} s in total")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@_skew_option
+@engine_options
+def gold(out: str, max_clock_skew: float, engine: EngineOptions) -> int:
+    """Compute agreed states and incidents (gold) from the changes (silver)."""
+    require("pyspark", "spark")
+    store = _open_store(out)
+    from kwire_pipeline.pipeline import Pipeline
+
+    with engine.spark() as spark:
+        skew = timedelta(seconds=max_clock_skew)
+        Pipeline(spark, store.out, max_clock_skew=skew, in_process_rows=engine.in_process_rows).gold()
+    print_result("gold", "up to date")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+def optimize(out: str) -> int:
+    """Merge small files. A stream does this itself."""
+    store = _open_store(out)
+    from kwire_pipeline.store import maintenance
+
+    print_result("optimize", f"{maintenance.optimize(store):,} files fewer")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--keep", type=_AGE, default="7d", show_default=True, metavar="AGE", help="Keep files up to this age.")
+def vacuum(out: str, keep: timedelta) -> int:
+    """Delete files that were merged, replaced, or removed. A stream does this itself.
+
+    Files that a crashed driver has left behind are deleted once they are 7 days old.
+    """
+    store = _open_store(out)
+    from kwire_pipeline.store import maintenance
+
+    print_result("vacuum", f"{maintenance.vacuum(store, keep):,} files deleted")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--keep", type=_AGE, required=True, metavar="AGE", help="Keep days that ended after this, such as 90d.")
+def expire(out: str, keep: timedelta) -> int:
+    """Remove old days from the tables."""
+    store = _open_store(out)
+    from kwire_pipeline.store import maintenance
+
+    print_result("expire", f"{maintenance.expire(store, keep):,} files removed")
+    return 0
+
+
+@pipeline.command()
+@_out_option
+def check(out: str) -> int:
+    """Check that the tables have all rows of the newest commit, and that nothing is missing or unreadable.
+
+    For each table that is not whole, it says since which commit, and what `repair` would leave. The exit code is 6 if
+    any fault is found.
+    """
+    store = _open_store(out)
+    from kwire_pipeline.store import check as store_check
+
+    findings = store_check.check(store)
+    for finding in findings:
+        print(finding)
+    for table in store_check.check_tables(store) if findings else ():
+        print(table)
+    print_result("check", f"{len(findings):,} faults" if findings else "the store is whole")
+    return 6 if findings else 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--execute", is_flag=True, help="Take the steps. Without it they are printed only.")
+def repair(out: str, execute: bool) -> int:
+    """Repair tables in which `check` has found faults.
+
+    Tables return to the rows of the newest commit that can be read, whatever other programs have changed since, and
+    references to missing files are dropped. Stop all ingests before.
+    """
+    store = _open_store(out)
+    from kwire_pipeline.store import check as store_check
+
+    steps = store_check.repair(store, execute=execute)
+    for step in steps:
+        print(step)
+    done = "the store is whole" if execute or not steps else "nothing was changed: run it with --execute"
+    print_result("repair", done)
+    return 0
+
+
+@pipeline.command()
+@_out_option
+def status(out: str) -> int:
+    """Show the receivers of incidents (sinks): open alerts, and notices that they refused."""
+    _open_store(out)
+    _print_sinks(out)
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option(
+    "--database",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a database with the views.",
+)
+@output_option(["table", "csv", "json"], "The form of the result.")
+@click.argument("query", required=False)
+@color_option
+def sql(out: str, database: Path | None, output: str, query: str | None, color: Choice) -> int:
+    """Query the tables with DuckDB, without Spark.
+
+    Without a query, the tables and the views that answer frequent questions are listed. With --database, they are
+    written to a file for DuckDB and other tools, as persistent views of the newest commit.
+
+    \b
+    Examples:
+      kwire pipeline sql --out /data/kafka
+      kwire pipeline sql --out /data/kafka 'SELECT * FROM current_clusters'
+      kwire pipeline sql --out /data/kafka --output csv 'SELECT kind, count(*) FROM incidents GROUP BY kind'
+      kwire pipeline sql --out /data/kafka --database kafka.duckdb
+    """
+    require("pyspark", "spark")  # not started: the tables are declared beside the code that computes them
+    require("duckdb", "spark")
+    snapshot = _open_store(out).snapshot()
+    from kwire_pipeline.cli.query_output import print_query, print_relations
+    from kwire_pipeline.sql_views import VIEWS, tables, write_duckdb
+
+    if database is not None:
+        write_duckdb(snapshot, database)
+        print_result(str(database), f"views of commit {snapshot.number}")
+    if query is not None:
+        print_query(snapshot, query, output, paint_for(sys.stdout, color))
+    elif database is None:
+        named = [(view.name, view.doc) for view in VIEWS] + [(table.name, table.doc) for table in tables().values()]
+        print_relations(named, paint_for(sys.stdout, color))
+    return 0
+
+
+@pipeline.command()
+@_out_option
+@click.option("--schema", default="kafka", show_default=True, metavar="SCHEMA", help="The schema in the catalog.")
+@click.option("--execute", is_flag=True, help="Run the statements in Spark. Without it they are printed only.")
+def register(out: str, schema: str, execute: bool) -> int:
+    """Register tables and views in a catalog, such as a Hive metastore or Unity Catalog.
+
+    The statements need a Spark with Delta, whose session has the catalog. Build gold once before.
+    """
+    if not re.fullmatch(r"\w+(\.\w+)?", schema):
+        raise click.BadParameter(f"expected a name such as kafka or main.kafka, got {schema!r}", param_hint="--schema")
+    require("pyspark", "spark")
+    store = _open_store(out)
+    from kwire_pipeline.sql_views import registration
+
+    statements = registration(store.out, schema)
+    if not execute:
+        print(";\n".join(statements), end=";\n")
+        return 0
+    with spark_session() as spark:
+        for statement in statements:
+            spark.sql(statement)
+    print_result("register", f"{len(statements):,} statements in {schema}")
+    return 0
+
+
+def _open_store(out: str) -> PipelineStore:
+    """Open a store that exists."""
+    require("deltalake", "spark")
+    from kwire_pipeline.store.commits import PipelineStore
+    from kwire_pipeline.store.errors import NotAStore
+    from kwire.storage.location import UnsupportedLocation
+
+    try:
+        return PipelineStore(out, create=False)
+    except (NotAStore, UnsupportedLocation) as error:
+        raise click.BadParameter(str(error), param_hint="--out") from None
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _print_sinks(out: str) -> None:
+    """Print the state of each sink of incidents, and its dead letters."""
+    from kwire_pipeline.sinks.ledger import Ledger, sinks_with_ledgers
+
+    for sink in sinks_with_ledgers(out):
+        ledger = Ledger(out, sink, None)
+        counts = {state.value: count for state, count in sorted(ledger.alert_counts.items())}
+        counts |= {"not accepted yet": ledger.failed, "dead letters": ledger.dead_letter_count}
+        print_result(sink, ", ".join(f"{count:,} {state}" for state, count in counts.items()))
+        for letter in ledger.dead_letters:
+            incident = f"{letter.notice['status']} {letter.notice['kind']} {letter.alert_id}"
+            attempts = f"after {letter.attempts:,} attempts"
+            print_result("  dead letter", f"{letter.at} {incident}: {letter.reason!r} {attempts}")

@@ -1,0 +1,463 @@
+"""Build gold from silver, one hour at a time or many days at once.
+
+A build has these steps:
+
+1. *Where to begin.* The hour of the oldest poll that is not in gold. Late frames rebuild their hour and all hours after
+   it, because each state depends on the one before. The build continues from the newest kept state (`state`) at or
+   before that hour, so a new hour costs that state and an hour of silver, not the history.
+2. *Windows* of a day from there to the last poll, which bounds memory. For each window:
+   a. the clocks of pollers, because every later step compares times (`clock_skew`);
+   b. the poller that counts for each broker (`pollers`), from corrected times;
+   c. the stages of `STAGES`, in order: each names the results that it reads;
+   d. the incidents, which need earlier signals or their summary (`incidents`);
+   e. the state at the last complete hour, from which later builds continue, and one job that writes all files.
+   A window that reads at most `Engine.limit` rows is built in this process: the stages are the same, but their queries
+   run on DuckDB instead of Spark (`kwire_pipeline.in_process`), and no job of Spark is started.
+3. *One commit* of all windows. A build reads one snapshot: what others commit meanwhile belongs to the next build.
+
+Invariants:
+
+- A row of gold belongs to one hour. A build replaces whole hours from `Window.start` on, so building an hour twice
+  gives the same rows, and a build that fails changes nothing.
+- Building hour by hour and building everything at once give equal tables (`kwire-pipeline/tests/pipeline/gold/test_incremental.py`).
+  So nothing may depend on where a window begins, except through the kept state.
+- Rows of larger windows stay in the executors; the driver sees times and file names.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.metadata.timestamps import microseconds
+from kwire_pipeline.engine import Engine
+from kwire_pipeline.gold import (
+    broker_disk,
+    broker_load,
+    clock_skew,
+    config_changes,
+    config_deviations,
+    consumer_lag,
+    days,
+    incidents,
+    intervals,
+    isr_events,
+    leader_moves,
+    poller_clocks,
+    pollers,
+    propagation,
+    signals,
+    state,
+    transitions,
+)
+from kwire_pipeline.gold.consensus import Role
+from kwire_pipeline.gold.fold_task import FoldTask, fold
+from kwire_pipeline.gold.poller_clocks import Clocks
+from kwire_pipeline.gold.transitions import FILED_AT
+from kwire_pipeline.gold.view import AS_OF, PARTITION_STATES, GoldBuild
+from kwire_pipeline.gold.voting_periods import attribute_unanswered, metadata_polls, voting_periods
+from kwire_pipeline.in_process import f
+from kwire_pipeline.silver.tables import SILVER_SCHEMAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from kwire_pipeline.engine import SparkSource
+    from kwire_pipeline.gold.poller_clocks import PollerClock
+    from kwire_pipeline.gold.tables import GoldTable
+    from kwire_pipeline.store.commits import PipelineStore
+    from kwire_pipeline.store.record import CommitRecord
+
+LOOK_BACK = timedelta(hours=2)
+"""Time before a window from which polls are read, to find the brokers that responded and their usual interval. Chosen,
+not measured: longer than any pause of kwire's poller."""
+
+WINDOW = timedelta(days=1)
+"""Length of a window; the day is also the unit of silver's files."""
+
+IN_PROCESS_REPORTERS = 100
+"""Maximum number of brokers and pollers of a window that is built in this process. Chosen, not measured: functions on
+Arrow data are called for each cluster and group of topics, one after the other."""
+
+WHOLE_TABLES = ("brokers", "configs", "groups")
+"""Tables of silver that every window reads from their beginning."""
+
+TABLES: tuple[GoldTable, ...] = (
+    intervals.TABLE,
+    incidents.TABLE,
+    leader_moves.TABLE,
+    isr_events.TABLE,
+    broker_load.TABLE,
+    config_changes.CHANGES,
+    config_changes.DRIFT,
+    propagation.TABLE,
+    signals.TABLE,
+    poller_clocks.TABLE,
+    consumer_lag.TABLE,
+    broker_disk.USAGE,
+    broker_disk.TOPIC_USAGE,
+    config_deviations.DESIRED,
+    config_deviations.TABLE,
+)
+"""All gold tables."""
+
+
+class Window(NamedTuple):
+    """A part of a build.
+
+    Attributes:
+        start: its beginning; None is the beginning of the history.
+        stop: its end.
+        as_of: the hour whose beginning is the time of the state to keep; None keeps none.
+        is_complete: True if that state has all partitions, and not only changed ones.
+        incidents_since: by hour with a state, the oldest hour whose signals or incidents a build from it needs.
+        full_rebuild: True if all partitions are computed; otherwise only changed ones are.
+    """
+
+    start: datetime | None
+    stop: datetime
+    as_of: datetime | None
+    is_complete: bool
+    incidents_since: dict[datetime, datetime]
+    full_rebuild: bool
+
+
+class Stage(NamedTuple):
+    """A step of a window.
+
+    Attributes:
+        result: the name of what `function` returns.
+        inputs: the names of its arguments: results of earlier stages, or inputs of the window (`_inputs`).
+        function: returns a DataFrame.
+        table: the table of gold that gets the rows; None for an intermediate result.
+        level: the storage of Spark for a result that several stages read; None computes it where it is read.
+    """
+
+    result: str
+    inputs: tuple[str, ...]
+    function: Callable[..., DataFrame]
+    table: GoldTable | None = None
+    level: str | None = None
+
+
+def build(
+    spark: SparkSource | Engine,
+    store: PipelineStore,
+    hours: Iterable[datetime] | None = None,
+    *,
+    max_clock_skew: timedelta = poller_clocks.MAX_SKEW,
+) -> None:
+    """Bring gold up to date with silver.
+
+    Args:
+        spark: the session; a window with few rows does not use it (`Engine`).
+        store: the store of the pipeline.
+        hours: the beginnings of the hours to build again, in UTC; by default, those with frames that are not in gold.
+            The hours after the first one are built too, since states last across hours.
+        max_clock_skew: the maximum skew of clocks of pollers that is corrected (`clock_skew`).
+
+    Raises:
+        StoreInUse: other processes build gold all the time.
+    """
+    first_hour = None if hours is None else min(hours)
+    store.create({table.folder: table.layout for table in TABLES})
+    engine = Engine.of(spark)
+
+    def run(record: CommitRecord) -> None:
+        _build(GoldBuild(engine, store, record), store, record, first_hour, max_clock_skew)
+
+    store.transact(run)
+
+
+def _build(
+    build: GoldBuild,
+    store: PipelineStore,
+    record: CommitRecord,
+    first_hour: datetime | None,
+    max_clock_skew: timedelta,
+) -> None:
+    progress = record.progress.gold
+    first = first_hour or _oldest_new_poll(store, record)
+    end = _last_poll(build)
+    if first is None or end is None:
+        return
+    # These are times of pollers' clocks: the last known skew gives the true hours.
+    incidents_since = state.incidents_by_hour(progress)
+    skew_by_hour = state.skew_by_hour(progress)
+    build.clocks = Clocks(skew_by_hour[max(skew_by_hour)] if skew_by_hour else {}, bound=max_clock_skew)
+    first, end = build.clocks.range_of(first, end)
+    # Continue from the newest state before the first poll, and forget the states after it: they are built again.
+    since = max((hour for hour in incidents_since if hour <= state.hour_of(first)), default=None)
+    incidents_since = {hour: at for hour, at in incidents_since.items() if since is not None and hour <= since}
+    oldest = since or state.hour_of(_first_poll(build))
+    # Replaced rows of silver may concern partitions that do not change in the window.
+    full_rebuild = first_hour is not None or store.has_replaced_rows(progress.get("commit", 0), record.number)
+    has_new_configs = full_rebuild or progress.get("configs") != record.progress.versions.get("silver/configs")
+    skew = {} if since is None else skew_by_hour.get(since, {})
+    polled = _polled_times(build, max_clock_skew)
+    for start, stop in _windows(since, oldest, end, polled):
+        with build.queries(in_process=_is_small(build, start, stop, max_clock_skew)):
+            if has_new_configs:
+                build.replace(config_changes.DRIFT, config_changes.drift(build.silver("configs")), None)
+                has_new_configs = False
+            build.clocks = _clocks(build, skew, start, stop, max_clock_skew)
+            skew = build.clocks.skew
+            _replace_skew(build, min(stop, end))
+            as_of = _state_time(oldest, stop, end)
+            if as_of is not None:
+                skew_by_hour[as_of] = skew
+                if start is not None and as_of <= start:
+                    as_of = None  # the window has no complete hour
+            is_complete = as_of is not None and state.is_first_of_day(as_of, incidents_since)
+            everything = full_rebuild or start is None
+            _build_window(build, Window(start, stop, as_of, is_complete, incidents_since, everything))
+    build.clocks.warn()
+    for hour in state.expired_hours(incidents_since):
+        del incidents_since[hour]
+    build.forget_states(set(build.states()) - incidents_since.keys())
+    build.commit(state.to_progress(record, incidents_since, skew_by_hour))
+
+
+def _oldest_new_poll(store: PipelineStore, record: CommitRecord) -> datetime | None:
+    """Return the time of the oldest poll that is not in gold; None if all are."""
+    return store.oldest_poll_since(record.progress.gold.get("commit", 0), record.number)
+
+
+def _last_poll(build: GoldBuild) -> datetime | None:
+    last = build.snapshot.newest_time("silver/polls")
+    return None if last is None else state.to_time(last)
+
+
+def _first_poll(build: GoldBuild) -> datetime:
+    return state.to_time(min(file.first for file in build.files("silver/polls") if file.first is not None))
+
+
+def _state_time(oldest: datetime, stop: datetime, end: datetime) -> datetime | None:
+    """Return the time of the state that a window keeps: the end of its last complete hour. None without any."""
+    as_of = min(stop, state.hour_of(end))
+    return as_of if as_of > oldest else None
+
+
+def _polled_times(build: GoldBuild, margin: timedelta) -> list[tuple[datetime, datetime]]:
+    """Return the times of the first and the last poll of each file, sorted, with a margin for the clocks of pollers."""
+    return sorted(
+        (state.to_time(file.first) - margin, state.to_time(file.last) + margin)
+        for file in build.files("silver/polls")
+        if file.first is not None and file.last is not None
+    )
+
+
+def _windows(
+    since: datetime | None, oldest: datetime, end: datetime, polled: Sequence[tuple[datetime, datetime]] = ()
+) -> list[tuple[datetime | None, datetime]]:
+    """Return the windows to build; a start of None is the beginning of the history.
+
+    A window includes the time without polls after it, so that the costs of a build depend on the polls and not on the
+    time between them.
+    """
+    windows: list[tuple[datetime | None, datetime]] = []
+    start, begin = since, since or oldest
+    while begin <= end:
+        stop = begin + WINDOW
+        if (following := min((max(first, stop) for first, last in polled if last >= stop), default=stop)) > stop:
+            stop = max(state.hour_of(following), stop)
+        windows.append((start, stop))
+        start = begin = stop
+    return windows
+
+
+def _is_small(build: GoldBuild, start: datetime | None, stop: datetime, margin: timedelta) -> bool:
+    """Return whether a window is built in this process, from the numbers of rows that Delta has for each file.
+
+    Gold's signals are not counted: incidents of a cluster are diagnosed in one task in any case.
+    """
+    if build.reporters > IN_PROCESS_REPORTERS or not build.engine.limit:
+        return False
+    first = start and start - LOOK_BACK - margin
+    rows = sum(
+        file.rows
+        for name in SILVER_SCHEMAS
+        for file in build.files(f"silver/{name}")
+        if name in WHOLE_TABLES or days.is_between(file.partition["date"], first, stop + margin)
+    )
+    if start is not None:
+        day = f"{start:%Y-%m-%d}"
+        rows += sum(file.rows for file in build.files(PARTITION_STATES) if file.partition[AS_OF].startswith(day))
+    return rows <= build.engine.limit
+
+
+# The clocks of a window
+
+
+def _clocks(
+    build: GoldBuild, skew: Mapping[PollerClock, int], start: datetime | None, stop: datetime, bound: timedelta
+) -> Clocks:
+    """Return the clocks of a window: the skew before it, updated by what the changes of the window say about it."""
+    build.clocks, build.leaders = Clocks(), None  # skew is measured between uncorrected times of all pollers
+    files = build.files("silver/partitions")
+    changes = [file for file in files if start is None or (file.last is not None and file.last >= microseconds(start))]
+    corrected = skew
+    if changes and build.has_several_clocks:
+        partitions = days.between(build.silver("partitions", start, stop), "at", start, stop)
+        polls = days.between(build.silver("polls", start, stop), "polled_at", start, stop)
+        measured = clock_skew.differences(partitions, polls).collect()
+        corrected = clock_skew.corrections((clock_skew.Difference.of(row) for row in measured), skew)
+    return Clocks(corrected, skew, start, bound)
+
+
+def _replace_skew(build: GoldBuild, at: datetime) -> None:
+    """Write the skew of the clocks, if there is or was any."""
+    rows = build.clocks.rows(at)
+    if rows or build.files(poller_clocks.TABLE.folder):
+        build.replace(poller_clocks.TABLE, build.frame(rows, poller_clocks.TABLE.ddl), None)
+
+
+# The stages of a window
+
+
+def _inputs(build: GoldBuild, window: Window) -> dict[str, Any]:
+    """Return the inputs of the stages: the window, polls, and tables of silver. Chooses the leading pollers."""
+    since = window.start and window.start - LOOK_BACK
+    later_polls = days.between(build.silver("polls", since), "polled_at", since, None)
+    polls = attributed = days.between(later_polls, "polled_at", since, window.stop)
+    if build.has_unattributed_polls:
+        attributed = attribute_unanswered(polls, later_polls, build.silver("brokers"))
+    # From here on, `build.silver` returns only what the leading pollers report.
+    if build.shared_clusters:
+        of_shared_clusters = attributed.where(f.col("cluster_id").isin(*sorted(build.shared_clusters)))
+        build.leaders = build.computed_once(pollers.leaders(of_shared_clusters))
+    return {
+        "build": build,
+        "window": window,
+        "start": window.start,
+        "polls": build.of_leaders(polls, "polls"),
+        "attributed_polls": build.of_leaders(attributed, "polls"),
+        "brokers": build.silver("brokers"),
+        "all_configs": build.silver("configs"),
+        "configs": build.silver("configs") if build.files("silver/configs") else None,
+    }
+
+
+def _fold(build: GoldBuild, window: Window, periods: DataFrame) -> DataFrame:
+    """Return the agreed states of the partitions that have changed in a window, and the state to keep."""
+    start, stop = window.start, window.stop
+    reports = transitions.observations(days.between(build.silver("partitions", start, stop), "at", start, stop))
+    rows = reports.withColumn("as_of", f.lit(""))
+    if start is not None:
+        # The first state of the day is read by the tasks themselves, filtered (`FoldTask`).
+        rows = rows.unionByName(build.partition_states(window.incidents_since, start, with_first=False))
+        if _has_rows_since(build, "configs", start):
+            configs = days.between(build.silver("configs", start, stop), "at", start, stop)
+            rows = rows.unionByName(transitions.changed_topics(configs).withColumn("as_of", f.lit("")))
+    task = FoldTask(
+        build.snapshot.location,
+        {} if start is None else build.first_states(window.incidents_since, start),
+        window.full_rebuild,
+        None if window.as_of is None else microseconds(window.as_of),
+        window.is_complete,
+    )
+    return fold(rows, periods, task)
+
+
+def _has_rows_since(build: GoldBuild, table: str, start: datetime) -> bool:
+    oldest = microseconds(start - build.clocks.bound)
+    return any(file.last is None or file.last >= oldest for file in build.files(f"silver/{table}"))
+
+
+def _agreed(folded: DataFrame) -> DataFrame:
+    return folded.where(f.col("role") == int(Role.AGREED))
+
+
+def _load_steps(build: GoldBuild, start: datetime | None, agreed: DataFrame) -> DataFrame:
+    steps = broker_load.load_steps(agreed)
+    return steps if start is None else build.state("broker_loads", start, broker_load.STEPS).unionByName(steps)
+
+
+def _config_polls(build: GoldBuild, start: datetime | None, polls: DataFrame) -> DataFrame:
+    config_polls = config_changes.config_polls(days.between(polls, "polled_at", start, None))
+    if start is None:
+        return config_polls
+    return build.state("config_polls", start, config_changes.POLLS).unionByName(config_polls)
+
+
+def _broker_load(start: datetime | None, load_steps: DataFrame, periods: DataFrame) -> DataFrame:
+    return days.between(broker_load.broker_load(load_steps, periods), "at", start, None)
+
+
+def _config_changes(window: Window, changes: DataFrame) -> DataFrame:
+    return days.between(changes, "at", window.start, window.stop)
+
+
+def _signals(
+    build: GoldBuild, window: Window, agreed: DataFrame, metadata: DataFrame, brokers: DataFrame, changes: DataFrame
+) -> DataFrame:
+    """Return the signals of metadata and of the other inputs, which also plan their tables and state."""
+    start, stop = window.start, window.stop
+    rows = signals.signals(agreed, metadata, brokers, changes, start)
+    for module in (consumer_lag, broker_disk, config_deviations):
+        of_input = module.plan(build, start, stop, window.as_of)
+        if of_input is not None:
+            of_input = days.between(of_input, "at", start, None).withColumn(FILED_AT, f.col("at"))
+            rows = rows.unionByName(of_input)
+    rows = days.between(rows, "at", None, stop)
+    return rows.select(*(f.col(column.name).cast(column.type) for column in signals.TABLE.columns), FILED_AT)
+
+
+_MEMORY, _DISK = "MEMORY_AND_DISK", "DISK_ONLY"
+
+STAGES = (
+    Stage("metadata", ("attributed_polls",), metadata_polls, level=_MEMORY),
+    Stage("periods", ("metadata", "start"), voting_periods, level=_MEMORY),
+    Stage("folded", ("build", "window", "periods"), _fold, level=_DISK),
+    Stage("agreed", ("folded",), _agreed),
+    Stage("load_steps", ("build", "start", "agreed"), _load_steps),
+    Stage("config_polls", ("build", "start", "polls"), _config_polls),
+    Stage("changes", ("all_configs", "config_polls"), config_changes.changes, level=_MEMORY),
+    Stage("intervals", ("agreed", "configs"), intervals.intervals),
+    Stage("leader_moves", ("agreed",), leader_moves.leader_moves, leader_moves.TABLE),
+    Stage("isr_events", ("agreed",), isr_events.isr_events, isr_events.TABLE),
+    Stage("broker_load", ("start", "load_steps", "periods"), _broker_load, broker_load.TABLE),
+    Stage("propagation", ("agreed", "start"), propagation.propagation, propagation.TABLE),
+    Stage("config_changes", ("window", "changes"), _config_changes, config_changes.CHANGES),
+    Stage("signals", ("build", "window", "agreed", "metadata", "brokers", "changes"), _signals, signals.TABLE, _MEMORY),
+)
+"""The stages of a window in their order. `intervals` are written apart: their rows without an end are replaced one by
+one. Incidents follow, because they read signals of earlier windows too."""
+
+
+def _build_window(build: GoldBuild, window: Window) -> None:
+    """Build the tables of a window. Its state, if it keeps one, gets an entry in `Window.incidents_since`."""
+    results = _inputs(build, window)
+    for stage in STAGES:
+        rows = stage.function(*(results[name] for name in stage.inputs))
+        if stage.level is not None:
+            rows = build.computed_once(rows, stage.level)
+        if stage.table is not None:
+            build.replace(stage.table, rows, window.start)
+        results[stage.result] = rows
+    states = results["intervals"]
+    build.replace(
+        intervals.TABLE,
+        states.where("present and valid_to is not null"),
+        window.start,
+        open_rows=states.where("valid_to is null"),
+        full_rebuild=window.full_rebuild,
+    )
+    oldest = window.start and window.incidents_since.get(window.start, window.start)
+    incidents.plan(build, window.start, window.as_of, results["signals"], oldest)
+    if window.as_of is not None:
+        state.keep(
+            build,
+            window.as_of,
+            partitions=results["folded"],
+            complete=window.is_complete,
+            loads=results["load_steps"],
+            polls=results["config_polls"],
+        )
+    if build.engine.local is None:
+        results["folded"].count()  # computed once, before the tasks that write tables from it run side by side
+    build.write()
+    if window.as_of is not None:  # read from the state that was just written
+        window.incidents_since[window.as_of] = incidents.oldest_lasting(build, window.as_of)

@@ -1,0 +1,223 @@
+"""`consumer_lag`: how far groups are behind the ends of the logs that they read, and the signals of stalled groups.
+
+A group stalls on a partition if the log grows and the committed offset does not (`partition_lag`). Groups without
+members count only if a commit of them was observed: others are abandoned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kwire.metadata.timestamps import microseconds
+from kwire_pipeline.gold import days
+from kwire_pipeline.gold.diagnosis.signal import SignalKind
+from kwire_pipeline.gold.partition_lag import Event, LagSample, PartitionLagHistory
+from kwire_pipeline.gold.signals import signal_columns
+from kwire_pipeline.gold.tables import GoldTable
+from kwire_pipeline.in_process import f
+from kwire_pipeline.tables import Column
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from kwire_pipeline.gold.view import GoldBuild
+
+TABLE = GoldTable(
+    "consumer_lag",
+    "The lag of groups by minute; in a minute without a row it equals the last row's.",
+    (
+        Column("cluster_id", "string", "the cluster"),
+        Column("at", "timestamp", "the beginning of the minute", "UTC"),
+        Column("group", "string", "the group's id"),
+        Column("topic", "string", "the topic's name"),
+        Column("partition", "int", "the partition's number, from 0"),
+        Column("committed_offset", "bigint", "the last committed offset in the minute"),
+        Column("log_end", "bigint", "the end of the log then"),
+        Column("lag", "bigint", "the lag then", "records"),
+        Column("max_lag", "bigint", "the largest lag in the minute", "records"),
+        Column(
+            "time_lag",
+            "double",
+            "how old the next record of the group was then, estimated from the growth of the log; null if it is "
+            "older than the known log ends",
+            "seconds",
+        ),
+    ),
+)
+
+STATE = "group_lag"
+"""The part of gold's state with the events from which the fold continues."""
+
+_EVENTS = (
+    "cluster_id string, topic string, partition int, at_us bigint, broker_id int, `group` string, `offset` bigint, "
+    "gone boolean"
+)
+_FOLDED = (
+    f"output string, {_EVENTS}, log_end bigint, lag bigint, time_lag bigint, not_before bigint, stalled boolean, "
+    "has_committed boolean"
+)
+_MINUTE = 60_000_000
+_SAMPLE, _STALL, _KEPT = "sample", "stall", "kept"
+WITHOUT_MEMBERS = ("Empty", "Dead")
+
+
+def plan(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame | None:
+    """Plan the table and the state of a window, and return its signals; None if no group was ever polled."""
+    if not build.files("silver/group_offsets") and not build.files(f"gold/_{STATE}"):
+        return None
+    folded = build.computed_once(_fold(build, start, stop, as_of))
+    build.replace(TABLE, _by_minute(folded.where(f.col("output") == _SAMPLE)), start)
+    if as_of is not None:
+        build.keep_state(STATE, as_of, folded.where(f.col("output") == _KEPT).select(*_names(_EVENTS)), _EVENTS)
+    return _stall_signals(folded.where(f.col("output") == _STALL), f.broadcast(_states(build.silver("groups"))))
+
+
+def _names(ddl: str) -> list[str]:
+    return [column.split()[0].strip("`") for column in ddl.split(", ")]
+
+
+def _fold(build: GoldBuild, start: datetime | None, stop: datetime, as_of: datetime | None) -> DataFrame:
+    commits = days.between(build.silver("group_offsets", start, stop), "at", start, stop)
+    ends = days.between(build.silver("log_ends", start, stop), "at", start, stop).withColumn(
+        "group", f.lit(None).cast("string")
+    )
+    events = _events(commits, "committed_offset").unionByName(_events(ends, "log_end"))
+    if start is not None and build.files(f"gold/_{STATE}"):
+        events = events.unionByName(build.state(STATE, start, _EVENTS))
+    fold = _Fold(microseconds(start), microseconds(as_of))
+
+    def run(table: pa.Table) -> pa.Table:  # Spark passes the key too to a bound method
+        return fold.run(table)
+
+    return events.groupBy("cluster_id", "topic").applyInArrow(run, _FOLDED)
+
+
+def _events(rows: DataFrame, offset: str) -> DataFrame:
+    return rows.select(
+        "cluster_id",
+        "topic",
+        "partition",
+        f.unix_micros("at").alias("at_us"),
+        "broker_id",
+        "group",
+        f.col(offset).alias("offset"),
+        (f.col("change") == "gone").alias("gone"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """The fold of one topic in a worker. Results before `start` are of the window before; `as_of`: see `build`."""
+
+    start: int | None
+    as_of: int | None
+
+    def run(self, table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        from kwire_pipeline.tables import ddl_schema
+
+        cluster_id, topic = table["cluster_id"][0].as_py(), table["topic"][0].as_py()
+        rows = table.select(["partition", "at_us", "broker_id", "group", "offset", "gone"]).to_pylist()
+        rows.sort(key=lambda row: (row["partition"], row["at_us"], row["group"] is not None, row["broker_id"]))
+        by_partition: dict[int, list[Event]] = {}
+        for row in rows:
+            partition = row.pop("partition")
+            by_partition.setdefault(partition, []).append(Event(row.pop("at_us"), **row))
+        signals: list[dict[str, Any]] = []
+        for partition, events in by_partition.items():
+            key = {"cluster_id": cluster_id, "topic": topic, "partition": partition}
+            signals += [{**key, **row} for row in self._of_partition(events)]
+        return pa.Table.from_pylist(signals, schema=ddl_schema(_FOLDED))
+
+    def _of_partition(self, events: list[Event]) -> list[dict[str, Any]]:
+        lag = PartitionLagHistory()
+        rows: list[dict[str, Any]] = []
+        kept_events: list[Event] | None = None
+        for event in events:
+            if kept_events is None and self.as_of is not None and event.at >= self.as_of:
+                kept_events = lag.kept_events()
+            rows += [_row(change) for change in lag.apply(event) if self.start is None or change.at >= self.start]
+        if self.as_of is not None:
+            rows += [_kept_row(event) for event in (lag.kept_events() if kept_events is None else kept_events)]
+        return rows
+
+
+def _row(sample: Any) -> dict[str, Any]:
+    row: dict[str, Any] = sample._asdict()
+    row["at_us"] = row.pop("at")
+    if isinstance(sample, LagSample):
+        return {"output": _SAMPLE, "offset": row.pop("committed_offset"), **row}
+    return {"output": _STALL, "broker_id": row.pop("reported_by"), **row}
+
+
+def _kept_row(event: Event) -> dict[str, Any]:
+    row = event._asdict()
+    return {"output": _KEPT, "at_us": row.pop("at"), **row}
+
+
+def _by_minute(samples: DataFrame) -> DataFrame:
+    minute = f.col("at_us") - f.col("at_us") % _MINUTE
+    last = f.max_by(f.struct("offset", "log_end", "lag", "time_lag"), "at_us")
+    grouped = samples.groupBy("cluster_id", minute.alias("minute"), "group", "topic", "partition")
+    return grouped.agg(last.alias("last"), f.max("lag").alias("max_lag")).select(
+        "cluster_id",
+        f.timestamp_micros("minute").alias("at"),
+        "group",
+        "topic",
+        "partition",
+        f.col("last.offset").alias("committed_offset"),
+        "last.log_end",
+        "last.lag",
+        "max_lag",
+        (f.col("last.time_lag") / 1e6).alias("time_lag"),
+    )
+
+
+def _states(groups: DataFrame) -> DataFrame:
+    return groups.where("change = 'set'").select(
+        "cluster_id", "group", "state", f.unix_micros("at").alias("state_since")
+    )
+
+
+def _stall_signals(stalls: DataFrame, states: DataFrame) -> DataFrame:
+    """Return the signals of groups that stalled or continued, one for each group and poll."""
+    is_current = f.col("state_since") <= f.col("at_us")
+    key = ["cluster_id", "at_us", "group", "stalled", "broker_id"]
+    # The state of the group at the time of the stall: the newest one that was reported by then.
+    by_partition = stalls.join(states, ["cluster_id", "group"], "left").groupBy(*key, "topic", "partition")
+    stalled = by_partition.agg(
+        f.max_by(f.when(is_current, f.col("state")), f.when(is_current, f.col("state_since"))).alias("state"),
+        f.max("not_before").alias("not_before"),
+        f.max("has_committed").alias("has_committed"),
+    )
+    # A group without members that was never seen to commit was abandoned before polling began: it has not stalled.
+    abandoned = f.coalesce(f.col("state").isin(*WITHOUT_MEMBERS), f.lit(False)) & ~f.col("has_committed")
+    summed = (
+        stalled.where(~abandoned)
+        .groupBy(*key)
+        .agg(
+            f.min("not_before").alias("not_before"),
+            f.count("*").cast("int").alias("partitions"),
+            f.sort_array(f.collect_set("topic")).alias("topics"),
+            f.collect_set(f.xxhash64("topic", "partition")).alias("partition_hashes"),
+            f.max("state").alias("state"),
+        )
+    )
+    kind = f.when(f.col("stalled"), SignalKind.GROUP_STALLED.value).otherwise(SignalKind.GROUP_CONTINUED.value)
+    return summed.select(
+        *signal_columns(
+            kind=kind,
+            at=f.timestamp_micros("at_us"),
+            not_before=f.timestamp_micros("not_before"),
+            reported_by=f.col("broker_id"),
+            partitions=f.col("partitions"),
+            topics=f.col("topics"),
+            partition_hashes=f.col("partition_hashes"),
+            detail={"group": f.col("group"), "state": f.col("state")},
+        )
+    )

@@ -1,0 +1,193 @@
+"""Agreed states as a table: one row per state of a partition, with fields of the state before it.
+
+`consensus` has the rules, and `fold_task` runs them in the executors, on one group of topics of a cluster at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire_pipeline.gold.consensus import Role
+from kwire_pipeline.in_process import f
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame
+
+
+FILED_AT = "filed_at"
+"""A column with the time under which a row is stored: events are stored under the hour in which the brokers agreed."""
+
+GROUPS = 16
+"""Number of groups of topics per cluster. An executor holds one group of one build window at a time."""
+
+CLUSTER_GROUPS = 16
+"""Number of groups of clusters. A bucket is a group of topics of a group of clusters."""
+
+REPORTS_TYPE = "array<struct<broker_id:int,at:bigint>>"
+
+STATE = {
+    "topic": "string",
+    "topic_id": "string",
+    "partition": "int",
+    "leader": "int",
+    "leader_epoch": "int",
+    "replicas": "array<int>",
+    "isr": "array<int>",
+    "offline": "array<int>",
+    "error_code": "int",
+}
+
+RESUMED = {
+    "first_reported_at": "bigint",
+    "reported_by": "int",
+    "reports": REPORTS_TYPE,
+    "last_leader": "int",
+    "adding": "array<int>",
+    "electing": "boolean",
+    "out_of_sync": "array<int>",
+    "expanded": "boolean",
+    "known": "boolean",
+    "known_id": "string",
+}
+"""Columns with which an incremental fold resumes; null in report rows."""
+
+INPUT = {
+    "cluster_id": "string",
+    "role": "int",
+    "at": "bigint",
+    "broker_id": "int",
+    **STATE,
+    "present": "boolean",
+    **RESUMED,
+    "fingerprint": "bigint",
+    "key": "bigint",
+    "differ": "boolean",
+}
+"""Reports of brokers and agreed states. `key` is a hash of topic and partition; `differ` is set in kept reports.
+
+`differ` says whether the last reports about the partition differ: then a change of the voters can change its state.
+"""
+
+TYPES = {
+    "cluster_id": "string",
+    "role": "int",
+    "broker_id": "int",
+    **STATE,
+    "present": "boolean",
+    "since": "bigint",
+    "until": "bigint",
+    "first_reported_at": "bigint",
+    "reported_by": "int",
+    "reports": REPORTS_TYPE,
+    "last_leader": "int",
+    "previous_leader": "int",
+    "adding": "array<int>",
+    "was_adding": "array<int>",
+    "electing": "boolean",
+    "was_electing": "boolean",
+    "out_of_sync": "array<int>",
+    "was_out_of_sync": "array<int>",
+    "expanded": "boolean",
+    "was_expanded": "boolean",
+    "known": "boolean",
+    "known_id": "string",
+    "was_known": "boolean",
+    "was_known_id": "string",
+    "carried": "boolean",
+    "was_present": "boolean",
+    "was_topic_id": "string",
+    "was_leader": "int",
+    "was_epoch": "int",
+    "was_replicas": "array<int>",
+    "was_isr": "array<int>",
+    "was_offline": "array<int>",
+    "partitions_before": "bigint",
+    "was_partitions_before": "bigint",
+    "fingerprint": "bigint",
+    "key": "bigint",
+    "differ": "boolean",
+}
+"""The result of a fold. Times are microseconds; `present` is false where the partition is absent.
+
+Rows with `Role.AGREED` are the agreed states of the partitions that were folded. `partitions_before` is the number of
+partitions of the topic id before the window, `was_partitions_before` the number for the previous topic id; null for
+none. Rows with other roles are kept for later windows: `Role.LAST_REPORT`, and `Role.UNCHANGED` for partitions that
+were not folded.
+"""
+
+
+def ddl(types: dict[str, str]) -> str:
+    """Return columns as Spark's DDL."""
+    return ", ".join(f"`{name}` {type}" for name, type in types.items())
+
+
+def observations(partitions: DataFrame) -> DataFrame:
+    """Return the rows of silver's `partitions` as input of `fold` (`INPUT`)."""
+    # xxhash64 concatenates the elements of arrays. Without the sizes, ISR [1, 2] with replica 3 offline would have the
+    # hash of ISR [1, 2, 3].
+    lists = [f.col("replicas"), f.sort_array("isr"), f.sort_array("offline")]
+    sized = [part for values in lists for part in (f.size(values), values)]
+    state = f.xxhash64("leader", "leader_epoch", "error_code", *sized)
+    present = f.col("change") == "set"
+    return _input(
+        partitions.select(
+            "cluster_id",
+            f.lit(int(Role.OBSERVATION)).alias("role"),
+            f.unix_micros("at").alias("at"),
+            "broker_id",
+            *STATE,
+            present.alias("present"),
+            # All absences are equal, whatever the state before.
+            f.when(present, state).otherwise(0).alias("fingerprint"),
+            f.xxhash64("topic", "partition").alias("key"),
+        )
+    )
+
+
+def changed_topics(configs: DataFrame) -> DataFrame:
+    """Return the topics of silver's `configs` as input of `fold`, so that all their partitions are folded."""
+    topics = configs.where("resource_type = 'topic'").select("cluster_id", f.col("resource").alias("topic")).distinct()
+    return _input(topics.withColumn("role", f.lit(int(Role.TOPIC))).withColumn("at", f.lit(0).cast("bigint")))
+
+
+def _input(rows: DataFrame) -> DataFrame:
+    present_columns = set(rows.columns)
+    return rows.select(
+        *(
+            f.col(name).cast(type) if name in present_columns else f.lit(None).cast(type).alias(name)
+            for name, type in INPUT.items()
+        )
+    )
+
+
+def bucket() -> Expression:
+    """Return the bucket of a row, from its cluster and topic."""
+    return (first_bucket() + f.pmod(f.xxhash64("topic"), f.lit(GROUPS))).cast("int")
+
+
+def first_bucket() -> Expression:
+    """Return the first bucket of a cluster."""
+    return (f.pmod(f.xxhash64("cluster_id"), f.lit(CLUSTER_GROUPS)) * GROUPS).cast("int")
+
+
+def is_same_topic() -> Expression:
+    """Return whether a state and the one before it are of one topic. A missing topic id equals any."""
+    one_id = f.coalesce(f.col("topic_id") == f.col("was_topic_id"), f.lit(True))
+    return f.col("present") & f.col("was_present") & one_id
+
+
+def to_keep(folded: DataFrame, as_of: int) -> DataFrame:
+    """Return the rows that later windows need (`INPUT`), from the result of a `fold` that kept the state at `as_of`."""
+    role, since, until = f.col("role"), f.col("since"), f.col("until")
+    is_needed = (role != int(Role.AGREED)) | ((since < as_of) & (until.isNull() | (until >= as_of)))
+    rows = folded.where(is_needed).withColumnRenamed("since", "at")
+    rows = rows.withColumn("reports", f.filter("reports", lambda report: report["at"] < as_of))
+    return rows.withColumn("role", f.when(role == int(Role.UNCHANGED), int(Role.AGREED)).otherwise(role)).select(*INPUT)
+
+
+def last_reports(observations: DataFrame) -> DataFrame:
+    """Return each broker's last report about each partition."""
+    last = f.max_by(f.struct(*observations.columns), f.struct("at", "present"))
+    last_rows = observations.groupBy("cluster_id", "broker_id", "topic", "partition").agg(last.alias("last"))
+    return last_rows.select("last.*")

@@ -1,0 +1,191 @@
+"""The ingest of captures in the executors: finding new rows, and ingesting them in place where possible.
+
+Rows that are newer than what their brokers reported last are ingested where they are: the segments are bronze. Other
+rows (the same capture under another path, a clock that was set back, a damaged or missing segment) are left to
+`Pipeline.ingest`, which compares them one by one with silver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from kwire.capture.errors import UnreadableCapture
+from kwire.capture.folder import segments
+from kwire.capture.reader import read_segment
+from kwire.metadata.timestamps import microseconds
+from kwire_pipeline.source.capture_readers import CapturePartition, count_carried, read_partition, rows_in_capture
+from kwire_pipeline.source.capture_segments import REPORTER_COLUMNS, fingerprint_of, matches, own_rows, visible_segments
+from kwire_pipeline.source.missing_rows import recovered
+from kwire_pipeline.store.manifest import CaptureProgress, DamagedSegment, Hole, ManifestEntry, manifest
+from kwire_pipeline.store.record import reporter_key
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+    from kwire.capture.folder import Segment
+    from kwire_pipeline.ingest.ingest_task import IngestTask
+
+CAPTURES = "folder string, row bigint, fingerprint string"
+"""Input of `CaptureTask.ingest`: the folder, the next row, and the fingerprint that was recorded with it."""
+
+PARTS = "folder string, first_row bigint, start bigint, stop bigint, first boolean, lost_from bigint, lost_to bigint"
+"""Input of `read_parts`: a segment, the rows to read, and the time range in which rows are lost."""
+
+
+class CaptureTask(NamedTuple):
+    """Finds and ingests the new rows of captures. The manifest has a `CaptureProgress` for each."""
+
+    task: IngestTask
+
+    def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Ingest the new rows of each capture. For `mapInArrow` over `CAPTURES`."""
+        for batch in batches:
+            for folder, row, fingerprint in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                try:
+                    yield manifest(self._ingest(folder, row, fingerprint))
+                except FileNotFoundError:  # a tail was closed after it was listed
+                    yield manifest(self._ingest(folder, row, fingerprint))
+
+    def _ingest(self, folder: str, row: int, fingerprint: str) -> list[ManifestEntry]:
+        listed = visible_segments(folder)
+        first = row if matches(listed, fingerprint) else 0
+        new_segments = [segment for segment, stop in zip(listed, _stops(listed), strict=True) if stop > first]
+        damaged: dict[Segment, str] = {}
+        holes: list[Hole] = []
+        try:
+            holes = _holes(listed, new_segments, first)
+            if not holes and not self._any_late(new_segments, first):
+                entries, stop = self.task.ingest_segments(folder, first)
+                newest = fingerprint_of(new_segments) or fingerprint
+                return [*entries, CaptureProgress(folder, first, stop, newest, in_place=True)]
+        except FileNotFoundError:
+            raise
+        except (UnreadableCapture, OSError, pa.ArrowException):
+            damaged = {segment: reason for segment in new_segments if (reason := damage(segment))}
+            if not damaged:
+                raise
+            holes = _holes(listed, new_segments, first, damaged)
+        stop = first
+        if new_segments:
+            last = new_segments[-1]
+            stop = last.first_row + (0 if last in damaged else sum(batch.num_rows for batch in own_rows(last)))
+        newest = fingerprint_of([segment for segment in new_segments if segment not in damaged]) or fingerprint
+        bad = [DamagedSegment(segment.first_row, f"{segment.path}: {reason}") for segment, reason in damaged.items()]
+        return [CaptureProgress(folder, first, max(stop, first), newest, in_place=False, damaged=bad, holes=holes)]
+
+    def _any_late(self, new_segments: list[Segment], first: int) -> bool:
+        """Return whether any row is not newer than what its broker reported last."""
+        for segment in new_segments:
+            number = segment.first_row
+            for batch in own_rows(segment):
+                new = batch.slice(max(first - number, 0))
+                number += batch.num_rows
+                # Only the earliest row of each broker can be the late one.
+                earliest = pa.table(new).group_by(REPORTER_COLUMNS).aggregate([("polled_at", "min")])
+                for row in earliest.to_pylist():
+                    last = self._last_reported(*(row[name] for name in REPORTER_COLUMNS))
+                    if microseconds(row["polled_at_min"]) <= last:
+                        return True
+        return False
+
+    def _last_reported(self, cluster_id: str | None, broker_id: int, endpoint: str, poller_id: str | None) -> int:
+        cluster = cluster_id or self.task.clusters.get(f"{broker_id}/{endpoint}", "")
+        progress = self.task.reporters.get(reporter_key(cluster, broker_id, endpoint, poller_id))
+        return -(2**63) if progress is None else int(progress["last"])
+
+
+def count_new_rows(folder: str, row: int, fingerprint: str) -> int:
+    """Return the number of rows of a capture from `row` on, at least; `fingerprint` was recorded with it."""
+    listed = segments(folder)
+    first = row if matches(listed, fingerprint) else 0
+    try:
+        stop = rows_in_capture(folder)
+    except (UnreadableCapture, OSError, pa.ArrowException):  # reported when its rows are read
+        stop = listed[-1].first_row
+    return max(stop - max(first, listed[0].first_row if listed else 0), 0)
+
+
+def _holes(
+    listed: Sequence[Segment], new_segments: Sequence[Segment], first: int, damaged: Container[Segment] = ()
+) -> list[Hole]:
+    """Return the rows from `first` on that no segment has: segments were deleted, or not copied.
+
+    A capture may begin at any row, since old segments may be deleted. The rows of damaged segments are not missing.
+    """
+    holes = []
+    following = first if first or not new_segments else new_segments[0].first_row
+    before = next((segment for segment in reversed(listed) if segment.first_row < following), None)
+    for segment, later in zip(new_segments, [*new_segments[1:], None], strict=True):
+        if segment.first_row > following:
+            holes.append(Hole(following, segment.first_row, microseconds(before and before.last_time)))
+        before, following = segment, segment.first_row
+        if later is not None:
+            is_damaged = segment in damaged
+            following = later.first_row if is_damaged else following + sum(map(len, own_rows(segment)))
+    return holes
+
+
+def plan_parts(
+    folder: str, start: int, stop: int, damaged: Iterable[int], holes: Iterable[Hole] = ()
+) -> list[tuple[Any, ...]]:
+    """Return the parts (`PARTS`) with the rows from `start` to before `stop`.
+
+    Damaged segments, which are identified by the number of their first row, are left out.
+    """
+    bad = set(damaged)
+    hole_before = {hole.stop: hole for hole in holes}
+    parts: list[tuple[Any, ...]] = []
+    lost: tuple[int, int] | tuple[None, None] = None, None
+    listed = segments(folder)
+    for segment, end in zip(listed, _stops(listed), strict=True):
+        if segment.first_row >= stop or end <= start:
+            continue
+        if segment.first_row in bad:
+            if segment.first_time is not None and segment.last_time is not None:
+                begin = microseconds(segment.first_time) if lost[0] is None else lost[0]
+                lost = begin, microseconds(segment.last_time)
+            continue
+        if segment.first_row in hole_before and segment.first_time is not None:
+            after = hole_before[segment.first_row].last_time
+            begin = 0 if after is None else after + 1
+            lost = begin if lost[0] is None else min(lost[0], begin), microseconds(segment.first_time)
+        parts.append((folder, segment.first_row, max(start, segment.first_row), min(stop, end), not parts, *lost))
+        lost = None, None
+    return parts
+
+
+def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the rows of parts. For `mapInArrow` over `PARTS`.
+
+    Rows that a segment carries over from a damaged one are returned as full responses, which they are.
+    """
+    for batch in batches:
+        for part in batch.to_pylist():
+            rows = CapturePartition(part["folder"], part["first_row"], part["start"], part["stop"], first=True)
+            for read in read_partition(rows):
+                # A segment opens with rows that repeat the last responses of the segment before. They count once: at
+                # the first part, or when the segment before was lost.
+                carried = count_carried(read)
+                if carried and part["lost_from"] is not None:
+                    yield from recovered(read.slice(0, carried), part["lost_from"], part["lost_to"])
+                if carried and part["first"]:
+                    yield read.slice(0, carried)
+                if carried < read.num_rows:
+                    yield read.slice(carried)
+
+
+def damage(segment: Segment) -> str:
+    """Return why a segment cannot be read; empty if it can."""
+    try:
+        for _ in read_segment(segment):
+            pass
+    except UnreadableCapture as error:
+        return error.reason.partition("\n")[0]
+    return ""
+
+
+def _stops(listed: tuple[Segment, ...]) -> list[int]:
+    """Return the number of the row after each segment; the last segment is unbounded."""
+    return [segment.first_row for segment in listed[1:]] + [1 << 62] * bool(listed)

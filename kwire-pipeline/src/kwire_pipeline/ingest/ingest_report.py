@@ -1,0 +1,88 @@
+"""The report of an ingest, for programs and for the lines that `kwire pipeline` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kwire_pipeline.silver.tables import SILVER_SCHEMAS
+
+SHOWN = 10
+"""Maximum number of polls kept aside that the text of a report names."""
+
+
+class ReporterPolls(NamedTuple):
+    """The outcome of polls of a broker.
+
+    Attributes:
+        responded: True if any has a response.
+        failed: number of failures after the last response.
+        failing_since: time of the first of these failures in microseconds since 1970; None without one.
+    """
+
+    responded: bool
+    failed: int
+    failing_since: int | None = None
+
+    def followed_by(self, later: ReporterPolls) -> ReporterPolls:
+        """Return the outcome of these polls and later ones."""
+        if later.responded:
+            return later
+        return ReporterPolls(self.responded, self.failed + later.failed, self.failing_since or later.failing_since)
+
+
+@dataclass
+class IngestReport:
+    """The outcome of an ingest.
+
+    Attributes:
+        rows: added rows by table.
+        late: frames that reopened the day that they belong to.
+        repeated: frames that were ingested before.
+        damaged: segments of captures that cannot be read, and why.
+        missing: rows of captures that no segment has.
+        polls: the outcome of the new polls of each broker, by its `reporter_key`.
+        refused: late frames that are not ingested because bronze lacks other frames of their broker since that day.
+        outside: polls that are kept aside because of their time (`clock_faults`).
+        seconds: duration.
+    """
+
+    rows: dict[str, int] = field(default_factory=dict)
+    late: int = 0
+    repeated: int = 0
+    damaged: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    polls: dict[str, ReporterPolls] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        counts = [f"{name} {self.rows.get(name, 0):,}" for name in ("bronze", *SILVER_SCHEMAS) if self.rows.get(name)]
+        bad = self.rows.get("bad_frames", 0)
+        return (
+            f"{', '.join(counts) or 'nothing new'} rows; {bad:,} bad frames, {self.late:,} late, "
+            f"{self.repeated:,} repeated; {self.seconds:.1f} s"
+            + "".join(f"\n  damaged: {reason}" for reason in self.damaged)
+            + "".join(f"\n  missing: {rows}" for rows in self.missing)
+            + "".join(f"\n  refused: {reason}" for reason in self.refused)
+            + "".join(f"\n  kept aside: {poll}" for poll in self.outside[:SHOWN])
+            + (f"\n  and {len(self.outside) - SHOWN:,} more kept aside" if len(self.outside) > SHOWN else "")
+        )
+
+    def add(self, other: IngestReport) -> None:
+        """Add the counts of another report."""
+        for name, rows in other.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + rows
+        self.late += other.late
+        self.repeated += other.repeated
+        for key, polls in other.polls.items():
+            self.add_polls(key, polls)
+        self.damaged += other.damaged
+        self.missing += other.missing
+        self.refused += other.refused
+        self.outside += other.outside
+
+    def add_polls(self, key: str, polls: ReporterPolls) -> None:
+        """Add later polls of a broker."""
+        self.polls[key] = self.polls[key].followed_by(polls) if key in self.polls else polls

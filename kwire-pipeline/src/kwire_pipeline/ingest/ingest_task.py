@@ -1,0 +1,496 @@
+"""Ingesting frames in the executors: rows of bronze in, files of bronze and silver out.
+
+A worker holds the last responses and the state of one broker at a time; nothing else grows with the history. Rows that
+are not newer than the last ones of their broker are late or repeated. They are set aside, and `reopen` ingests them
+together with the known rows of their days.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from uuid import uuid4
+
+from kwire.capture.equivalence import is_same_poll
+from kwire.capture.folder import segments
+from kwire.capture.reader import read_segment
+from kwire.capture.rows import Row, to_rows
+from kwire.metadata.timestamps import microseconds
+from kwire_pipeline.ingest.clock_faults import ANY_TIME, ClockFaults, has_live_polls
+from kwire_pipeline.ingest.row_files import BronzeFiles, SilverFiles, marked_rows, rows_of
+from kwire_pipeline.session import require_engine
+from kwire_pipeline.silver.poll_order import OrderedPoll, PollOrder
+from kwire_pipeline.silver.state_builder import StateBuilder
+from kwire_pipeline.silver.tables import SILVER_SCHEMAS
+from kwire_pipeline.source.missing_rows import MISSING
+from kwire_pipeline.store.manifest import (
+    FileKind,
+    ManifestEntry,
+    ReporterProgress,
+    UnreadRows,
+    UntimedRows,
+    date_of,
+    manifest,
+)
+from kwire_pipeline.store.record import STATE, reporter_key
+from kwire_pipeline.store.table_files import Output, TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from kwire.storage.location import Location
+
+DAYS_KEPT = 8
+"""Number of days whose state at their beginning is kept. Later frames cost the whole history of their broker. Chosen,
+not measured."""
+
+RESPONSES_AHEAD = 64
+"""Maximum number of responses searched for the id of the cluster; older clusters do not report one. Chosen."""
+
+FAILED_POLLS_AHEAD = 10_000
+"""Maximum number of failed polls held back until a response reports the id of the cluster. Chosen: about three hours of
+polls, 10 MB."""
+
+BATCH_ROWS = 64
+"""Rows of bronze after which the rows of silver are handed to the files. Chosen, not measured."""
+
+FAULTS_KEPT = 1_000
+"""Maximum number of times of polls kept aside that the progress of a broker has, newest last. Chosen."""
+
+NEVER = -(2**63)
+
+
+class IngestTask(NamedTuple):
+    """The task of a worker: the location of the store, and `reporters` and `clusters` of its newest record."""
+
+    location: Location
+    reporters: dict[str, dict[str, Any]]
+    clusters: dict[str, str]
+    reference_codec: bool = False
+    """True if workers may decode without the engine."""
+    latest: int = ANY_TIME
+    """The latest time of a poll in microseconds since 1970 (`clock_faults`)."""
+
+    def clock_faults(self, key: str) -> ClockFaults:
+        """Return what sorts out the polls of a reporter with times of a wrong clock."""
+        is_bounded = self.latest < ANY_TIME and has_live_polls(self.reporters, self.latest)
+        return ClockFaults(self.reporters.get(key, {}), self.latest, is_bounded=is_bounded)
+
+    def ingest(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Ingest rows of bronze. For `mapInArrow` over `partition_by_broker`."""
+        with _Files(self) as output:
+            for (cluster_id, broker_id, *_), rows in groupby(
+                rows_of(output.drop_missing(output.drop_untimed(batches))), broker_of
+            ):
+                output.ingest(self, cluster_id, broker_id, rows)
+        yield manifest(output.entries)
+
+    def ingest_segments(self, folder: str, first: int) -> tuple[list[ManifestEntry], int]:
+        """Ingest the rows of a capture from `first` on, in place.
+
+        Returns:
+            The entries of the manifest, and the number of the next row.
+        """
+        with _Files(self, bronze=False) as output:
+            stop = output.ingest_segments(self, folder, first)
+        return output.entries, stop
+
+    def reopen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Ingest known and late rows together. For `mapInArrow`; a last column marks the late rows.
+
+        `reporters` has the state to start with.
+        """
+        with _Files(self) as output:
+            for _, rows in groupby(marked_rows(batches), lambda marked: (marked[0].cluster_id, marked[0].broker_id)):
+                output.ingest_again(self, rows)
+        yield manifest(output.entries)
+
+    def rewrite(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Copy files of silver without the rows of `reporters` from their `day` on. For `mapInArrow` over files."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        output = Output(self.location)
+        entries: list[ManifestEntry] = []
+        for batch in batches:
+            for folder, path, day in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                declared = SILVER_SCHEMAS[folder.removeprefix("silver/")]
+                stored = f"{folder}/{path}"
+                rows = pq.read_table(stored, filesystem=output.files, partitioning=None, schema=declared.arrow)
+                # Frames that came late change everything that their broker reported after them, and only that.
+                for reopened in self.reporters.values():
+                    if day >= reopened["day"]:
+                        own = pc.and_(
+                            pc.equal(rows["cluster_id"], reopened["cluster"]),
+                            pc.equal(rows["broker_id"], reopened["broker"]),
+                        )
+                        rows = rows.filter(pc.invert(own))
+                if rows.num_rows:
+                    copy = TableFile(output, FileKind.REWRITTEN, folder, {"date": day}, declared.arrow)
+                    copy.write(rows)
+                    entries.append(copy.close())
+        yield manifest(entries)
+
+
+class _Files:
+    """The files of one task, and the entries of its manifest when it ends."""
+
+    def __init__(self, task: IngestTask, *, bronze: bool = True) -> None:
+        if not task.reference_codec:
+            require_engine()
+        self._output = Output(task.location)
+        self._silver = SilverFiles(self._output)
+        self._bronze = BronzeFiles(self._output, FileKind.BRONZE) if bronze else None
+        self._late = BronzeFiles(self._output, FileKind.LATE)
+        self.entries: list[ManifestEntry] = []
+        self._untimed = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        files: tuple[SilverFiles | BronzeFiles | None, ...] = (self._silver, self._late, self._bronze)
+        for group in files:
+            written = [] if group is None else list(group.close())
+            if failed is None:
+                self.entries += written
+        if self._untimed:
+            self.entries.append(UntimedRows(self._untimed))
+
+    def ingest(self, task: IngestTask, cluster_id: str | None, broker_id: int, rows: Iterator[Row]) -> None:
+        """Ingest the rows of one broker, in order of time."""
+        first = next(rows)
+        endpoint, poller_id = first.endpoint, first.poller_id
+        cluster = cluster_id or task.clusters.get(f"{broker_id}/{endpoint}", "")
+        # Failed polls that were ingested before the cluster was known are stored without it.
+        last_unattributed = task.reporters.get(reporter_key("", broker_id, endpoint, poller_id), {}).get("last", NEVER)
+        last = NEVER
+        reporter: _ReporterIngest | None = None
+        before: list[Row] = []
+        faults = task.clock_faults(reporter_key(cluster, broker_id, endpoint, poller_id))
+        for recorded, known_cluster in _with_cluster(faults.plausible(chain([first], rows)), cluster):
+            key = reporter_key(known_cluster, broker_id, endpoint, poller_id)
+            if reporter is None or reporter.key != key:
+                if reporter is not None:
+                    self._end(reporter)
+                reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
+                last = task.reporters.get(key, {}).get("last", NEVER)
+            row = recorded._replace(cluster_id=recorded.cluster_id or known_cluster)
+            at = microseconds(row.polled_at)
+            if row.kind == "carried":
+                if not reporter.has_response(row):
+                    reporter.apply(row)
+            elif not recorded.cluster_id and recorded.frame is None and at <= last_unattributed:
+                self._late.add(row._replace(cluster_id=""))
+            elif at <= last:
+                self._late.add(row)
+            elif not _is_repeated(row, before):
+                reporter.apply(row, to_bronze=True)
+            before = [*(other for other in before if other.polled_at == row.polled_at), row]
+        if reporter is None:  # all polls are kept aside
+            key = reporter_key(cluster, broker_id, endpoint, poller_id)
+            reporter = _ReporterIngest(key, task.reporters.get(key, {}), self)
+        for row in faults.found:
+            reporter.set_aside(row._replace(cluster_id=row.cluster_id or cluster), to_bronze=True)
+        self._end(reporter)
+
+    def ingest_segments(self, task: IngestTask, folder: str, first: int) -> int:
+        """Ingest the rows of a capture from a number on, and return the number of the next row."""
+        reporters: dict[str, _ReporterIngest] = {}
+        number = first
+        listed = segments(folder)
+        for position, segment in enumerate(listed):
+            # The next segment begins at or before the first wanted row, so this one has none.
+            if position + 1 < len(listed) and listed[position + 1].first_row <= first:
+                continue
+            number = segment.first_row
+            rows = []
+            for batch in read_segment(segment):
+                for row in to_rows(batch):
+                    if row.kind == "carried":
+                        rows.append((row, True))
+                    else:
+                        if number >= first:
+                            rows.append((row, False))
+                        number += 1
+            # Within a segment, rows of several brokers are written as they answer, not in the order of their times.
+            by_reporter: dict[str, list[tuple[Row, bool]]] = defaultdict(list)
+            for row, carried in sorted(rows, key=lambda each: each[0].polled_at):
+                key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
+                by_reporter[key].append((row, carried))
+            for key, own in by_reporter.items():
+                reporter = reporters.get(key)
+                if reporter is None:
+                    reporter = reporters[key] = _ReporterIngest(key, task.reporters.get(key, {}), self)
+                faults = task.clock_faults(key)
+                plausible = set(map(id, faults.plausible(row for row, carried in own if not carried)))
+                for row, carried in own:
+                    if id(row) in plausible or (carried and not reporter.has_response(row)):
+                        reporter.apply(row)
+                for row in faults.found:
+                    reporter.set_aside(row)
+        for reporter in reporters.values():
+            self._end(reporter)
+        return number
+
+    def ingest_again(self, task: IngestTask, marked: Iterator[tuple[Row, bool]]) -> None:
+        """Ingest known and late rows of one broker, or of all unknown brokers of a cluster.
+
+        Nothing is written unless a late row is new.
+        """
+        reporters: dict[str, _ReporterIngest] = {}
+        waiting: list[tuple[Row, bool]] = []
+        before: list[Row] = []
+        any_new = False
+        for row, late in marked:  # of two rows at one time the known one comes first
+            before = [other for other in before if other.polled_at == row.polled_at]
+            if late and _is_repeated(row, before):
+                continue
+            before.append(row)
+            any_new = any_new or late
+            waiting.append((row, late))
+            if any_new:
+                for marked_row in waiting:
+                    self._apply_again(task, reporters, *marked_row)
+                waiting.clear()
+        for reporter in reporters.values():
+            self._end(reporter)
+
+    def _apply_again(self, task: IngestTask, reporters: dict[str, _ReporterIngest], row: Row, late: bool) -> None:
+        key = reporter_key(row.cluster_id or "", row.broker_id, row.endpoint, row.poller_id)
+        if key not in reporters:
+            progress = task.reporters.get(key, {})
+            before = {"last": NEVER, "last_before": min(progress.get("last", NEVER), task.latest)}
+            reporters[key] = _ReporterIngest(key, progress | before, self)
+        at = microseconds(row.polled_at)
+        if at in reporters[key].aside or (at > task.latest and has_live_polls(task.reporters, task.latest)):
+            reporters[key].set_aside(row, to_bronze=late, again=not late)
+        else:
+            reporters[key].apply(row, to_bronze=late)
+
+    def drop_untimed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows with a poll time; the manifest has the number of the others."""
+        for batch in batches:
+            times = batch.column("polled_at")
+            self._untimed += times.null_count
+            yield batch.filter(times.is_valid()) if times.null_count else batch
+
+    def drop_missing(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows that stand for a poll; the manifest has the rows for missing rows of a capture."""
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            missing = pc.equal(batch.column("kind"), MISSING)
+            if pc.any(missing).as_py():
+                self.entries += [UnreadRows(reason) for reason in batch.filter(missing).column("error").to_pylist()]
+                yield batch.filter(pc.invert(missing))
+            else:
+                yield batch
+
+    def add_to_bronze(self, row: Row) -> None:
+        """Store a row in bronze."""
+        assert self._bronze is not None
+        self._bronze.add(row)
+
+    def write_silver(self, builder: StateBuilder) -> None:
+        """Take the rows of silver so far."""
+        self._silver.add(builder.take())
+
+    def write_state(self, builder: StateBuilder) -> str:
+        """Write a state and return its path; empty for an empty state."""
+        rows = builder.state()
+        if not rows:
+            return ""
+        path = f"{STATE}/{uuid4().hex}.parquet"
+        self._output.write_rows(path, rows)
+        return path
+
+    def read_state(self, path: str) -> list[Row]:
+        """Read a state."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path, filesystem=self._output.files, partitioning=None)
+        return [row for batch in table.to_batches() for row in to_rows(batch)]
+
+    def _end(self, reporter: _ReporterIngest) -> None:
+        reporter.finish()
+        if reporter.applied or reporter.outside:
+            self.entries.append(reporter.end())
+
+
+class _ReporterIngest:
+    """The ingest of one broker: its state, and the states at the beginning of days."""
+
+    def __init__(self, key: str, progress: dict[str, Any], output: _Files) -> None:
+        self.key = key
+        self._output = output
+        self._builder = StateBuilder()
+        self._state: str = progress.get("state", "")
+        self._state_is_current = True
+        self._initial_requests: set[Any] = set()
+        if self._state:
+            rows = output.read_state(self._state)
+            self._builder.seed(rows)
+            self._initial_requests = {row.request_key for row in rows}
+        self._days: dict[str, str] = dict(progress.get("days", {}))
+        self._last: int = progress.get("last", NEVER)
+        self._last_before: int = progress.get("last_before", NEVER)
+        self._cluster = ("", "")
+        self._responded = False
+        self._failed_polls = 0
+        self._failing_since: int | None = None
+        self._order = PollOrder()
+        self.applied = 0
+        self.aside: list[int] = list(progress.get("aside", ()))
+        """The times of the polls that are kept aside (`clock_faults`), in microseconds since 1970."""
+        self.outside: list[str] = []
+        """The polls that this ingest has set aside, for people."""
+
+    def has_response(self, carried: Row) -> bool:
+        """Return whether the carried response is known already."""
+        return self.applied > 0 or self._order.has_rows or carried.request_key in self._initial_requests
+
+    def apply(self, row: Row, *, to_bronze: bool = False) -> None:
+        """Apply a row to the state, in the order of requests (`poll_order`).
+
+        Args:
+            row: the row; rows come in the order of their times.
+            to_bronze: True if bronze gets it, as it was recorded.
+        """
+        if row.kind == "carried":
+            self._apply(row)
+            return
+        for ordered in self._order.add(row, to_bronze=to_bronze):
+            self._apply_ordered(ordered)
+
+    def set_aside(self, row: Row, *, to_bronze: bool = False, again: bool = False) -> None:
+        """Keep a row aside whose time is the fault of a clock.
+
+        Args:
+            row: the row.
+            to_bronze: True if bronze gets it.
+            again: True if it was set aside before, and its row of silver is replaced.
+        """
+        at = microseconds(row.polled_at)
+        if at in self.aside and not again:
+            return  # the same poll is ingested again
+        is_ahead = at > max(self._last, self._last_before)
+        self._builder.set_aside(row, is_ahead=is_ahead)
+        if to_bronze:
+            self._output.add_to_bronze(row)
+        if at not in self.aside:
+            self.aside.append(at)
+            self.outside.append(
+                f"a poll of broker {row.broker_id} of cluster {row.cluster_id or ''!r} at "
+                f"{row.polled_at.isoformat(' ', 'seconds')}: the clock of its poller was "
+                f"{'ahead' if is_ahead else 'behind'}"
+            )
+
+    def finish(self) -> None:
+        """Apply the rows that wait for others."""
+        for ordered in self._order.finish():
+            self._apply_ordered(ordered)
+
+    def _apply_ordered(self, ordered: OrderedPoll) -> None:
+        applied = self._apply(ordered.row)
+        if ordered.to_bronze:
+            recorded = ordered.recorded
+            self._output.add_to_bronze(
+                applied._replace(polled_at=recorded.polled_at, clock_step_us=recorded.clock_step_us)
+            )
+
+    def _apply(self, row: Row) -> Row:
+        """Apply a row to the state, and return it with its cluster and kind."""
+        at = microseconds(row.polled_at)
+        date = date_of(at)
+        if row.kind != "carried":
+            if date not in self._days and at > self._last:
+                self._days[date] = self._current_state()
+            self._last = max(self._last, at)
+        applied = self._builder.apply(row)
+        self._state_is_current = False
+        if row.kind == "error":
+            self._failed_polls += 1
+            self._failing_since = self._failing_since or at
+        elif row.kind != "carried":
+            self._responded, self._failed_polls, self._failing_since = True, 0, None
+        self.applied += 1
+        if applied.cluster_id:
+            self._cluster = f"{row.broker_id}/{row.endpoint}", applied.cluster_id
+        if self.applied % BATCH_ROWS == 0:
+            self._output.write_silver(self._builder)
+        return applied
+
+    def end(self) -> ReporterProgress:
+        """Write the remaining rows and the state."""
+        self._builder.end()
+        self._output.write_silver(self._builder)
+        days = dict(sorted(self._days.items())[-DAYS_KEPT:])
+        address, cluster = self._cluster
+        state = self._current_state()
+        return ReporterProgress(
+            key=self.key,
+            state=state,
+            last=self._last,
+            days=days,
+            address=address,
+            cluster=cluster,
+            responded=self._responded,
+            failed_polls=self._failed_polls,
+            failing_since=self._failing_since,
+            aside=self.aside[-FAULTS_KEPT:],
+            outside=self.outside,
+        )
+
+    def _current_state(self) -> str:
+        if not self._state_is_current:
+            self._state = self._output.write_state(self._builder)
+            self._state_is_current = True
+        return self._state
+
+
+def broker_of(row: Row) -> tuple[str | None, int, str, str | None]:
+    """Return the broker and poller of a row as `bronze.partition_by_broker` identifies them."""
+    endpoint = row.endpoint if row.cluster_id is None or row.broker_id < 0 else ""
+    return row.cluster_id, row.broker_id, endpoint, row.poller_id
+
+
+def _with_cluster(rows: Iterator[Row], cluster: str) -> Iterator[tuple[Row, str]]:
+    """Return the rows with their cluster: the given one, or the first that a response reports.
+
+    A broker that is down when polling starts belongs to the cluster that it reports later.
+    """
+    while not cluster:
+        ahead: deque[Row] = deque()
+        cluster, responses = _read_until_cluster(rows, ahead)
+        yield from ((row, cluster) for row in ahead)
+        if not ahead or responses >= RESPONSES_AHEAD:
+            break
+    yield from ((row, cluster) for row in rows)
+
+
+def _read_until_cluster(rows: Iterator[Row], ahead: deque[Row]) -> tuple[str, int]:
+    """Move rows to `ahead` until a response reports a cluster.
+
+    Returns:
+        The cluster, empty if none is reported, and the number of responses in `ahead`.
+    """
+    builder = StateBuilder()
+    responses = 0
+    for row in rows:
+        ahead.append(row)
+        if row.frame is not None:
+            responses += 1
+            if reported := builder.apply(row).cluster_id:
+                return reported, responses
+        if responses >= RESPONSES_AHEAD or len(ahead) >= FAILED_POLLS_AHEAD:
+            break
+    return "", responses
+
+
+def _is_repeated(row: Row, before: list[Row]) -> bool:
+    """Return whether one of the rows before records the same poll."""
+    return any(is_same_poll(row, other) for other in before)

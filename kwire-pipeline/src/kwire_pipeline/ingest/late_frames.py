@@ -1,0 +1,285 @@
+"""Late frames: older than the last ones of their broker, so silver from their day on is computed again.
+
+Silver has changes, and each depends on the state before it. A late frame therefore *reopens* its broker at the
+beginning of the day of the frame: the kept state of that day is restored, all bronze of the broker since then is
+ingested again together with the late frames, and the files of silver since then are replaced. Rows of other brokers in
+these files are copied. All of it is one commit, so readers see either the old rows or the new ones.
+
+A broker is refused if bronze lacks polls that silver has since that day: its reports cannot be computed again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+from kwire.capture.equivalence import is_same_poll
+from kwire.capture.rows import SCHEMA, to_rows
+from kwire_pipeline.in_process import f
+from kwire_pipeline.ingest.clock_faults import ANY_TIME
+from kwire_pipeline.ingest.ingest_task import DAYS_KEPT, IngestTask
+from kwire_pipeline.ingest.manifest_changes import of_type, oldest, row_counts, to_change
+from kwire_pipeline.silver.tables import SILVER_SCHEMAS
+from kwire_pipeline.source.bronze import DDL, partition_by_reporter
+from kwire_pipeline.store.manifest import (
+    MANIFEST,
+    FileKind,
+    ManifestEntry,
+    ReporterProgress,
+    WrittenFile,
+    date_of,
+    entries_of,
+)
+from kwire_pipeline.store.record import LATE, POLLER, REOPENING, CommitRecord, DataFile, StoreChange, reporter_key
+from kwire_pipeline.store.snapshot import Snapshot
+from kwire_pipeline.store.table_files import in_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame
+
+    from kwire.capture import Row
+    from kwire_pipeline.engine import Engine
+    from kwire_pipeline.ingest.ingest_report import IngestReport
+    from kwire_pipeline.store.commits import PipelineStore
+
+FIRST_DATE, NEVER = "1970-01-01", "9999"
+"""Dates before and after all others."""
+
+COMPARED_BYTES = 32 << 20
+"""Maximum size of the compressed files that the driver compares with late frames. Chosen, not measured."""
+
+POLLS = "cluster_id string, broker_id int, date string"
+"""The columns of silver's `polls` with which bronze is compared."""
+
+
+class LateFrames:
+    """The late frames of one ingest.
+
+    Args:
+        engine: reads and writes the frames. A few are ingested in this process, like other little data.
+        store: the store of the pipeline.
+        record: the record that the ingest continues.
+        entries: the manifest of the ingest of all other frames, which is not committed yet.
+        reference_codec: as of `Pipeline`.
+        latest: as of `IngestTask`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: PipelineStore,
+        record: CommitRecord,
+        entries: list[ManifestEntry],
+        reference_codec: bool,
+        latest: int = ANY_TIME,
+    ) -> None:
+        self._engine = engine
+        self._location = store.location
+        self._record = record
+        self._entries = entries
+        self._reference_codec = reference_codec
+        self._latest = latest
+        self._snapshot = Snapshot.of(store.location, record)
+
+    def ingest(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
+        """Ingest the frames of files of `LATE`, and let `change` and `report` describe the whole ingest."""
+        if self._are_in_bronze(late):
+            report.repeated = sum(file.rows for file in late)
+            return
+        with self._engine.queries(in_process=self._engine.ingests_in_process(self._rows_to_read(late))):
+            self._reopen(late, change, report)
+
+    def _rows_to_read(self, late: list[DataFile]) -> int:
+        """Return an upper bound for the rows that are read again because of late frames."""
+        first = min((file.partition["date"] for file in late), default=NEVER)
+        reporters = self._record.progress.reporters.values()
+        day = min((_first_day(reporter, first) for reporter in reporters), default=FIRST_DATE)
+        tables = ("bronze", *(f"silver/{name}" for name in SILVER_SCHEMAS))
+        files = [*late, *(file for table in tables for file in self._files_since(table, day))]
+        files += [written.file for written in of_type(self._entries, WrittenFile)]
+        spans = (span for capture in self._record.progress.captures.values() for span in capture["spans"])
+        return sum(file.rows for file in files) + sum(int(stop) - int(start) for start, stop in spans)
+
+    def _reopen(self, late: list[DataFile], change: StoreChange, report: IngestReport) -> None:
+        frames = self._read(LATE, late, DDL)
+        reopened = self._reopened(frames, change)
+        bronze = self._bronze_of(reopened)
+        # Brokers whose bronze is incomplete keep their silver, and their late frames are refused.
+        incomplete = self._incomplete_bronze(bronze, reopened)
+        refused_rows = 0
+        if incomplete:
+            frames, refused_rows = self._refuse(frames, incomplete, report)
+            reopened = {
+                key: state for key, state in reopened.items() if (state["cluster"], state["broker"]) not in incomplete
+            }
+        # Ingest again what the brokers reported, in order of time; frames that bronze has already are dropped.
+        both = bronze.withColumn("late", f.lit(False)).unionByName(frames.withColumn("late", f.lit(True)))
+        clusters = self._record.progress.clusters | change.clusters
+        reopen = self._task(reopened, clusters).reopen
+        again = self._run(partition_by_reporter(both, "late").mapInArrow(reopen, MANIFEST))
+        progress = list(of_type(again, ReporterProgress))
+        new = [written.file for written in of_type(again, WrittenFile) if written.kind == FileKind.BRONZE]
+        report.late = sum(file.rows for file in new)
+        report.repeated = sum(file.rows for file in late) - report.late - refused_rows
+        if not progress:
+            return
+        # Files of earlier ingests and of this one have rows that are now written again: keep the rows of other brokers.
+        changed = {reporter.key: reopened[reporter.key] for reporter in progress}
+        first_day = min(state["day"] for state in changed.values())
+        replaced = {f"silver/{name}": self._files_since(f"silver/{name}", first_day) for name in SILVER_SCHEMAS}
+        paths = [(table, file.path, file.partition["date"]) for table, files in replaced.items() for file in files]
+        written_before = [written for written in of_type(self._entries, WrittenFile) if _is_silver(written)]
+        paths += [(entry.table, entry.file.path, entry.file.partition["date"]) for entry in written_before]
+        rewritten = self._rewrite(self._task(changed, {}), paths)
+        others = [entry for entry in self._entries if not _is_silver(entry)]
+        final = to_change(self._record, [*others, *again, *rewritten])
+        change.reporters, change.clusters = final.reporters, final.clusters
+        change.kind, change.added, change.removed = REOPENING, final.added, replaced
+        change.oldest = oldest(change.oldest, *(file.first for file in new))
+        change.rows = report.rows = row_counts([*others, *again])
+
+    def _are_in_bronze(self, late: list[DataFile]) -> bool:
+        """Return whether bronze has all these frames, compared in the driver; False if there are too many to compare.
+
+        Whoever ingests a file twice pays for reading it and its time in bronze, not for the days that it belongs to.
+        """
+        times = [time for file in late for time in (file.first, file.last) if time is not None]
+        first, last = min(times), max(times)
+        bronze = [
+            file
+            for file in self._snapshot.files("bronze")
+            if (file.first is None or file.first <= last) and (file.last is None or file.last >= first)
+        ]
+        if sum(file.size for file in (*late, *bronze)) > COMPARED_BYTES:
+            return False
+        stored: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for row in self._rows("bronze", bronze):
+            stored[row.cluster_id, row.broker_id, row.polled_at].append(row)
+        return all(
+            any(is_same_poll(row, other) for other in stored[row.cluster_id, row.broker_id, row.polled_at])
+            for row in self._rows(LATE, late)
+        )
+
+    def _rows(self, folder: str, files: Iterable[DataFile]) -> Iterator[Row]:
+        """Read rows of bronze in the driver."""
+        import pyarrow.parquet as pq
+
+        file_system = self._location.files()
+        for file in files:
+            rows = pq.read_table(f"{folder}/{file.path}", filesystem=file_system, partitioning=None)
+            for batch in in_schema(rows, SCHEMA).to_batches():
+                yield from to_rows(batch)
+
+    def _reopened(self, frames: DataFrame, change: StoreChange) -> dict[str, dict[str, Any]]:
+        """Return the reporters of late frames by key: the day to reopen, the broker, and the state on that day."""
+        reporters = self._record.progress.reporters | change.reporters
+        brokers = frames.groupBy("cluster_id", "broker_id").agg(f.min(f.unix_micros("polled_at")).alias("first"))
+        reopened: dict[str, dict[str, Any]] = {}
+        for cluster, broker_id, first in brokers.collect():
+            # Silver does not distinguish the endpoints of unknown brokers: they are reopened together.
+            progress = {key: reporters[key] for key in _reporters_of(reporters, cluster, broker_id)}
+            day = min(_first_day(reporter, date_of(first)) for reporter in progress.values())
+            for key, reporter in progress.items():
+                reopened[key] = {"day": day, "cluster": cluster, "broker": broker_id} | _state_at(reporter, day)
+        return reopened
+
+    def _incomplete_bronze(self, bronze: DataFrame, reopened: dict[str, dict[str, Any]]) -> dict[tuple[str, int], str]:
+        """Return the brokers for which bronze has fewer polls since their day than silver, with both numbers as text.
+
+        Old segments of a capture may have been deleted, or old days of bronze have expired.
+        """
+        days = {(state["cluster"], state["broker"]): state["day"] for state in reopened.values()}
+        files = self._files_since("silver/polls", min(days.values()))
+        files += [written.file for written in of_type(self._entries, WrittenFile) if written.table == "silver/polls"]
+        polls = self._engine.read_files(self._location, "silver/polls", files, POLLS)
+        in_silver: Counter[tuple[str, int]] = Counter()
+        for cluster, broker_id, date, count in polls.groupBy("cluster_id", "broker_id", "date").count().collect():
+            if date >= days.get((cluster, broker_id), NEVER):
+                in_silver[cluster, broker_id] += count
+        in_bronze = {row[:2]: row[2] for row in bronze.groupBy("cluster_id", "broker_id").count().collect()}
+        return {
+            broker: f"bronze has {in_bronze.get(broker, 0):,} of {count:,} polls since {days[broker]}"
+            for broker, count in in_silver.items()
+            if in_bronze.get(broker, 0) < count
+        }
+
+    def _refuse(
+        self, frames: DataFrame, incomplete: dict[tuple[str, int], str], report: IngestReport
+    ) -> tuple[DataFrame, int]:
+        """Report and leave out the late frames of brokers. Returns the other frames, and the number of refused ones."""
+        refused = 0
+        for cluster, broker_id, count in frames.groupBy("cluster_id", "broker_id").count().collect():
+            if (cluster, broker_id) in incomplete:
+                refused += count
+                reason = incomplete[cluster, broker_id]
+                report.refused.append(f"{count:,} late frames of broker {broker_id} of cluster {cluster!r}: {reason}")
+        brokers = self._engine.frame(list(incomplete), "cluster_id string, broker_id int")
+        others = frames.join(f.broadcast(brokers), ["cluster_id", "broker_id"], "left_anti")
+        return others.select(*frames.columns), refused
+
+    def _bronze_of(self, reopened: dict[str, dict[str, Any]]) -> DataFrame:
+        """Return the bronze rows of brokers since their days, from this ingest, earlier ones, and captures."""
+        days = self._engine.frame(
+            sorted({(state["cluster"], state["broker"], state["day"]) for state in reopened.values()}),
+            "cluster_id string, broker_id int, day string",
+        )
+        files = self._files_since("bronze", min(state["day"] for state in reopened.values()))
+        files += [written.file for written in of_type(self._entries, WrittenFile) if written.kind == FileKind.BRONZE]
+        bronze = self._read("bronze", files, DDL)
+        for folder, capture in self._record.progress.captures.items():
+            for first, stop in capture["spans"]:
+                rows = self._engine.read_capture(folder, first, stop)
+                bronze = bronze.unionByName(rows.where("kind not in ('carried', 'missing')"))
+        dated = bronze.withColumn("on", f.date_format("polled_at", "yyyy-MM-dd")).join(
+            f.broadcast(days), ["cluster_id", "broker_id"]
+        )
+        return dated.where(f.col("on") >= f.col("day")).drop("on", "day")
+
+    def _files_since(self, table: str, day: str) -> list[DataFile]:
+        return [file for file in self._snapshot.files(table) if file.partition["date"] >= day]
+
+    def _rewrite(self, task: IngestTask, paths: list[tuple[str, str, str]]) -> list[ManifestEntry]:
+        """Copy files without the rows that are written again; `paths` has their tables, paths, and dates."""
+        if not paths:
+            return []
+        plan = self._engine.frame(paths, "folder string, path string, date string")
+        return self._run(plan.mapInArrow(task.rewrite, MANIFEST))
+
+    def _task(self, reporters: dict[str, dict[str, Any]], clusters: dict[str, str]) -> IngestTask:
+        return IngestTask(self._location, reporters, clusters, self._reference_codec, self._latest)
+
+    def _run(self, manifest: DataFrame) -> list[ManifestEntry]:
+        return entries_of(manifest.toArrow())
+
+    def _read(self, table: str, files: Iterable[DataFile], schema: str) -> DataFrame:
+        return self._engine.read_files(self._location, table, files, f"{schema}, date string").drop("date")
+
+
+def _is_silver(entry: ManifestEntry) -> bool:
+    return isinstance(entry, WrittenFile) and entry.kind == FileKind.SILVER
+
+
+def _reporters_of(reporters: Iterable[str], cluster: str, broker_id: int) -> list[str]:
+    """Return the keys of a broker, one for each poller; for unknown brokers, the keys of all their endpoints."""
+    name = reporter_key(cluster, broker_id, "", None)
+    brokers = {key: key.partition(POLLER)[0] for key in reporters}
+    if broker_id >= 0:
+        return [key for key, broker in brokers.items() if broker == name]
+    return [key for key, broker in brokers.items() if broker.startswith(name) and not broker[len(name) :].isdigit()]
+
+
+def _first_day(reporter: dict[str, Any], day: str) -> str:
+    """Return the day, or the first one if the state on that day is no longer kept."""
+    days: dict[str, str] = reporter["days"]
+    return FIRST_DATE if len(days) >= DAYS_KEPT and day < min(days) else day
+
+
+def _state_at(reporter: dict[str, Any], day: str) -> dict[str, Any]:
+    """Return the state of a reporter at the beginning of a day."""
+    days: dict[str, str] = reporter["days"]
+    later = [kept for kept in sorted(days) if kept >= day]
+    state = days[later[0]] if later and day >= min(days) else ""
+    kept_days = {kept: days[kept] for kept in days if kept < day}
+    return {"state": state, "days": kept_days, "last": reporter["last"], "aside": reporter.get("aside", [])}

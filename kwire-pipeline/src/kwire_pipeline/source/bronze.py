@@ -1,0 +1,149 @@
+"""Bronze rows from any table: the columns of a capture, sorted by time for each broker.
+
+Nothing is decoded here. Missing columns are null, except for the defaults of `normalize`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.errors import KwireError
+from kwire_pipeline.base_tables import BRONZE
+from kwire_pipeline.in_process import f
+from kwire_pipeline.tables import ddl_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+class MissingPollTime(KwireError, ValueError):
+    """Rows without the time of their poll.
+
+    `rows` is their number; None if the column `polled_at` is missing.
+    """
+
+    def __init__(self, rows: int | None = None) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+    def __str__(self) -> str:
+        fault = "the frames have no column polled_at" if self.rows is None else f"polled_at is null in {self.rows} rows"
+        return f"{fault}: silver needs the time of each frame; fill it in, or drop these rows"
+
+
+class InvalidColumn(KwireError, ValueError):
+    """A column of a table of frames has a type that cannot be one of bronze.
+
+    Attributes:
+        column: its name.
+        type: its type.
+        expected: the type that is expected, and a function that returns it.
+    """
+
+    def __init__(self, column: str, type: str, expected: str) -> None:
+        super().__init__(column, type, expected)
+        self.column = column
+        self.type = type
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"the column {self.column} is {self.type}: expected {self.expected}"
+
+
+COLUMNS = {column.name: column.type for column in BRONZE.columns}
+"""The types of the columns as Spark writes them."""
+
+DDL = BRONZE.ddl
+
+
+def normalize(frames: DataFrame) -> DataFrame:
+    """Return the columns of bronze; other columns are dropped.
+
+    `request_hex`, a string, is accepted as `request`. A null `kind` becomes 'full' if there is a frame and else
+    'error', a null `dialect` 'kafka', and a null `broker_id`, `api_key`, or `api_version` -1. An empty `poller_id`
+    becomes null.
+
+    Raises:
+        MissingPollTime: there is no column `polled_at`.
+        InvalidColumn: a column has a type whose values would be taken for others.
+    """
+    if "polled_at" not in frames.columns:
+        raise MissingPollTime
+    check_types(frames)
+    columns = {name: f.col(name) if name in frames.columns else f.lit(None) for name in COLUMNS}
+    if "request_hex" in frames.columns:
+        columns["request"] = f.coalesce(columns["request"].cast("binary"), f.unhex("request_hex"))
+    columns["kind"] = f.coalesce(columns["kind"], f.when(columns["frame"].isNotNull(), "full").otherwise("error"))
+    columns["dialect"] = f.coalesce(columns["dialect"], f.lit("kafka"))
+    for unknown in ("broker_id", "api_key", "api_version"):
+        columns[unknown] = f.coalesce(columns[unknown], f.lit(-1))
+    columns["endpoint"] = f.coalesce(columns["endpoint"], f.lit(""))
+    columns["poller_id"] = f.nullif(columns["poller_id"].cast("string"), f.lit(""))
+    return frames.select(*(columns[name].cast(type).alias(name) for name, type in COLUMNS.items()))
+
+
+def check_types(frames: DataFrame) -> None:
+    """Check the types of the columns of bronze. Spark casts some to values that were never polled.
+
+    Raises:
+        InvalidColumn: a column has such a type.
+    """
+    text_is_binary = frames.sparkSession.conf.get("spark.sql.parquet.binaryAsString", "false") == "true"
+    _check(frames.dtypes, text_is_binary=text_is_binary)
+
+
+def is_plain(schema: pa.Schema) -> bool:
+    """Return whether each engine casts the columns of bronze to the same values, since they have nearly its types.
+
+    Raises:
+        InvalidColumn: a column has a type whose values would be taken for others.
+    """
+    types = {field.name: ddl_type(field.type) for field in schema if field.name in COLUMNS}
+    _check(types.items(), text_is_binary=False)
+    integers = ("tinyint", "smallint", "int", "bigint")
+    plain = {"timestamp": ("timestamp", "timestamp_ntz"), **dict.fromkeys(integers, integers)}
+    return all(type in ("void", *plain.get(COLUMNS[name], (COLUMNS[name],))) for name, type in types.items())
+
+
+def _check(types: Iterable[tuple[str, str]], *, text_is_binary: bool) -> None:
+    accepted = {
+        "timestamp": ("timestamp", "timestamp_ntz", "string", "void"),
+        "binary": ("binary", "void", *(["string"] if text_is_binary else [])),
+    }
+    numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "void")
+    accepted |= dict.fromkeys(("int", "smallint", "bigint"), numbers)
+    texts = ("string", "binary", "void", "tinyint", "smallint", "int", "bigint")
+    for name, type in types:
+        target = COLUMNS.get(name)
+        if target is None:
+            continue
+        # `char(10)` and `decimal(10,0)` are `char` and `decimal`.
+        kind = {"char": "string", "varchar": "string"}.get(type.partition("(")[0], type.partition("(")[0])
+        if kind not in accepted.get(target, texts):
+            raise InvalidColumn(name, type, f"{target}{_ADVICE.get(target, '')}")
+
+
+_ADVICE = {
+    "timestamp": ", as timestamp_seconds, timestamp_millis, and timestamp_micros return it from numbers",
+    "binary": ", as unhex and unbase64 return it from text",
+}
+
+
+def partition_by_broker(rows: DataFrame, *then: str) -> DataFrame:
+    """Return the rows partitioned by broker and poller and sorted by time, then by the columns `then`.
+
+    While the cluster or the broker is not known, the endpoint identifies the broker.
+    """
+    unknown = f.col("cluster_id").isNull() | (f.col("broker_id") < 0)
+    endpoint = f.when(unknown, f.col("endpoint")).otherwise("")
+    key = [f.col("cluster_id"), f.col("broker_id"), endpoint, f.col("poller_id")]
+    return rows.repartition(*key).sortWithinPartitions(*key, "polled_at", *then)
+
+
+def partition_by_reporter(rows: DataFrame, *then: str) -> DataFrame:
+    """Return rows of known clusters, partitioned as silver identifies brokers: unknown brokers together as -1."""
+    key = ["cluster_id", "broker_id"]
+    return rows.repartition(*key).sortWithinPartitions(*key, "polled_at", *then)

@@ -1,0 +1,128 @@
+"""The rounds of a delivery: flapping brokers, costs, the times of Alertmanager, and what follows a round."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
+from kwire_pipeline.sinks import ledger as ledger_module
+from kwire_pipeline.sinks.delivery import CHUNK
+from kwire_pipeline.sinks.payloads import LONGEST_TEXT, postable_alert
+from kwire_pipeline.sinks.publisher import FIRST_BACKOFF, LONGEST_BACKOFF, Round, RoundPlan, SinkDelivery, plan
+from tests.pipeline.sinks.alerts import LONG_AGO, START, Gold, Recorder, incident
+
+
+def test_flapping_broker_is_one_alert(tmp_path: Path) -> None:
+    gold = Gold(tmp_path)
+    rows: list[dict[str, Any]] = []
+    ids = set()
+    for number in range(30):
+        rows.append(incident(120 * number))
+        gold.round(*rows)
+        rows[-1] = rows[-1] | {"ended_at": rows[-1]["first_sign_at"] + timedelta(seconds=60)}
+        gold.round(*rows)
+        ids |= {notice.id for notice in gold.sink.notices}
+    assert ids == {rows[0]["incident_id"]}
+    assert len({notice.key for notice in gold.sink.notices}) == 60
+    gold.sink.take()
+
+    gold.restart()
+    assert gold.publish(*rows) == []
+    later = incident(120 * 30 + 3_600)  # an hour later it is another one
+    gold.round(*rows, later)
+    assert [notice.id for notice in gold.sink.notices] == [later["incident_id"]]
+
+
+def test_other_incidents_and_other_brokers_do_not_flap(tmp_path: Path) -> None:
+    gold = Gold(tmp_path)
+    first = incident(0, ended=60)
+    gold.publish(incident(0))
+    gold.publish(first)
+    other = incident(90) | {"broker_id": 3}
+    stalled = incident(95, kind="group_stalled")
+
+    gold.round(first, other, stalled)
+
+    assert {notice.id for notice in gold.sink.notices} == {other["incident_id"], stalled["incident_id"]}
+
+
+def test_former_incident_that_lasts_again_is_an_alert_of_its_own(tmp_path: Path) -> None:
+    gold = Gold(tmp_path)
+    for row in (incident(0), incident(0, ended=60)):
+        gold.publish(row)
+    gold.publish(incident(0, ended=60), incident(90))
+
+    assert gold.publish(incident(0), incident(90)) == [("firing", "broker_killed")]
+    assert gold.publish(incident(0, ended=200), incident(90, ended=200)) == [("resolved", "broker_killed")] * 2
+
+
+def test_costs_follow_the_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is written for chunks of notices, and an alert is encoded again only after a change."""
+    sizes: list[int] = []
+    replace = ledger_module._replace
+
+    def counted(path: Any, content: Any) -> None:
+        sizes.append(len(content))
+        replace(path, content)
+
+    monkeypatch.setattr(ledger_module, "_replace", counted)
+    sink = Recorder()
+    delivery = SinkDelivery(str(tmp_path), sink, LONG_AGO, clock=lambda: 1.0)
+    rows = [incident(number, kind=f"kind_{number}") for number in range(8 * CHUNK)]
+
+    assert delivery.publish(lambda _: rows).accepted == len(rows)
+
+    assert len(sizes) <= len(rows) // CHUNK + 3
+    delivery.release()
+
+
+def test_one_failing_notice_delays_no_other(tmp_path: Path) -> None:
+    gold = Gold(tmp_path)
+    gold.sink.failures["config_changed"] = SinkFailed("sink", "HTTP status 500")
+
+    outcome = gold.round(incident(0, kind="config_changed"), incident(10))
+    planned = plan(outcome, FIRST_BACKOFF)
+
+    assert (outcome.accepted, outcome.failed, outcome.is_available) == (1, 1, True)
+    assert planned == RoundPlan(FIRST_BACKOFF, 0.0, 2 * FIRST_BACKOFF)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "planned"),
+    [
+        (Round(1, 0), RoundPlan(math.inf, 0.0, FIRST_BACKOFF)),
+        (Round(1, 0, repeat_s=100.0), RoundPlan(100.0, 0.0, FIRST_BACKOFF)),
+        (Round(0, 1), RoundPlan(8.0, 8.0, 16.0)),
+        (Round(0, 1, pause=30.0), RoundPlan(30.0, 30.0, 16.0)),
+        (Round(5, 1, pause=1.0, is_available=True), RoundPlan(1.0, 1.0, FIRST_BACKOFF)),
+        (Round(5, 1, repeat_s=3.0, is_available=True), RoundPlan(3.0, 0.0, 16.0)),
+    ],
+)
+def test_next_round_is_planned(outcome: Round, planned: RoundPlan) -> None:
+    assert plan(outcome, 8.0) == planned
+    assert plan(Round(0, 1), LONGEST_BACKOFF).backoff == LONGEST_BACKOFF
+
+
+@pytest.mark.parametrize(
+    ("began", "ended"),
+    [(0, 0), (0, -1), (540, None), (0, 540), (-(10**9) * 60, 0), (600, 540)],
+)
+def test_alertmanager_accepts_all_times(began: float, ended: float | None) -> None:
+    """It refuses an alert that ends before it begins, and takes the year 1 for now."""
+    now = START
+    status = NoticeStatus.FIRING if ended is None else NoticeStatus.RESOLVED
+    row = incident(began, ended=ended) | {"cause": "x" * 10_000, "attributes": {"": "y" * 10_000}}
+
+    alert = postable_alert(IncidentNotice(status, row), now)
+
+    begin = datetime.fromisoformat(alert["startsAt"])
+    assert datetime(1970, 1, 1, tzinfo=UTC) <= begin <= now
+    if ended is not None:
+        assert begin <= datetime.fromisoformat(alert["endsAt"]) <= now
+    assert max(map(len, alert["annotations"].values())) <= LONGEST_TEXT
+    assert all(alert["annotations"])

@@ -1,0 +1,228 @@
+"""Random receivers with limits of their own: what is open in gold is open there, and stays open while it lasts.
+
+A receiver behaves as Alertmanager does (an alert without an end ends after `resolve_timeout` unless it is repeated),
+and is a stranger with limits: it is slow, limits the size of a body, the number of its alerts, or the rate of requests,
+refuses some alerts, loses its memory, or has a wrong clock. Time is virtual: a request takes as long as the receiver
+says.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire_pipeline.sinks.publisher import FIRST_BACKOFF, Round, SinkDelivery, plan
+from kwire_pipeline.sinks.sink import SinkFailed
+from kwire_pipeline.sinks.webhook import AlertmanagerSink, HttpAnswer
+from tests.cluster.repetitions import random_times, rounds
+from tests.pipeline.sinks.alerts import START, incident
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from random import Random
+
+    from kwire_pipeline.sinks import Ledger
+
+BUILD_S = 10.0
+"""Seconds between two builds of gold."""
+
+
+class Time:
+    """A clock that advances at each wait."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+
+class Receiver:
+    """Alertmanager behind a proxy, with random limits.
+
+    Attributes:
+        is_refused: returns whether the receiver refuses an incident by its number.
+        ended_early: the ids of alerts that ended without a notice, by the clock of the receiver.
+    """
+
+    def __init__(self, random: Random, time: Time) -> None:
+        self._time = time
+        self.resolve_timeout = random.choice((60.0, 300.0))
+        self.delay = random.choice((0.0, 0.01, 0.5, 2.0))
+        self.delay_per_alert = random.choice((0.0, 0.0, 0.01, 0.1))
+        self.largest_body = random.choice((math.inf, math.inf, 100_000, 4096, 900))
+        self.too_large = random.choice((413, 413, 400, 500, "lost"))
+        self.most_alerts = random.choice((math.inf, math.inf, 20, 5, 1))
+        self.too_many = random.choice((400, 413, 422, 503))
+        self.requests_per_s = random.choice((math.inf, math.inf, 5.0, 0.5))
+        self.asks_to_wait = random.choice((True, False))
+        self.refused_every = random.choice((0, 0, 3, 7))
+        self.refusal = random.choice((400, 422, 500, "lost"))
+        self.takes_others = self.refusal == 400
+        self.skew = timedelta(seconds=random.choice((0, 0, 0, -3600, 3600, 40)))
+        self.alerts: dict[str, tuple[datetime, datetime]] = {}
+        self._tokens, self._filled_at = 5.0, time.seconds
+        self.posts = 0
+
+    def is_refused(self, number: int) -> bool:
+        return bool(self.refused_every) and number % self.refused_every == 0
+
+    @property
+    def now(self) -> datetime:
+        return self._time.now() + self.skew
+
+    def open(self) -> set[str]:
+        """Return the ids of the alerts that fire."""
+        return {id for id, (_, end) in self.alerts.items() if end > self.now}
+
+    def post(self, body: bytes) -> HttpAnswer:
+        self.posts += 1
+        alerts = json.loads(body)
+        self._time.seconds += self.delay + self.delay_per_alert * len(alerts)
+        self._tokens = min(5.0, self._tokens + (self._time.seconds - self._filled_at) * min(self.requests_per_s, 1e9))
+        self._filled_at = self._time.seconds
+        if self._tokens < 1 and self.requests_per_s < math.inf:
+            return self._answer(429, "3" if self.asks_to_wait else None)
+        self._tokens -= 1
+        if len(body) > self.largest_body:
+            return self._answer(self.too_large)
+        if len(alerts) > self.most_alerts:
+            return self._answer(self.too_many)
+        refused = [alert for alert in alerts if self.is_refused(int(alert["labels"]["broker_id"]))]
+        if refused and not self.takes_others:
+            return self._answer(self.refusal)
+        status = 400 if refused else 200
+        for alert in alerts:
+            if alert in refused:
+                continue
+            begin = datetime.fromisoformat(alert["startsAt"])
+            end = self.now + timedelta(seconds=self.resolve_timeout)
+            if "endsAt" in alert:
+                end = datetime.fromisoformat(alert["endsAt"])
+            if end < begin:
+                status = 400
+                continue
+            self.alerts[alert["labels"]["incident_id"]] = begin, end
+        return self._answer(status)
+
+    def _answer(self, status: int | str, retry_after: str | None = None) -> HttpAnswer:
+        if isinstance(status, str):
+            raise SinkFailed("receiver", "connection lost")
+        return HttpAnswer(status, retry_after, format_datetime(self.now.astimezone(UTC), usegmt=True))
+
+    def is_fast_enough(self, open_alerts: int) -> bool:
+        """Return whether it can take all repetitions in time, whatever the limits."""
+        a_request = 1 if self.largest_body == 900 else min(5 if self.largest_body == 4096 else 64, self.most_alerts)
+        a_post = max(self.delay + self.delay_per_alert * a_request, 1 / self.requests_per_s)
+        return 3 * a_post * (open_alerts / max(a_request // 2, 1) + 10) < self.resolve_timeout / 3
+
+
+class Sink(AlertmanagerSink):
+    """Alertmanager in this process."""
+
+    def __init__(self, receiver: Receiver, time: Time) -> None:
+        super().__init__(
+            "http://receiver", resolve_timeout=receiver.resolve_timeout, clock=time.monotonic, now=time.now, name="am"
+        )
+        self._receiver = receiver
+
+    def _exchange(self, body: bytes, _: dict[str, str]) -> HttpAnswer:
+        return self._receiver.post(body)
+
+
+class History:
+    """A random history of incidents, and the rounds of a job that sends them."""
+
+    def __init__(self, folder: Path, random: Random) -> None:
+        self.random, self.time = random, Time()
+        self.receiver = Receiver(random, self.time)
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.delivery = SinkDelivery(
+            str(folder), Sink(self.receiver, self.time), datetime(2020, 1, 1, tzinfo=UTC), clock=self.time.monotonic
+        )
+        self._backoff = FIRST_BACKOFF
+        self._build_at = self.time.seconds
+        self._number = 0
+
+    def read(self, _: Ledger) -> list[dict[str, Any]]:
+        return list(self.rows.values())
+
+    def change(self) -> None:
+        """Change gold, sometimes by a burst."""
+        for _ in range(self.random.choice((0, 1, 1, 2, 5, 40))):
+            self._number += 1
+            row = incident(self.time.seconds, kind=self.random.choice(("broker_killed", "group_stalled")))
+            row |= {"incident_id": f"i{self._number:06}", "broker_id": self._number}
+            row["cause"] = "x" * self.random.choice((10, 10, 200, 2_000))
+            self.rows[row["incident_id"]] = row
+        for row in self.open_rows():
+            if self.random.random() < 0.3:
+                row["ended_at"] = self.time.now()
+
+    def open_rows(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows.values() if row["ended_at"] is None]
+
+    def wait(self, seconds: float) -> Iterator[None]:
+        """Run the rounds of the next seconds, as `SinkThread` plans them."""
+        until = self.time.seconds + seconds
+        while self.time.seconds < until:
+            outcome = self.delivery.publish(self.read)
+            yield
+            self.time.seconds = max(min(self._next_round(outcome), until), self.time.seconds)
+
+    def _next_round(self, outcome: Round) -> float:
+        planned = plan(outcome, self._backoff)
+        self._backoff = planned.backoff
+        return self.time.seconds + max(min(planned.delay, BUILD_S), planned.rest)
+
+    def expected(self) -> set[str]:
+        """Return the ids of the alerts that must be open at the receiver."""
+        return {row["incident_id"] for row in self.open_rows() if not self.receiver.is_refused(row["broker_id"])}
+
+    def received(self) -> set[str]:
+        return self.receiver.open() - {
+            id for id, row in self.rows.items() if self.receiver.is_refused(row["broker_id"])
+        }
+
+
+@pytest.mark.parametrize("number", rounds(12))
+def test_open_there_is_open_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    logging.getLogger("kwire_pipeline.sinks").setLevel(logging.CRITICAL)
+    random = random_times(f"receivers {number}")
+    history = History(tmp_path, random)
+    receiver = history.receiver
+    was_open: set[str] = set()
+    for _ in range(random.choice((3, 6, 10))):
+        history.change()
+        if random.random() < 0.2:
+            receiver.alerts.clear()  # it is started again, without a memory
+            was_open.clear()
+        for _ in history.wait(random.choice((1, 10, 100, 400))):
+            was_open &= history.expected()
+            if receiver.is_fast_enough(len(history.open_rows())):
+                assert was_open <= receiver.open(), "alerts have ended there while their incidents last"
+            was_open |= receiver.open() & history.expected()
+    for _ in history.wait(20_000):
+        if history.received() == history.expected():
+            break
+    assert history.received() == history.expected()
+    posts = receiver.posts
+    for _ in history.wait(3 * receiver.resolve_timeout):
+        if receiver.is_fast_enough(len(history.open_rows())):
+            assert history.received() == history.expected()
+    assert history.received() == history.expected()
+    rounds_of_repetition = 3 * 3 + 2
+    assert receiver.posts - posts <= rounds_of_repetition * (12 + 3 * len(history.open_rows()))
+    history.delivery.release()

@@ -1,0 +1,108 @@
+"""Offsets of consumers in ZooKeeper, as Kafka 0.8 stores them: reading many, and their form as lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire_cluster.zookeeper.consumers import ConsumerOffset
+from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
+from kwire_cluster.zookeeper.operations import Znode
+from kwire_admin.operations.declaration import ToolFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kwire.client.admin import AdminClient, TopicPartition
+    from kwire_cluster.zookeeper import Store
+
+__all__ = ["ROOT", "StoredOffset", "child_names", "log_ends", "parse_line", "stored_offsets"]
+
+ROOT = "/consumers"
+"""The znode of all groups."""
+
+
+class StoredOffset(NamedTuple):
+    """An offset of a consumer group."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+    @property
+    def path(self) -> str:
+        """The path of its znode."""
+        return ConsumerOffset.path(self.group, self.topic, self.partition)
+
+    def __str__(self) -> str:
+        """Return the line of ExportZkOffsets, such as `/consumers/app/offsets/orders/0:42`."""
+        return f"{self.path}:{self.offset}"
+
+
+def parse_line(line: str, number: int) -> StoredOffset:
+    """Return the offset of a line.
+
+    Raises:
+        ToolFailed: the line has another form.
+    """
+    path, colon, offset = line.strip().rpartition(":")
+    parts = path.split("/")
+    if colon and len(parts) == 6 and (parts[0], parts[1], parts[3]) == ("", "consumers", "offsets"):
+        _, _, group, _, topic, partition = parts
+        if group and topic and partition.isdecimal() and offset.isdecimal():
+            return StoredOffset(group, topic, int(partition), int(offset))
+    raise ToolFailed(f"line {number}: expected /consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET, found {line[:100]!r}")
+
+
+async def child_names(store: Store, path: str) -> list[str]:
+    """Return the sorted names of the children of a znode; none if it does not exist."""
+    try:
+        return await store.children(path)
+    except NoNode:
+        return []
+
+
+async def stored_offsets(store: Store, groups: Sequence[str] = (), topics: Sequence[str] = ()) -> list[StoredOffset]:
+    """Return the offsets of groups in alphabetical order.
+
+    Args:
+        groups: the groups; all groups if there are none.
+        topics: the topics; all topics if there are none.
+
+    Raises:
+        ToolFailed: the data of a znode are not an offset.
+    """
+    stored: list[StoredOffset] = []
+    for group in groups or await child_names(store, ROOT):
+        offsets = f"{ROOT}/{group}/offsets"
+        for topic in topics or await child_names(store, offsets):
+            numbers = sorted(int(name) for name in await child_names(store, f"{offsets}/{topic}") if name.isdecimal())
+            znodes = await store.get_many([ConsumerOffset.path(group, topic, number) for number in numbers])
+            stored += _decoded(group, topic, zip(numbers, znodes, strict=True))
+    return stored
+
+
+def _decoded(group: str, topic: str, znodes: Iterator[tuple[int, object]]) -> Iterator[StoredOffset]:
+    for number, znode in znodes:
+        if isinstance(znode, Znode):
+            path = ConsumerOffset.path(group, topic, number)
+            try:
+                yield StoredOffset(group, topic, number, ConsumerOffset.decode(znode.data, path).offset)
+            except ZnodeError as error:
+                raise ToolFailed(str(error)) from None
+        elif isinstance(znode, Exception):
+            raise znode
+
+
+async def log_ends(admin: AdminClient, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the ends of logs. A partition without one is left out, and so are all of them on kwire's nodes."""
+    from kwire.client.admin import LATEST, AdminError
+
+    if admin.dialect == "kip4" or not partitions:
+        return {}
+    ends = await admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    return {
+        partition: end.offset
+        for partition, end in ends.items()
+        if not isinstance(end, AdminError) and end.offset is not None
+    }

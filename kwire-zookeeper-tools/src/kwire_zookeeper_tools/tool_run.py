@@ -1,0 +1,259 @@
+"""Runs of tools: `ToolRun` on the client and in a process of a node, `NodeRun` in the event loop of a node.
+
+A run carries all that a tool may use beside its arguments, so tools read no environment, files, or terminal by
+themselves, and work the same in a command and on a node.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kwire_admin.operations.declaration import ToolFailed
+from kwire_admin.operations.parameters import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from kwire.client.admin import AdminClient
+    from kwire_cluster.node.requests.request_context import NodeServices
+    from kwire_cluster.node.tools import Caller
+    from kwire_cluster.zookeeper import BrokerRegistration, Store
+
+__all__ = ["NO_CLUSTER", "Environment", "NodeRun", "ToolRun", "registered_brokers"]
+
+CLIENT_ID = "kwire-tools"
+"""Default client id of the connections of tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The cluster and the files that a tool uses, unless its options name another cluster.
+
+    Attributes:
+        open_admin: opens a client of the cluster; None if there is none.
+        open_zookeeper: opens a session with the ZooKeeper of the cluster; None if it is not known.
+        folders: the folders that contain the files that the tool may use; None for all files.
+    """
+
+    open_admin: Callable[[], Awaitable[AdminClient]] | None = None
+    open_zookeeper: Callable[[], Awaitable[Store]] | None = None
+    folders: tuple[Path, ...] | None = None
+
+
+NO_CLUSTER = Environment()
+"""No cluster, unless options of the tool name one, and all files."""
+
+
+class ToolRun:
+    """One run of a tool. It closes what the tool has opened through it.
+
+    Args:
+        environment: the environment of the tool.
+        options: the values of the options that the needs of the tool have added, by name.
+        write: receives the output.
+    """
+
+    def __init__(self, environment: Environment, options: Mapping[str, Any], write: Callable[[str], None]) -> None:
+        self._environment = environment
+        self._options = dict(options)
+        self._write = write
+        self._opened = AsyncExitStack()
+        self._store: Store | None = None
+        self._admin: AdminClient | None = None
+
+    def write(self, text: str) -> None:
+        """Write output as it is, without the end of a line."""
+        self._write(text)
+
+    def print(self, line: str = "") -> None:
+        """Write one line of output."""
+        self._write(f"{line}\n")
+
+    async def close(self) -> None:
+        """Close all sessions and connections."""
+        await self._opened.aclose()
+
+    async def zookeeper(self) -> Store:
+        """Return a session with the ZooKeeper that `--zookeeper` names, or with the ZooKeeper of the cluster.
+
+        Raises:
+            InvalidArgument: no ZooKeeper is known.
+            Unreachable: ZooKeeper does not answer.
+        """
+        if self._store is None:
+            hosts = self._options.get("zookeeper")
+            if hosts is not None:
+                import logging
+
+                from kwire_cluster.zookeeper import connect
+
+                # Otherwise, kazoo would print each failed attempt.
+                logging.getLogger("kazoo").addHandler(logging.NullHandler())
+                self._store = await connect(hosts)
+            elif self._environment.open_zookeeper is not None:
+                self._store = await self._environment.open_zookeeper()
+            else:
+                raise InvalidArgument("name the ZooKeeper of the cluster: --zookeeper HOST:PORT")
+            self._opened.push_async_callback(self._store.close)
+        return self._store
+
+    @property
+    def names_zookeeper(self) -> bool:
+        """True if `--zookeeper` is given."""
+        return self._options.get("zookeeper") is not None
+
+    @property
+    def names_brokers(self) -> bool:
+        """True if `--bootstrap-server` or `--command-config` is given."""
+        return any(self._options.get(name) is not None for name in ("bootstrap_server", "command_config"))
+
+    def use_zookeeper(self, hosts: str | None) -> None:
+        """Use this ZooKeeper, which a file names, unless `--zookeeper` names one."""
+        if hosts is not None and self._options.get("zookeeper") is None:
+            self._options["zookeeper"] = hosts
+
+    async def admin(self, client_id: str = CLIENT_ID) -> AdminClient:
+        """Return a client of the brokers that `--bootstrap-server` or `--zookeeper` names, or of the cluster.
+
+        Args:
+            client_id: the client id of its connections, unless a file of client properties or a node opens them.
+
+        Raises:
+            InvalidArgument: no brokers are known.
+            ConnectionFault: no broker answers.
+        """
+        if self._admin is None:
+            self._admin = await self._open_admin(client_id)
+            self._opened.push_async_callback(self._admin.close)
+        return self._admin
+
+    async def _open_admin(self, client_id: str) -> AdminClient:
+        bootstrap, config = self._options.get("bootstrap_server"), self._options.get("command_config")
+        if config is not None:
+            return await self.connect(config, bootstrap)
+        if bootstrap is not None:
+            return await _connect(bootstrap, client_id=client_id)
+        if self._options.get("zookeeper") is not None:
+            return await _connect(await _broker_addresses(await self.zookeeper()), client_id=client_id)
+        if self._environment.open_admin is not None:
+            return await self._environment.open_admin()
+        raise InvalidArgument("name some brokers of the cluster: --bootstrap-server HOST:PORT")
+
+    async def connect_to(self, role: str, bootstrap: str | None, properties: Path | None) -> AdminClient:
+        """Return a client for a cluster that a tool uses in a role such as `source`, which the caller closes.
+
+        Raises:
+            InvalidArgument: neither brokers nor a file are given. The other errors are those of `connect`.
+        """
+        if properties is not None:
+            return await self.connect(properties, bootstrap)
+        if bootstrap is None:
+            raise InvalidArgument(f"name some brokers of the {role}: --{role} HOST:PORT")
+        return await _connect(bootstrap)
+
+    async def connect(self, properties: Path, bootstrap: str | None = None) -> AdminClient:
+        """Return a client for a file of client properties, which the caller closes.
+
+        Args:
+            properties: the file, with `bootstrap.servers` unless `bootstrap` is given.
+            bootstrap: the brokers, in place of those in the file.
+
+        Raises:
+            InvalidArgument: the file names no brokers.
+            ToolFailed: the tool must not read the file.
+            SecurityConfigError: the content of the file is invalid.
+        """
+        from kwire.client.security.client_properties import ClientProperties
+
+        loaded = ClientProperties.load(self.file(properties))
+        servers = bootstrap or loaded.bootstrap_servers
+        if servers is None:
+            raise InvalidArgument(f"{properties} has no bootstrap.servers")
+        return await _connect(servers, loaded.connection)
+
+    def file(self, path: Path) -> Path:
+        """Return the path of a file that the tool may read or write, without symbolic links.
+
+        Raises:
+            ToolFailed: the file is outside of the folders of tools.
+        """
+        resolved = path.resolve()
+        folders = self._environment.folders
+        if folders is not None and not any(resolved.is_relative_to(folder.resolve()) for folder in folders):
+            allowed = ", ".join(map(str, folders)) or "none"
+            raise ToolFailed(f"{path} is outside of the folders that tools may use here: {allowed}")
+        return resolved
+
+
+class NodeRun(ToolRun):
+    """One run of a tool of nodes, in the event loop of the node, on its state and its session.
+
+    Attributes:
+        services: the parts of the node.
+        caller: the user who runs it.
+    """
+
+    def __init__(self, services: NodeServices, caller: Caller, write: Callable[[str], None]) -> None:
+        super().__init__(NO_CLUSTER, {}, write)
+        self.services = services
+        self.caller = caller
+
+    @property
+    def store(self) -> Store:
+        """The session of the node with ZooKeeper."""
+        session = self.services.metadata_updates.session
+        assert session is not None, "a node runs tools only once it has had a session"
+        return session.store
+
+    async def print_json(self, value: Any) -> None:
+        """Write a value as JSON, which can be as large as the settings of all topics."""
+        import asyncio
+        import json
+
+        self.print(await asyncio.to_thread(json.dumps, value, indent=2, ensure_ascii=False))
+
+
+async def _connect(bootstrap: str, config: Any = None, *, client_id: str = CLIENT_ID) -> AdminClient:
+    from kwire.client.admin import AdminClient
+
+    try:
+        return await AdminClient.open(bootstrap, client_id=client_id, config=config)
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from None
+
+
+async def registered_brokers(store: Store) -> dict[int, BrokerRegistration]:
+    """Return the live brokers, as they have registered in ZooKeeper, by id.
+
+    Raises:
+        ZnodeError: a registration cannot be read.
+    """
+    from kwire_cluster.zookeeper.brokers import BrokerRegistration
+    from kwire_cluster.zookeeper.errors import NoNode
+    from kwire_cluster.zookeeper.operations import Znode
+
+    try:
+        ids = [int(name) for name in await store.children("/brokers/ids")]
+    except NoNode:
+        return {}
+    znodes = await store.get_many([BrokerRegistration.path(broker) for broker in ids])
+    return {
+        broker: BrokerRegistration.decode(znode.data, BrokerRegistration.path(broker))
+        for broker, znode in zip(ids, znodes, strict=True)
+        if isinstance(znode, Znode)
+    }
+
+
+async def _broker_addresses(store: Store) -> str:
+    """Return the addresses of the live brokers, separated by commas.
+
+    Raises:
+        ToolFailed: no broker is registered.
+    """
+    brokers = await registered_brokers(store)
+    if not brokers:
+        raise ToolFailed("no broker is registered in /brokers/ids")
+    return ",".join(f"{broker.endpoints[0].host}:{broker.endpoints[0].port}" for broker in brokers.values())

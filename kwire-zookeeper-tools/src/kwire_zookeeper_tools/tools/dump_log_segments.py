@@ -1,0 +1,288 @@
+"""The tool `dump-log-segments`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from kwire.errors import KwireError, RecordsDecodeError
+from kwire.jsonform import to_json
+from kwire.messages.kafka.end_txn_marker import EndTxnMarker
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import Option
+from kwire_zookeeper_tools.records.log_segment import (
+    DamagedLogSegment,
+    IndexEntry,
+    SegmentBatch,
+    batches_of,
+    index_entries,
+)
+from kwire_zookeeper_tools.records.record_text import RecordContents, compact_json, decoder, plain_contents, topic_contents
+from kwire_zookeeper_tools.tool_run import ToolRun
+from kwire.records import (
+    DEFAULT_MAX_SIZE,
+    ControlRecordType,
+    Record,
+    control_record,
+    decode,
+    increment_sequence,
+)
+
+
+class SegmentFile(StrEnum):
+    """The files of a segment, by suffix."""
+
+    LOG = ".log"
+    INDEX = ".index"
+    TIME_INDEX = ".timeindex"
+    SNAPSHOT = ".checkpoint"
+
+
+@operation(
+    runs_on=ANYWHERE,
+    needs={Need.FILES},
+    replaces="kafka.tools.DumpLogSegments",
+    examples=(
+        "--files 00000000000000000000.log --print-data-log",
+        "--files __consumer_offsets-3/00000000000000000000.log --offsets-decoder",
+        "--files 00000000000000000000.index",
+    ),
+)
+async def dump_log_segments(
+    run: ToolRun,
+    files: Annotated[
+        list[Path],
+        Option("Files that end with .log, .index, .timeindex, or .checkpoint.", "FILE"),
+    ],
+    print_data_log: Annotated[bool, Option("Print keys and values of records.")] = False,
+    deep_iteration: Annotated[bool, Option("Print a line for each record, without its key and value.")] = False,
+    verify_index_only: Annotated[bool, Option("Compare indexes with the log, and print only differences.")] = False,
+    index_sanity_check: Annotated[bool, Option("Only check that indexes can be read and are in order.")] = False,
+    max_bytes: Annotated[int | None, Option("The most bytes of a .log file to read.", "BYTES")] = None,
+    skip_record_metadata: Annotated[
+        bool, Option("With keys and values, leave out offsets, times, and sizes of records.")
+    ] = False,
+    max_message_size: Annotated[
+        int, Option("The most bytes of a batch, as stored, and in memory with its records.", "BYTES")
+    ] = DEFAULT_MAX_SIZE,
+    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
+    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
+    offsets_decoder: Annotated[bool, Option("Decode records of __consumer_offsets.")] = False,
+    transaction_log_decoder: Annotated[bool, Option("Decode records of __transaction_state.")] = False,
+    share_group_state_decoder: Annotated[bool, Option("Decode records of __share_group_state.")] = False,
+    cluster_metadata_decoder: Annotated[bool, Option("Decode records of __cluster_metadata and of snapshots.")] = False,
+    remote_log_metadata_decoder: Annotated[bool, Option("Decode records of __remote_log_metadata.")] = False,
+) -> None:
+    """Print the batches and records in files of a broker's log, and check their checksums.
+
+    A file that is damaged is printed up to the damage, and the tool fails after the last file.
+    """
+    chosen = {
+        "__consumer_offsets": offsets_decoder,
+        "__transaction_state": transaction_log_decoder,
+        "__share_group_state": share_group_state_decoder,
+        "__cluster_metadata": cluster_metadata_decoder,
+        "__remote_log_metadata": remote_log_metadata_decoder,
+    }
+    topics = [topic for topic, is_chosen in chosen.items() if is_chosen]
+    if len(topics) > 1:
+        raise ToolFailed("expected at most one decoder of an internal topic")
+    contents: RecordContents | None = None
+    if topics:
+        contents = topic_contents(topics[0])
+    elif print_data_log:
+        contents = plain_contents(decoder(key_decoder_class), decoder(value_decoder_class))
+    if skip_record_metadata and contents is None:
+        raise ToolFailed("--skip-record-metadata needs --print-data-log, or a decoder of an internal topic")
+    form = LogForm(max_message_size, contents, contents is not None or deep_iteration, skip_record_metadata, max_bytes)
+    problems: list[str] = []
+    for name in (part for file in files for part in str(file).split(",")):
+        path = run.file(Path(name))
+        run.print(f"Dumping {name}")
+        try:
+            if path.suffix in {SegmentFile.LOG, SegmentFile.SNAPSHOT}:
+                _dump_log(run, path, form)
+            elif index_sanity_check:
+                _check_index(path)
+                run.print(f"{name} passed sanity check.")
+            else:
+                _dump_index(run, path, verify_index_only)
+        except ToolFailed as error:
+            problems.append(f"{name}: {error}")
+    if problems:
+        raise ToolFailed("; ".join(problems))
+
+
+class LogForm(NamedTuple):
+    """The form in which a log is printed.
+
+    Attributes:
+        max_message_size: maximum bytes of a batch, as stored, and in memory with its records.
+        contents: returns the texts of key and value; None to leave them out.
+        with_records: true to print records, and not only batches.
+        without_metadata: true to print only key and value of a record.
+        max_bytes: number of bytes of a file to read; None for all.
+    """
+
+    max_message_size: int
+    contents: RecordContents | None
+    with_records: bool
+    without_metadata: bool
+    max_bytes: int | None
+
+
+def _dump_log(run: ToolRun, path: Path, form: LogForm) -> None:
+    if path.name == "bootstrap.checkpoint":
+        run.print("KRaft bootstrap snapshot")
+    elif path.suffix == SegmentFile.SNAPSHOT:
+        run.print(f"Snapshot end offset: {_base_offset(path)}, epoch: {path.stem.partition('-')[2].lstrip('0') or 0}")
+    else:
+        run.print(f"Log starting offset: {_base_offset(path)}")
+    invalid = total = 0
+    for count, batch in enumerate(batches_of(path, form.max_message_size)):
+        if form.max_bytes is not None and batch.position + batch.header.size > form.max_bytes:
+            break
+        run.print(_batch_line(batch))
+        invalid += not batch.is_valid
+        total += 1
+        if form.with_records and batch.is_valid:
+            try:
+                # Of any ratio: brokers accept equal bytes that compress ten thousandfold.
+                decoded = decode(batch.data, max_size=form.max_message_size, max_ratio=None)
+            except RecordsDecodeError as error:
+                raise DamagedLogSegment(batch.position, count, str(error)) from None
+            for record in decoded.records():
+                run.print(_record_line(record, batch, form))
+    if invalid:
+        raise ToolFailed(f"the checksum is wrong in {invalid} of {total} batches")
+
+
+def _batch_line(batch: SegmentBatch) -> str:
+    header = batch.header
+    time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
+    end = (
+        f"position: {batch.position} {time}: {header.max_timestamp} size: {header.size} magic: {header.magic} "
+        f"compresscodec: {header.compression.name.lower()} crc: {header.crc} isvalid: {_text(batch.is_valid)}"
+    )
+    if header.magic < 2:
+        return f"offset: {header.base_offset} {end}"
+    horizon = header.delete_horizon_ms
+    deleted = "OptionalLong.empty" if horizon is None else f"OptionalLong[{horizon}]"
+    base = header.base_sequence
+    last_sequence = increment_sequence(base, header.last_offset_delta) if base >= 0 else -1
+    return (
+        f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.count} "
+        f"baseSequence: {header.base_sequence} lastSequence: {last_sequence} producerId: {header.producer_id} "
+        f"producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.partition_leader_epoch} "
+        f"isTransactional: {_text(header.is_transactional)} isControl: {_text(header.is_control)} "
+        f"deleteHorizonMs: {deleted} {end}"
+    )
+
+
+def _record_line(record: Record, batch: SegmentBatch, form: LogForm) -> str:
+    header = batch.header
+    if form.without_metadata and form.contents is not None and not header.is_control:
+        return f"|{_contents(record, form.contents)}"
+    time = "LogAppendTime" if header.timestamp_type == "log_append_time" else "CreateTime"
+    line = f"| offset: {record.offset} {time}: {record.timestamp} keySize: {_size(record.key)} valueSize: "
+    line += str(_size(record.value))
+    if header.magic >= 2:
+        sequence = header.base_sequence + record.offset - header.base_offset if header.base_sequence >= 0 else -1
+        line += f" sequence: {sequence} headerKeys: [{','.join(header.key for header in record.headers)}]"
+    if header.is_control:
+        return f"{line} {_control_text(record)}"
+    return line if form.contents is None else f"{line}{_contents(record, form.contents)}"
+
+
+def _contents(record: Record, contents: RecordContents) -> str:
+    key, value = contents(record)
+    return (f" key: {key}" if key is not None else "") + (f" payload: {value}" if value is not None else "")
+
+
+def _control_text(record: Record) -> str:
+    try:
+        control = control_record(record)
+    except (KwireError, ValueError) as error:
+        raise ToolFailed(f"the control record at offset {record.offset} cannot be decoded: {error}") from None
+    if isinstance(control.value, EndTxnMarker):
+        return f"endTxnMarker: {control.type.name} coordinatorEpoch: {control.value.coordinator_epoch}"
+    if control.value is None:
+        return f"controlType: {control.type.name}({control.type.value})"
+    content = compact_json(to_json(control.value, version=control.version))
+    return f"{_CONTROL_NAMES[control.type]} {content}"
+
+
+_CONTROL_NAMES = {
+    ControlRecordType.LEADER_CHANGE: "LeaderChange:",
+    ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeader",
+    ControlRecordType.SNAPSHOT_FOOTER: "SnapshotFooter",
+    ControlRecordType.KRAFT_VERSION: "KRaftVersion",
+    ControlRecordType.KRAFT_VOTERS: "KRaftVoters",
+}
+
+
+def _check_index(path: Path) -> None:
+    """Check that the entries of an index ascend.
+
+    Raises:
+        ToolFailed: an entry is not after the one before it, or the file is not an index.
+    """
+    if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
+        raise ToolFailed("expected a file that ends with .index or .timeindex")
+    is_time_index = path.suffix == SegmentFile.TIME_INDEX
+    entries = list(index_entries(path, _base_offset(path), is_time_index=is_time_index))
+    for previous, entry in pairwise(entries):
+        if entry.key <= previous.key or entry.value <= previous.value:
+            raise ToolFailed(f"the entry {entry.key} -> {entry.value} follows {previous.key} -> {previous.value}")
+
+
+def _dump_index(run: ToolRun, path: Path, verify_only: bool) -> None:
+    if path.suffix not in {SegmentFile.INDEX, SegmentFile.TIME_INDEX}:
+        raise ToolFailed("expected a file that ends with .log, .index, .timeindex, or .checkpoint")
+    is_time_index = path.suffix == SegmentFile.TIME_INDEX
+    entries = list(index_entries(path, _base_offset(path), is_time_index=is_time_index))
+    for entry in entries if not verify_only else ():
+        names = ("timestamp", "offset") if is_time_index else ("offset", "position")
+        run.print(f"{names[0]}: {entry.key} {names[1]}: {entry.value}")
+    log = path.with_suffix(SegmentFile.LOG)
+    if not is_time_index and log.exists():
+        _compare(log, entries)
+
+
+def _compare(log: Path, entries: list[IndexEntry]) -> None:
+    """Compare an offset index with its log.
+
+    Raises:
+        ToolFailed: an entry does not point to the batch with its offset.
+    """
+    last_offsets = {batch.position: batch.header.last_offset for batch in batches_of(log, DEFAULT_MAX_SIZE)}
+    wrong = [entry for entry in entries if last_offsets.get(entry.value) != entry.key]
+    if wrong:
+        shown = ", ".join(
+            f"offset {entry.key} at position {entry.value}"
+            f" (the log has {last_offsets.get(entry.value, 'no batch there')})"
+            for entry in wrong[:3]
+        )
+        raise ToolFailed(f"{len(wrong)} of {len(entries)} entries do not fit {log.name}: {shown}")
+
+
+def _base_offset(path: Path) -> int:
+    """Return the base offset that the name of a segment's file has.
+
+    Raises:
+        ToolFailed: the name has another form.
+    """
+    stem = path.stem.partition("-")[0] if path.suffix == SegmentFile.SNAPSHOT else path.stem
+    if not stem.isdecimal():
+        raise ToolFailed("expected a name such as 00000000000000000000.log: it has the first offset")
+    return int(stem)
+
+
+def _size(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

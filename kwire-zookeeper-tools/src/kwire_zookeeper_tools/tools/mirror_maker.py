@@ -1,0 +1,128 @@
+"""The tool `mirror-maker`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from kwire._util.properties import parse_properties
+from kwire._util.text_files import EncodingError, read_properties
+from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import Address, Danger, InvalidArgument, Option
+from kwire_zookeeper_tools.records.mirror import Mirror
+from kwire_zookeeper_tools.tool_run import ToolRun
+from kwire_admin.operations.topic_filter import TopicFilter
+
+DEFAULT_GROUP = "kwire-mirror-maker"
+START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest": LATEST}
+"""The values of `auto.offset.reset`, also those of Kafka 0.8."""
+
+
+@operation(
+    Danger.CHANGES,
+    runs_on=ANYWHERE,
+    needs={Need.BROKERS, Need.FILES},
+    time_limit=None,
+    without_effect=("--new.producer", "--new.consumer", "--num.producers N", "--num.streams N", "--queue.size N"),
+    replaces="kafka.tools.MirrorMaker",
+    examples=(
+        "--consumer-config source.properties --producer-config target.properties --whitelist 'orders|audit'",
+        "--source east:9092 --target west:9092 --group mirror --until-caught-up",
+    ),
+)
+async def mirror_maker(
+    run: ToolRun,
+    consumer_config: Annotated[
+        Path | None, Option("The client.properties of the source.", "FILE", also=("--consumer.config",))
+    ] = None,
+    producer_config: Annotated[
+        Path | None, Option("The client.properties of the target.", "FILE", also=("--producer.config",))
+    ] = None,
+    source: Annotated[
+        Address | None, Option("Some brokers of the source [default: those of the file].", "HOST:PORT")
+    ] = None,
+    target: Annotated[
+        Address | None, Option("Some brokers of the target [default: those of the file].", "HOST:PORT")
+    ] = None,
+    whitelist: Annotated[
+        str, Option("A regular expression for the topics to copy.", "REGEX", also=("--include",))
+    ] = ".*",
+    blacklist: Annotated[
+        str | None, Option("A regular expression for topics not to copy.", "REGEX", also=("--exclude",))
+    ] = None,
+    group: Annotated[
+        str | None,
+        Option("The group in the source that keeps the progress [default: group.id, or kwire-mirror-maker].", "GROUP"),
+    ] = None,
+    offset_reset: Annotated[
+        str | None,
+        Option("Where a partition without progress begins [default: auto.offset.reset, or earliest].", "WHERE"),
+    ] = None,
+    commit_interval: Annotated[float, Option("Seconds between two commits of the progress.", "SECONDS")] = 5.0,
+    offset_commit_interval_ms: Annotated[
+        int | None, Option("The same in milliseconds.", "MS", also=("--offset.commit.interval.ms",))
+    ] = None,
+    abort_on_send_failure: Annotated[
+        str,
+        Option(
+            "false to go on after records that the target refuses, and to lose them there.",
+            "true|false",
+            also=("--abort.on.send.failure",),
+        ),
+    ] = "true",
+    until_caught_up: Annotated[bool, Option("End at the ends of the partitions at the start.")] = False,
+) -> None:
+    """Copy records of topics to another cluster, at least once, and continue where the last run has stopped.
+
+    Partitions keep their numbers, modulo the partitions of the target. Topics that the target lacks are created with
+    the same number of partitions. The progress is committed after the target has acknowledged the records, also when
+    the tool is canceled. Topics that are created later are copied by the next run. A partition that cannot be copied
+    any further is reported, the others go on, and the tool fails at its end; commit a later offset for the group to
+    skip what cannot be read.
+    """
+    settings = {} if consumer_config is None else _settings(run.file(consumer_config))
+    group = group or settings.get("group.id", DEFAULT_GROUP)
+    start = START.get(offset_reset or settings.get("auto.offset.reset", "earliest"))
+    if start is None:
+        raise InvalidArgument(f"--offset-reset: expected {', '.join(START)}, found {offset_reset!r}")
+    if abort_on_send_failure.lower() not in ("true", "false"):
+        raise InvalidArgument(f"--abort-on-send-failure: expected true or false, found {abort_on_send_failure!r}")
+    topics = TopicFilter(whitelist, blacklist)
+    async with (
+        await run.connect_to("source", source, consumer_config) as from_cluster,
+        await run.connect_to("target", target, producer_config) as to_cluster,
+    ):
+        skip_refused = abort_on_send_failure.lower() == "false"
+        mirror = await Mirror.prepare(
+            from_cluster, to_cluster, topics, group, start, run.print, skip_refused=skip_refused
+        )
+        run.print(f"copying {len(mirror.routes)} partitions of {len(mirror.topics)} topics")
+        until = await _ends(from_cluster, mirror) if until_caught_up else None
+        try:
+            if offset_commit_interval_ms is not None:
+                commit_interval = offset_commit_interval_ms / 1000
+            await mirror.run(until, commit_interval)
+        finally:
+            lost = f", {mirror.refused} refused by the target" if mirror.refused else ""
+            run.print(f"{mirror.copied} records copied{lost}")
+
+
+def _settings(path: Path) -> dict[str, str]:
+    try:
+        return parse_properties(read_properties(path))
+    except OSError as error:
+        raise ToolFailed(f"cannot read {path}: {error.strerror}") from None
+    except EncodingError as error:
+        raise ToolFailed(f"cannot read {path}: {error}") from None
+
+
+async def _ends(admin: AdminClient, mirror: Mirror) -> dict[TopicPartition, int]:
+    offsets = await admin.list_offsets(dict.fromkeys(mirror.routes, LATEST), committed_only=True)
+    ends = {}
+    for partition, end in offsets.items():
+        if isinstance(end, AdminError):
+            mirror.leave_out(partition, end)
+        else:
+            ends[partition] = end.offset or 0
+    return ends

@@ -1,0 +1,138 @@
+"""The tool `simple-consumer-shell`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from kwire.client.admin import AdminError, BrokerNotFound, OffsetSpec, TopicPartition
+from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
+from kwire.errors import RecordsDecodeError
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_zookeeper_tools.offsets.offset_times import offsets_of
+from kwire_admin.operations.parameters import InvalidArgument, Option
+from kwire_zookeeper_tools.records.record_text import decoder
+from kwire_zookeeper_tools.tool_run import CLIENT_ID, ToolRun
+from kwire.protocol.errors import ConnectionFault
+from kwire.records import batch_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMATTERS = ("DefaultMessageFormatter", "NoOpMessageFormatter")
+"""The formatters of `kafka.tools` with an equivalent here."""
+
+
+@operation(
+    runs_on=ANYWHERE,
+    needs={Need.BROKERS},
+    replaces="kafka.tools.SimpleConsumerShell",
+    time_limit=None,
+    examples=("--broker-list localhost:9092 --topic orders --partition 0 --no-wait-at-logend",),
+)
+async def simple_consumer_shell(
+    run: ToolRun,
+    topic: Annotated[str, Option("The topic.", "TOPIC")],
+    partition: Annotated[int, Option("The partition.", "N")] = 0,
+    replica: Annotated[int, Option("The broker to read from; -1 for the leader.", "ID")] = -1,
+    offset: Annotated[int, Option("The first offset; -2 for the beginning of the log, -1 for its end.", "N")] = -2,
+    fetchsize: Annotated[int, Option("The most bytes of a request.", "BYTES")] = 1_048_576,
+    max_wait_ms: Annotated[int, Option("How long the broker waits for records.", "MS")] = 1000,
+    max_messages: Annotated[int, Option("How many records to print; -1 for all.", "N")] = -1,
+    print_offsets: Annotated[bool, Option("Print the offset after each record.")] = False,
+    print_keys: Annotated[bool, Option("Print the key of each record, and a tab.")] = False,
+    key_decoder_class: Annotated[str, Option("How keys are shown: String, Long, Integer, or hex.", "NAME")] = "String",
+    value_decoder_class: Annotated[str, Option("How values are shown.", "NAME")] = "String",
+    no_wait_at_logend: Annotated[bool, Option("End at the end of the log.")] = False,
+    skip_message_on_error: Annotated[bool, Option("Continue after records that cannot be read.")] = False,
+    client_id: Annotated[str, Option("The client id for the brokers.", "ID", also=("--clientId",))] = CLIENT_ID,
+    formatter: Annotated[
+        str | None, Option("The form of records: DefaultMessageFormatter or NoOpMessageFormatter of Kafka.", "CLASS")
+    ] = None,
+    property: Annotated[
+        list[str], Option("A property of the form: print.key, key.separator, or line.separator.", "KEY=VALUE")
+    ] = [],
+) -> None:
+    """Print the values of records of one partition, from the leader or from one replica."""
+    form = _form(formatter, property, print_keys=print_keys)
+    show_key, show_value = decoder(key_decoder_class), decoder(value_decoder_class)
+    admin = await run.admin(client_id)
+    place = TopicPartition(topic, partition)
+    next_offset = (await offsets_of(admin, [place], OffsetSpec(offset)))[place] if offset < 0 else offset
+    fetcher = RecordFetcher(admin, max_wait_ms=max_wait_ms, partition_max_bytes=fetchsize, max_bytes=fetchsize)
+    printed = 0
+    while printed != max_messages:
+        fetched = await _fetch(fetcher, place, next_offset, replica)
+        try:
+            for batch in fetched.batches():
+                for record in () if batch.is_control else batch.records:
+                    if record.offset < next_offset:
+                        continue
+                    key = show_key(record.key) if record.key is not None else "null"
+                    value = show_value(record.value) if record.value is not None else "null"
+                    if form.is_shown:
+                        prefix = f"{key}{form.key_separator}" if form.print_key else ""
+                        run.write(prefix + value + form.line_separator)
+                    if print_offsets:
+                        run.print(f"next offset = {record.offset + 1}")
+                    printed += 1
+                    if printed == max_messages:
+                        return
+                next_offset = max(next_offset, batch.last_offset + 1)
+        except RecordsDecodeError as error:
+            if not skip_message_on_error or next_offset >= fetched.high_watermark:
+                raise ToolFailed(
+                    f"{place} at offset {next_offset}: {error}; records printed before: {printed}"
+                ) from None
+            next_offset = max(next_offset + 1, _end_of_batch(fetched.records, next_offset))
+        if no_wait_at_logend and next_offset >= fetched.high_watermark:
+            return
+
+
+class RecordForm(NamedTuple):
+    """The form in which records are printed."""
+
+    is_shown: bool
+    print_key: bool
+    key_separator: str
+    line_separator: str
+
+
+def _form(formatter: str | None, properties: Iterable[str], *, print_keys: bool) -> RecordForm:
+    """Return the form for the options of Kafka's formatters.
+
+    Raises:
+        InvalidArgument: a formatter or a property is unknown.
+    """
+    name = (formatter or FORMATTERS[0]).rpartition(".")[2]
+    if name not in FORMATTERS:
+        raise InvalidArgument(f"--formatter {formatter}: expected {' or '.join(FORMATTERS)}")
+    values = {"print.key": str(print_keys), "key.separator": "\t", "line.separator": "\n"}
+    for text in properties:
+        key, equals, value = text.partition("=")
+        if not equals or key not in values:
+            raise InvalidArgument(f"--property {text}: expected KEY=VALUE with {', '.join(values)}")
+        values[key] = value
+    is_shown = name == FORMATTERS[0]
+    return RecordForm(
+        is_shown, values["print.key"].lower() == "true", values["key.separator"], values["line.separator"]
+    )
+
+
+async def _fetch(fetcher: RecordFetcher, place: TopicPartition, offset: int, replica: int) -> FetchedRecords:
+    wanted = {place: offset}
+    records = await (fetcher.fetch(wanted) if replica < 0 else fetcher.fetch_from(replica, wanted))
+    fetched = records[place]
+    if isinstance(fetched, ConnectionFault | BrokerNotFound):
+        raise fetched
+    if isinstance(fetched, AdminError):
+        raise ToolFailed(f"offset {offset} of {fetched}")
+    return fetched
+
+
+def _end_of_batch(data: bytes, offset: int) -> int:
+    """Return the offset after the batch with an offset; 0 if the headers cannot be read."""
+    try:
+        headers = batch_headers(data, check_crc=False)
+    except RecordsDecodeError:
+        return 0
+    return next((header.last_offset + 1 for header in headers if header.last_offset >= offset), 0)

@@ -1,0 +1,86 @@
+"""The tool `verify-consumer-rebalance`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kwire._kwire import Pattern
+from kwire_cluster.zookeeper import Store
+from kwire_cluster.zookeeper.consumers import ConsumerOwner, ConsumerRegistration
+from kwire_cluster.zookeeper.errors import ZnodeError
+from kwire_cluster.zookeeper.operations import Znode
+from kwire_cluster.zookeeper.topics import TopicRegistration
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
+from kwire_admin.operations.parameters import Option
+from kwire_zookeeper_tools.tool_run import ToolRun
+
+
+@operation(
+    runs_on=ANYWHERE,
+    needs={Need.ZOOKEEPER},
+    replaces="kafka.tools.VerifyConsumerRebalance",
+    examples=("--zookeeper.connect localhost:2181 --group app",),
+)
+async def verify_consumer_rebalance(
+    run: ToolRun, group: Annotated[str, Option("The consumer group.", "GROUP")]
+) -> None:
+    """Check that every partition of the topics of a group has an owner that is a live consumer, in ZooKeeper."""
+    store = await run.zookeeper()
+    consumers = await _registrations(store, group)
+    if not consumers:
+        raise ToolFailed(f"group {group} has no live consumers in ZooKeeper")
+    existing = await child_names(store, "/brokers/topics")
+    subscribed = sorted({topic for consumer in consumers.values() for topic in _topics(consumer, existing)})
+    problems = 0
+    for topic in subscribed:
+        znode = (await store.get_many([TopicRegistration.path(topic)]))[0]
+        if not isinstance(znode, Znode):
+            run.print(f"topic {topic} does not exist")
+            problems += 1
+            continue
+        partitions = sorted(TopicRegistration.decode(znode.data, TopicRegistration.path(topic)).partitions)
+        owners = await store.get_many([ConsumerOwner.path(group, topic, partition) for partition in partitions])
+        for partition, owner in zip(partitions, owners, strict=True):
+            problem = _problem(owner, consumers)
+            if problem is not None:
+                run.print(f"[{topic},{partition}] {problem}")
+                problems += 1
+    if problems:
+        run.print("Rebalance operation failed !")
+        raise ToolFailed(f"{problems} partitions or topics have no valid owner")
+    run.print("Rebalance operation successful !")
+
+
+async def _registrations(store: Store, group: str) -> dict[str, ConsumerRegistration]:
+    names = await child_names(store, f"/consumers/{group}/ids")
+    paths = [ConsumerRegistration.path(group, name) for name in names]
+    try:
+        return {
+            name: ConsumerRegistration.decode(znode.data, path)
+            for name, path, znode in zip(names, paths, await store.get_many(paths), strict=True)
+            if isinstance(znode, Znode)
+        }
+    except ZnodeError as error:
+        raise ToolFailed(str(error)) from None
+
+
+def _topics(consumer: ConsumerRegistration, existing: list[str]) -> list[str]:
+    """Return the topics of a subscription: named ones, or the matches of a pattern."""
+    if consumer.pattern == "static":
+        return list(consumer.subscription)
+    pattern = "|".join(topics.replace(",", "|") for topics in consumer.subscription)
+    try:
+        matches = list(map(Pattern(pattern).matches, existing))
+    except ValueError as error:
+        raise ToolFailed(f"the subscription {pattern!r} is not a regular expression: {error}") from None
+    wanted = consumer.pattern == "white_list"
+    return [topic for topic, match in zip(existing, matches, strict=True) if match is wanted]
+
+
+def _problem(owner: object, consumers: dict[str, ConsumerRegistration]) -> str | None:
+    """Return what is wrong with the owner of a partition. An owner is a consumer and the number of its thread."""
+    if not isinstance(owner, Znode):
+        return "has no owner"
+    name = ConsumerOwner.decode(owner.data).consumer
+    return None if name.rpartition("-")[0] in consumers else f"is owned by {name}, which is not a live consumer"

@@ -1,0 +1,182 @@
+"""`kafka-configs --zookeeper`. Configs are changed through the brokers, except for quotas and throttles of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire_admin.compat.scripts.configs import (
+    QUOTA_TYPES,
+    SCRAM,
+    Entity,
+    added_configs,
+    deleted_configs,
+    paired_names,
+    quota_entity,
+)
+from kwire_zookeeper_tools.with_zookeeper import tool_run
+from kwire_zookeeper_tools.with_zookeeper.entity_configs import change_entity, described_entities
+from kwire_admin.reassignment.throttle import RATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kwire.client.admin import AdminClient, ConfigResource
+    from kwire_admin.compat.script import ScriptRun
+
+TYPES = ("topics", "clients", "users", "brokers")
+SHOWN = {"topics": "topic", "clients": "client-id", "users": "user-principal", "brokers": "brokers"}
+DYNAMIC = (1, 2)
+"""The sources of configs that are set for a topic or a broker, of ConfigSource."""
+
+
+async def run(run: ScriptRun) -> None:
+    """Describe or change configs and quotas.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+        ScriptFailed: the cluster refused something.
+    """
+    values = run.values
+    if ("describe" in values) == ("alter" in values):
+        raise ScriptUsageError("Command must include exactly one action: --describe, --alter")
+    values.need("zookeeper", "entity-type")
+    entities = _entities(run)
+    if "alter" in values and "add-config" not in values and "delete-config" not in values:
+        raise ScriptUsageError("At least one of --add-config or --delete-config must be specified with --alter")
+    if "alter" in values and any(entity.name is None for entity in entities):
+        raise ScriptUsageError("--entity-name or --entity-default must be specified with --alter of users, clients")
+    admin = await tool_run(run).admin()
+    if "alter" in values:
+        await _alter(run, admin, entities)
+    elif admin.dialect == "kip4" and entities[0].type != "topics":
+        for names, configs in await described_entities(run, entities):
+            _print(run, names, [f"{key}={value}" for key, value in sorted(configs.items())])
+    elif any(entity.type in QUOTA_TYPES for entity in entities):
+        await _describe_quotas(run, admin, entities)
+    else:
+        await _describe(run, admin, entities[0])
+
+
+def _entities(run: ScriptRun) -> list[Entity]:
+    types, names = run.values.all("entity-type"), paired_names(run.values)
+    unknown = next((type for type in types if type not in TYPES[: 2 if run.is_before("0.10.0.0") else 4]), None)
+    if unknown is not None:
+        old = "--entity-type must be 'topics' or 'clients'"
+        new = f"Invalid entity-type {unknown}, --entity-type must be one of List({', '.join(TYPES)})"
+        raise ScriptUsageError(old if run.is_before("0.10.0.0") else new)
+    return [Entity(type, names[at] if at < len(names) else None) for at, type in enumerate(types)]
+
+
+async def _alter(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
+    from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType
+    from kwire.messages.kafka.error_codes import ErrorCode
+
+    added, deleted = added_configs(run.values), deleted_configs(run.values)
+    if any(SCRAM.fullmatch(key) for key in (*added, *deleted)):
+        raise ScriptFailed(
+            "SCRAM credentials are not changed by this script, because all users of the machine can read the arguments "
+            "of a process: use kafka users set"
+        )
+    entity = entities[0]
+    in_zookeeper = admin.dialect == "kip4" and (
+        entity.type in QUOTA_TYPES or (entity.type == "brokers" and {*added, *deleted} <= {*RATES})
+    )
+    try:
+        if in_zookeeper:
+            await change_entity(run, entities, added, deleted)
+        elif entity.type in QUOTA_TYPES:
+            quotas = {key: float(value) for key, value in added.items()} | dict.fromkeys(deleted)
+            (await admin.alter_client_quotas({quota_entity(entities): quotas})).raise_first()
+        else:
+            type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
+            resource = ConfigResource(type, entity.name or "")
+            await _check_deleted(run, admin, resource, deleted)
+            (await admin.alter_configs({resource: ConfigChange(set=added, delete=deleted)})).raise_first()
+    except AdminError as error:
+        unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        text = f'Topic "{entity.name}" does not exist.' if unknown else error.text
+        command = "topic" if run.is_before("0.10.0.0") else "config"
+        raise ScriptFailed(f"Error while executing {command} command {text}", on_stdout=True) from None
+    if run.is_before("0.10.0.0"):
+        run.print(f'Updated config for {"topic" if entity.type == "topics" else "clientId"}: "{entity.name}".')
+    else:
+        run.print(f"Completed Updating config for entity: {_shown({entity.type: entity.name for entity in entities})}.")
+
+
+async def _check_deleted(run: ScriptRun, admin: AdminClient, resource: ConfigResource, names: list[str]) -> None:
+    """Raise ScriptFailed for a config that the resource cannot have, as Kafka's script does."""
+    from kwire_admin.operations.verbs.config_changes import unknown_deletion
+
+    for name in names:
+        if await unknown_deletion(admin, resource, [name]):
+            command = "topic" if run.is_before("0.10.0.0") else "config"
+            reason = f'Error while executing {command} command Unknown configuration "{name}".'
+            raise ScriptFailed(reason, on_stdout=True)
+
+
+def _shown(names: Mapping[str, str | None]) -> str:
+    """Return entities as Kafka 0.10 prints them, such as `user-principal 'alice', client-id 'app'`."""
+    order = ("topics", "users", "clients", "brokers")
+    named = [(SHOWN[type], names[type]) for type in order if type in names]
+    return ", ".join(f"{type} '{name}'" if name else f"default {type}" for type, name in named)
+
+
+def _print(run: ScriptRun, names: Mapping[str, str | None], configs: Iterable[str]) -> None:
+    old = ", ".join(f"{type}:{name}" for type, name in names.items())
+    run.print(f"Configs for {old if run.is_before('0.10.0.0') else _shown(names)} are {','.join(configs)}")
+
+
+async def _describe(run: ScriptRun, admin: AdminClient, entity: Entity) -> None:
+    from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType
+
+    names = [entity.name]
+    type = ConfigResourceType.TOPIC if entity.type == "topics" else ConfigResourceType.BROKER
+    if entity.name is None and entity.type == "topics":
+        names = [*await admin.list_topics()]
+    elif entity.name is None:
+        names = [str(broker.id) for broker in (await admin.describe_cluster()).brokers]
+    resources = {name: ConfigResource(type, name or "") for name in names}
+    described = await admin.describe_configs(resources.values())
+    for name, resource in resources.items():
+        configs = described[resource]
+        if isinstance(configs, AdminError):
+            raise configs
+        changed = [f"{key}={entry.value}" for key, entry in sorted(configs.items()) if entry.source in DYNAMIC]
+        if entity.name is not None or changed or type is ConfigResourceType.TOPIC:
+            _print(run, {entity.type: name}, changed)
+
+
+async def _describe_quotas(run: ScriptRun, admin: AdminClient, entities: list[Entity]) -> None:
+    names = {entity.type: entity.name for entity in entities}
+    for entity, quotas in (await admin.describe_client_quotas()).items():
+        parts = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
+        present = {type: part if isinstance(part, str) else "" for type, part in parts.items() if part is not None}
+        if set(present) == set(names) and all(names[type] in (None, name) for type, name in present.items()):
+            _print(run, present, [f"{key}={_number(value)}" for key, value in sorted(quotas.items())])
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else str(value)
+
+
+script = Script(
+    "kafka-configs",
+    ("kafka.admin.ConfigCommand",),
+    (
+        ZOOKEEPER,
+        ScriptOption("describe", "List configs for the given entity."),
+        ScriptOption("alter", "Alter the configuration for the entity."),
+        ScriptOption("entity-type", "Type of entity (topics/clients/users/brokers)", "type"),
+        ScriptOption("entity-name", "Name of entity (topic name/client id/user principal name/broker id)", "name"),
+        ScriptOption("entity-default", "Default entity name for clients/users."),
+        ScriptOption("add-config", "Key Value pairs of configs to add.", "k1=v1,k2=[v1,v2,v2]"),
+        ScriptOption("delete-config", "Config keys to remove 'k1,k2'.", "keys"),
+        ScriptOption("force", "Accepted: there is no question to suppress."),
+    ),
+    run,
+    "Error while executing config command ",
+    banner="Add/Remove entity config for a topic, client, user or broker",
+    codes=dict.fromkeys(("0.9.0.1", "0.10.2.2"), 0),
+)

@@ -1,0 +1,72 @@
+"""`kafka-consumer-groups --zookeeper`: groups in ZooKeeper, never those of the brokers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption, ScriptUsageError
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire_zookeeper_tools.with_zookeeper import tool_run
+
+if TYPE_CHECKING:
+    from kwire_admin.compat.script import ScriptRun
+
+NOTE = (
+    "Note: This will only show information about consumers that use ZooKeeper (not those using the Java consumer API)."
+)
+
+
+async def run(run: ScriptRun) -> None:
+    """Run the action.
+
+    Raises:
+        ScriptUsageError: the options do not fit together.
+        ScriptFailed: a group does not exist, or has consumers.
+    """
+    from kwire_admin.operations.declaration import ToolFailed
+    from kwire_zookeeper_tools.offsets.zookeeper_groups import delete_groups, describe_groups, list_groups
+
+    values = run.values
+    chosen = [action for action in ("list", "describe", "delete") if action in values]
+    if len(chosen) != 1:
+        raise ScriptUsageError("Command must include exactly one action: --list, --describe, --delete")
+    values.need("zookeeper")
+    groups, topics = values.all("group"), values.all("topic")
+    if chosen == ["describe"] or (chosen == ["delete"] and not topics):
+        values.need("group")
+    if not run.is_before("0.10.0.0"):
+        run.warn(NOTE)
+    tool = tool_run(run)
+    if chosen == ["list"]:
+        for name in await list_groups(tool):
+            run.print(name)
+        return
+    try:
+        if chosen == ["delete"]:
+            await delete_groups(tool, groups, topics, old=run.is_before("0.10.0.0"))
+            return
+        existing = await list_groups(tool)
+        missing = next((group for group in groups if group not in existing), None)
+        if missing is not None and not run.is_before("0.10.0.0"):
+            raise ScriptFailed(f"Error: The consumer group '{missing}' does not exist.", on_stdout=True)
+        await describe_groups(tool, groups, old=run.is_before("0.10.0.0"))
+    except ToolFailed:
+        raise ScriptFailed("", on_stdout=True) from None
+
+
+script = Script(
+    "kafka-consumer-groups",
+    ("kafka.admin.ConsumerGroupCommand",),
+    (
+        ZOOKEEPER,
+        ScriptOption("list", "List all consumer groups."),
+        ScriptOption("describe", "Describe consumer group and list offset lag related to given group."),
+        ScriptOption("delete", "Pass in groups to delete topic partition offsets and ownership information."),
+        ScriptOption("group", "The consumer group we wish to act on.", "consumer group"),
+        ScriptOption("topic", "The topic whose consumer group information should be deleted.", "topic"),
+    ),
+    run,
+    "Error: ",
+    banner="List all consumer groups, describe a consumer group, or delete consumer group info.",
+    codes=dict.fromkeys(("0.9.0.1", "0.10.2.2"), 0),
+)

@@ -1,0 +1,84 @@
+"""`kafka-preferred-replica-election --zookeeper`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire_admin.compat.options import ScriptOption
+from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
+from kwire_zookeeper_tools.with_zookeeper import tool_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kwire_admin.compat.script import ScriptRun
+
+FAILURE = "Failed to start preferred replica election"
+
+
+async def run(run: ScriptRun) -> None:
+    """Elect preferred leaders.
+
+    Raises:
+        ScriptFailed: the file is invalid, or an election failed.
+    """
+    from kwire_cluster.zookeeper.admin_requests import ListedPartition, PreferredReplicaElection
+    from kwire_admin.operations.declaration import ToolFailed
+    from kwire_zookeeper_tools.json_files import read_partitions
+    from kwire_admin.operations.partitions import existing_partitions
+
+    run.values.need("zookeeper")
+    admin = await tool_run(run).admin()
+    existing = [
+        ListedPartition(existing_partition.topic, existing_partition.partition)
+        for existing_partition in await existing_partitions(admin)
+    ]
+    path = run.values.get("path-to-json-file")
+    try:
+        chosen = existing if path is None else [*read_partitions(Path(path))]
+    except ToolFailed as error:
+        run.warn(str(error))
+        raise ScriptFailed(FAILURE, on_stdout=True) from None
+    valid = [partition for partition in chosen if partition in existing]
+    by_topic: dict[str, list[int]] = {}
+    for partition in valid:
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    errors = (await admin.elect_leaders(by_topic)).errors if by_topic else {}
+    if errors:
+        raise ScriptFailed("\n".join([FAILURE, *(f"{item}: {error.text}" for item, error in errors.items())]))
+    # Before 0.10, Kafka printed all given partitions, the missing ones as well.
+    if run.is_before("0.10.0.0"):
+        run.print(f"Successfully started preferred replica election for partitions {_set(chosen)}")
+        return
+    document = PreferredReplicaElection(tuple(valid)).encode().decode()
+    run.print(f"Created preferred replica election path with {document}")
+    run.print(f"Successfully started preferred replica election for partitions {_set(valid)}")
+    for partition in chosen:
+        if partition not in valid:
+            run.print(
+                "Skipping preferred replica leader election for partition "
+                f"[{partition.topic},{partition.partition}] since it doesn't exist."
+            )
+
+
+def _set(partitions: Iterable[tuple[str, int]]) -> str:
+    """Return partitions as Scala prints a small set of them."""
+    return f"Set({', '.join(f'[{topic},{index}]' for topic, index in partitions)})"
+
+
+script = Script(
+    "kafka-preferred-replica-election",
+    ("kafka.admin.PreferredReplicaLeaderElectionCommand",),
+    (
+        ZOOKEEPER,
+        ScriptOption("path-to-json-file", "The JSON file with the list of partitions.", "list of partitions"),
+    ),
+    run,
+    f"{FAILURE}\n",
+    banner=(
+        "This tool causes leadership for each partition to be transferred back to the 'preferred replica', it can be "
+        "used to balance leadership among the servers."
+    ),
+    codes=dict.fromkeys(("0.8.2.2", "0.9.0.1", "0.10.2.2"), 0),
+)

@@ -1,1 +1,0 @@
-"""Verbs: `topics/create.py` is `kafka topics create`. `kwire.operations.registry` finds them by their files."""
