@@ -7,12 +7,14 @@ SPARK ?= 4.0.0
 ROUNDS ?= 20
 DIST ?= dist
 OPTIONS ?=
-# Tests of a target: all, those that each change must pass (change), or the others (nightly), by the marks of tests/conftest.py.
+# Tests of a target: all, those that each change must pass (change), or the others (nightly), by the marks of conftest.py.
 TIER ?= all
 # Part K of N of the files, such as 1/3.
 SHARE ?= 1/1
 GROUP ?=
 BIN := .venv/bin
+PRODUCTS := kwire-admin kwire-cluster kwire-zookeeper-tools kwire-pipeline
+TESTS := tests $(addsuffix /tests,$(PRODUCTS))
 PIP = $(BIN)/python -m pip install --quiet --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest $(OPTIONS) --share=$(SHARE)
 AND_TIER = $(if $(filter change,$(TIER)), and not nightly)$(if $(filter nightly,$(TIER)), and nightly)
@@ -21,9 +23,9 @@ SPARK_TESTS := $(addprefix kwire-pipeline/tests/pipeline/,test_pipeline.py test_
 # Folders with a target of their own.
 OTHERS := --ignore=kwire-admin/tests/kafka --ignore=tests/release --ignore=tests/lint
 # The files with such tests; collecting all files would take longer than some of them.
-PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' pytest.mark.programs tests)
+PROGRAMS = $(shell grep --recursive --files-with-matches --include='test_*.py' pytest.mark.programs $(TESTS))
 # Files with random examples of Hypothesis, and of histories of a cluster.
-GENERATED = $(shell grep --recursive --files-with-matches --include='test_*.py' 'import.*hypothesis\|from hypothesis' tests)
+GENERATED = $(shell grep --recursive --files-with-matches --include='test_*.py' 'import.*hypothesis\|from hypothesis' $(TESTS))
 HISTORIES := kwire-cluster/tests/cluster/controller/test_random_histories.py $(addprefix kwire-cluster/tests/cluster/node/settings/,test_random_features.py test_random_settings.py)
 PURE := --package kwire --package kwire-columns --package kwire-response-cache
 PRODUCT_TESTS = $(if $(PRODUCT),$(or $(shell $(PYTHON) -m scripts.products tests $(PRODUCT)),$(error no tests)))
@@ -92,7 +94,7 @@ coverage: java setup ## run the tests of the package and fail below the coverage
 	$(BIN)/python -m pytest $(OTHERS) --ignore=kwire-pipeline/tests/pipeline --ignore=kwire-pipeline/tests/report -m 'not programs' --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered
 
 stubs: setup ## write the names of the messages for type checkers (python/kwire/messages/*/__init__.pyi)
-	$(BIN)/python -m kwire.messages.stubs
+	$(BIN)/python -m scripts.stubs
 
 docs: setup ## build the documentation site into site/; a broken link or reference is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
@@ -115,7 +117,7 @@ bench-report: setup ## draw the last record of `make bench` as a picture
 fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and edges
 	$(BIN)/python -m fuzz.run --seconds $(SECONDS) $(FUZZ)
 
-wheel: setup ## build the source archive, a wheel from it, the wheel without the engine, and kwire-cli into DIST=dist
+wheel: setup ## build the source archive, a wheel from it, the wheel without the engine, and those of the other products into DIST=dist
 	CARGO_TARGET_DIR=target $(BIN)/maturin build --release --sdist --out $(DIST)
 	scripts/pure_wheels.sh $(BIN)/python $(DIST)
 
@@ -124,7 +126,7 @@ java:
 
 # Stamps, so that a second call does only what has changed. Cargo builds the engine while pip installs.
 
-.venv/tools: pyproject.toml constraints.txt scripts/check_machine.sh
+.venv/tools: pyproject.toml $(addsuffix /pyproject.toml,$(PRODUCTS)) constraints.txt scripts/check_machine.sh
 	PYTHON=$(PYTHON) scripts/check_machine.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --upgrade pip
@@ -132,7 +134,7 @@ java:
 	touch $@
 
 # PySpark has no wheel, and compressing its jars once more for one takes 18 s of a processor.
-.venv/installed: .venv/tools scripts/requirements.py
+.venv/installed: .venv/tools scripts/requirements.py scripts/products.py
 	$(BIN)/python -m scripts.requirements all > .venv/requirements.txt
 	$(PIP) --config-settings=--build-option=--compression=stored --group dev --requirement .venv/requirements.txt
 	touch $@
@@ -144,5 +146,5 @@ java:
 # Cargo finds the engine built. Without a group, maturin would install the group `dev` without constraints.
 .venv/built: .venv/installed .venv/engine
 	PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --group build
-	$(PIP) --no-deps --no-build-isolation ./kwire-cli
+	$(PIP) --no-deps --no-build-isolation $(addprefix --editable ./,$(PRODUCTS))
 	touch $@

@@ -1,6 +1,6 @@
 """Continuous integration: lint, documentation, and the tests that each change must pass. `.ci/run` starts it.
 
-A test that did not run is a failure: tests/conftest.py turns skips into failures, and every test of a report must have
+A test that did not run is a failure: conftest.py turns skips into failures, and every test of a report must have
 passed here. Failed tests run a second time, `MAX_RERUNS` at most, because tests of real clusters race against their own
 timeouts on a busy machine. What they print at first is shown, since each of them is a defect to find.
 

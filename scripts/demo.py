@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scripts.products import PRODUCTS
 from scripts.requirements import requirements
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
 COMMAND = ("cli",)
 SPARK = ("report", "node", "spark")
+PRODUCTS_IN_PLACE = [f"--editable=./{name}" for name in PRODUCTS if name != "kwire"]
 WITHOUT_ENGINE = ("frames",)
 WITHOUT_SPARK = ("speed", "polls")
 WITH_SPARK = ("recording", "live")
@@ -139,7 +141,7 @@ def main() -> None:
         print("Until the engine is built, the codec in Python decodes frames.", flush=True)
         show(*WITHOUT_ENGINE, **PURE)
         engine.wait()
-        Step("Command kafka, about 2 s", *pip, "--no-deps", "--no-build-isolation", "./kwire-cli").wait()
+        Step("Other products, about 5 s", *pip, "--no-deps", "--no-build-isolation", *PRODUCTS_IN_PLACE).wait()
         show(*WITHOUT_SPARK)
         print("\nThe other parts need the libraries of Spark.")
         spark.wait()

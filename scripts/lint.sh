@@ -14,7 +14,7 @@ check ruff format --check .
 check scripts/mypy.sh
 check pyright
 check python -m pytest -q tests/lint
-check lint-imports
+for product in . kwire-*/; do check lint-imports --config "$product/pyproject.toml"; done
 check python -m mypy.stubtest kwire._kwire
 check cargo fmt --all --check
 check cargo clippy --workspace --all-targets --quiet -- -D warnings

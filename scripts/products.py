@@ -1,126 +1,97 @@
-"""The five products of the repository: the modules of each, the products that it imports, and its tests.
+"""The five products of the repository: the folder of each, the products that it imports, and its tests.
 
 python -m scripts.products wrong                  imported names that cross a border against the arrows
-python -m scripts.products tests kwire-pipeline   the test files of a product, as `make test PRODUCT=` runs them
+python -m scripts.products tests kwire-pipeline   the folders of tests of a product, as `make test PRODUCT=` runs them
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ROOT / "python"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Product:
-    """A part of the repository that one person can hold.
+    """A distribution, which one person can hold.
 
     Attributes:
-        imports: the products that it may import.
-        modules: prefixes of its files below `python`.
+        name: its name.
+        folder: its folder in the repository.
+        source: the folder of its packages.
     """
 
-    imports: frozenset[str]
-    modules: tuple[str, ...]
+    name: str
+    folder: Path
+    source: Path
+
+    @cached_property
+    def project(self) -> Mapping[str, Any]:
+        """The table `project` of its pyproject.toml."""
+        with (self.folder / "pyproject.toml").open("rb") as file:
+            table: Mapping[str, Any] = tomllib.load(file)["project"]
+        return table
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """The products that it may import: those that it requires, and those that they require."""
+        required = {requirement.partition("=")[0].partition("[")[0] for requirement in self.project["dependencies"]}
+        direct = required & PRODUCTS.keys() - {self.name}
+        return frozenset(direct.union(*(PRODUCTS[name].imports for name in direct)))
+
+    @property
+    def tests(self) -> Path:
+        """The folder of its tests."""
+        return self.folder / "tests"
 
 
-def _paths(folder: str, names: str) -> tuple[str, ...]:
-    return tuple(f"{folder}/{name}" for name in names.split())
-
-
-PRODUCTS: dict[str, Product] = {
-    "kwire-pipeline": Product(
-        frozenset({"kwire"}),
-        (
-            "pyspark_kwire/",
-            *_paths("kwire", "spark/ report/"),
-            *_paths("kwire/cli", "pipeline_ query_output commands/pipeline commands/report"),
-        ),
-    ),
-    "kwire-zookeeper-tools": Product(
-        frozenset({"kwire", "kwire-admin", "kwire-cluster"}),
-        (
-            *_paths(
-                "kwire/operations", "tools/ node_tools/ offsets/ records/ tool_template/ on_node process topic_command"
-            ),
-            *_paths(
-                "kwire/operations",
-                "tool_run children json_files znode_kinds progress jolokia verbs/tools/ verbs/zookeeper/",
-            ),
-            *_paths("kwire/compat", "with_zookeeper/"),
-            *_paths("kwire/cli", "commands/tools shell/offset_sources"),
-        ),
-    ),
-    "kwire-cluster": Product(
-        frozenset({"kwire"}),
-        (
-            *_paths("kwire", "cluster/ cli/commands/node cli/commands/cluster"),
-            *_paths("kwire/testing", "local_cluster node_folder cluster_file memory_store data_tree kafka/"),
-        ),
-    ),
-    "kwire-admin": Product(
-        frozenset({"kwire"}), _paths("kwire", "operations/ reassignment/ cli/ http/ exporter/ compat/ __main__")
-    ),
-    "kwire": Product(frozenset(), ("kwire/",)),
+PRODUCTS = {
+    "kwire": Product("kwire", ROOT, ROOT / "python"),
+    **{folder.name: Product(folder.name, folder, folder / "src") for folder in sorted(ROOT.glob("kwire-*/"))},
 }
-"""Products by name. A file belongs to the first product with a prefix of its path."""
-
-ONLY_TESTS = {
-    "kwire-admin/tests/kafka/": "kwire-admin",
-    "tests/release/": "kwire",
-    "tests/lint/": "kwire",
-}
-"""Folders of tests that mirror no package."""
+"""Products by name."""
 
 
-def product_of(file: str) -> str:
-    """Return the product of a file, such as `kwire/spark/gold/build.py`."""
-    return next(name for name, product in PRODUCTS.items() if file.startswith(product.modules))
+def product_of(file: Path) -> Product:
+    """Return the product of a file below ROOT."""
+    return PRODUCTS.get(file.relative_to(ROOT).parts[0], PRODUCTS["kwire"])
 
 
-def product_of_test(file: str) -> str:
-    """Return the product of a test, such as `kwire-pipeline/tests/pipeline/gold/test_build.py`: the product of its package."""
-    for folder, product in ONLY_TESTS.items():
-        if file.startswith(folder):
-            return product
-    return product_of("kwire/" + file.removeprefix("tests/").replace("/test_", "/"))
-
-
-def files_of_tests(product: str) -> list[str]:
-    """Return the test files of a product."""
-    files = (file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "tests").rglob("test_*.py")))
-    return [file for file in files if product_of_test(file) == product]
+def modules() -> dict[str, Path]:
+    """Return the files of all products by the name of the module."""
+    return {
+        ".".join(file.relative_to(product.source).with_suffix("").parts).removesuffix(".__init__"): file
+        for product in PRODUCTS.values()
+        for file in product.source.rglob("*.py")
+    }
 
 
 def wrong_pairs() -> dict[tuple[str, str], set[str]]:
     """Return the imported names against the arrows, by the importing and the imported file."""
-    files = {_module(file): file.relative_to(PACKAGES).as_posix() for file in PACKAGES.rglob("*.py")}
+    files = modules()
     wrong: dict[tuple[str, str], set[str]] = defaultdict(set)
     for module, file in files.items():
         source = product_of(file)
-        for target, name in _imported(PACKAGES / file, module, files):
+        for target, name in _imported(file, module, files):
             product = product_of(target)
-            if product != source and product not in PRODUCTS[source].imports:
-                wrong[file, target].add(name)
+            if product != source and product.name not in source.imports:
+                wrong[str(file.relative_to(ROOT)), str(target.relative_to(ROOT))].add(name)
     return wrong
 
 
-def _module(file: Path) -> str:
-    return ".".join(file.relative_to(PACKAGES).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _imported(path: Path, module: str, files: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the file and the name of each import of kwire, also of lazy imports and imports for types."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def _imported(file: Path, module: str, files: Mapping[str, Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the file and the name of each import of a product, also of lazy imports and imports for types."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
             case ast.ImportFrom(module=str() as source, names=names, level=0):
                 imported = [(f"{source}.{alias.name}", alias.name) for alias in names]
@@ -143,7 +114,7 @@ def main() -> None:
             for (source, target), names in sorted(wrong_pairs().items()):
                 print(f"{source} -> {target}: {', '.join(sorted(names))}")
         case ["tests", product] if product in PRODUCTS:
-            print(*files_of_tests(product))
+            print(PRODUCTS[product].tests.relative_to(ROOT))
         case ["tests", product]:
             sys.exit(f"there is no product {product}: {', '.join(PRODUCTS)}")
         case _:

@@ -7,24 +7,23 @@ Pip looks an extra up in the metadata of kwire. With this list it installs every
 
 from __future__ import annotations
 
+import re
 import sys
-import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from scripts.products import PRODUCTS
 
 
-def requirements(*extras: str) -> list[str]:
-    """Return the requirements of extras, and of the extras that these name."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        declared = tomllib.load(file)["project"]["optional-dependencies"]
+def requirements(*extras: str, product: str = "kwire") -> list[str]:
+    """Return the requirements of a product with extras, and of the products and extras that these name."""
+    project = PRODUCTS[product].project
+    optional = project.get("optional-dependencies", {})
     required: list[str] = []
-    for extra in extras:
-        for requirement in declared[extra]:
-            if requirement.startswith("kwire["):
-                required += requirements(*requirement.removeprefix("kwire[").removesuffix("]").split(","))
-            elif requirement != "kwire-cli":  # in this repository
-                required.append(requirement)
+    for requirement in (*project["dependencies"], *(text for extra in extras for text in optional[extra])):
+        match = re.match(r"(kwire[\w-]*)(?:\[([\w,-]*)\])?", requirement)
+        if match is not None:
+            required += requirements(*filter(None, (match[2] or "").split(",")), product=match[1])
+        else:
+            required.append(requirement)
     return list(dict.fromkeys(required))
 
 

@@ -14,6 +14,7 @@ import tempfile
 import venv
 from pathlib import Path
 
+from scripts.products import PRODUCTS
 from scripts.requirements import requirements
 
 ROOT = Path(__file__).parent.parent
@@ -50,7 +51,7 @@ def main() -> None:
         pip = [python, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt"]
         check([*pip, "--upgrade", "pip"])
         # Only the tested package must come from DIST, and it must not be replaced by one of an index.
-        check([*pip, "--find-links", dist, "--no-index", "--no-deps", "--only-binary", "kwire", "kwire", "kwire-cli"])
+        check([*pip, "--find-links", dist, "--no-index", "--no-deps", "--only-binary", "kwire", *PRODUCTS])
         check([*pip, "--group", "test-codec", *requirements("capture", "cli")])
         check([python, "-I", "-c", "import kwire, kwire._kwire"])
         tests = [f"tests/{name}" for name in CODEC]

@@ -16,8 +16,8 @@ from importlib import import_module
 
 import pytest
 
-from kwire.messages.stubs import MESSAGE_PACKAGES, PACKAGES_WITH_TABLES, stub, stub_path
 from kwire.testing import FakeCluster
+from scripts.stubs import MESSAGE_PACKAGES, PACKAGES_WITH_TABLES, stub, stub_path
 
 NEVER_LOADED = {
     "annotated_types",

@@ -36,15 +36,25 @@ def tree(tmp_path: Path) -> Path:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (tmp_path / "tests/conftest.py").write_text((ROOT / "tests/conftest.py").read_text() + FIXTURES)
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text() + FIXTURES)
     return tmp_path
 
 
 def collected(tree: Path, *options: str) -> list[str]:
     """Return the names of the tests that pytest selects."""
-    pytest_options = ["--collect-only", "-q", "-p", "no:cacheprovider", "-W", "ignore", f"--rootdir={tree}"]
+    pytest_options = [
+        "--collect-only",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore",
+        f"--rootdir={tree}",
+        "-o",
+        "pythonpath=. kwire-admin",
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *pytest_options, *options, "tests"],
+        [sys.executable, "-m", "pytest", *pytest_options, *options, "."],
         cwd=tree,
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ from examples.demo.terminal import DemoContext, print_line, print_title, step
 from kwire.capture import Capture
 from kwire.client import BlockingPoller
 from kwire.client.admin import BlockingAdminClient, NewTopic, TopicChange, TopicDescription
-from kwire.testing import LocalCluster
+from kwire_cluster import LocalCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

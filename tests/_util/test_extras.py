@@ -48,7 +48,7 @@ def test_command_that_needs_an_extra_names_it() -> None:
         checker = ["tools", "run", "consumer-offset-checker", "--zookeeper", "127.0.0.1:1", "--group", "app"]
         failed = run_without(["kazoo", "kazoo.client"], checker)
         assert failed.returncode == 1
-        assert "this needs kazoo: pip install 'kwire[zookeeper]'" in failed.stderr
+        assert "this needs kazoo: pip install 'kwire[node]'" in failed.stderr
 
 
 def test_shell_continues_after_a_statement_that_needs_an_extra() -> None:

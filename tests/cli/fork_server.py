@@ -25,7 +25,14 @@ import threading
 from pathlib import Path
 from typing import NoReturn, TypedDict
 
-PRELOADED = ("asyncio", "rich.console", "rich.table", "kwire_admin.cli.verb_run", "kwire.client.admin", "pyarrow.parquet")
+PRELOADED = (
+    "asyncio",
+    "rich.console",
+    "rich.table",
+    "kwire_admin.cli.verb_run",
+    "kwire.client.admin",
+    "pyarrow.parquet",
+)
 MAX_REQUEST = 1 << 20
 _STATUS = struct.Struct("i")
 
@@ -73,10 +80,12 @@ def _serve(requests: socket.socket) -> None:
     """Fork a child for each request, until the tests have ended."""
     from importlib import import_module
 
-    from kwire.cli import program
+    from kwire.cli.program import command_names
+    from kwire_admin.cli.program import program
 
-    for name in program.command_names():
-        program.program.get_command(program.program.make_context("kwire", ["--help"], resilient_parsing=True), name)
+    context = program.make_context("kwire", ["--help"], resilient_parsing=True)
+    for name in command_names():
+        program.get_command(context, name)
     for name in PRELOADED:
         import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are not waited for

@@ -19,7 +19,7 @@ from kwire.declare.introspect import describe
 from kwire.errors import KwireError
 from kwire.messages import FAMILIES, UnknownMessage, every, find, kafka, kip4, kip584, module_name, names
 from kwire.messages.headers import RequestHeader, ResponseHeader
-from kwire.messages.stubs import MESSAGE_PACKAGES, stub, stub_path
+from scripts.stubs import MESSAGE_PACKAGES, stub, stub_path
 from tests.for_rows import for_rows
 
 DIALECTS = ("kafka", "kip4")

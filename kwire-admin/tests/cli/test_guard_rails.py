@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.terminal.cluster import ClusterChoice
 from kwire_admin.cli.verb_run import VerbRun
 from kwire_admin.cli.verb_session import VerbSession
-from kwire_admin.operations import find_tools, registry
+from kwire_admin.operations import registry
 from kwire_admin.operations.command_line import danger_of_words
 from kwire_admin.operations.declaration import Need
 from kwire_admin.operations.parameters import Danger, InvalidArgument
-from kwire.terminal.cluster import ClusterChoice
+from kwire_zookeeper_tools import find_tools
 from tests.operations.verbs.dry_runs import CHANGING
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire import compat
+from kwire.testing import FakeCluster
+from kwire_admin import compat
 from kwire_admin.compat import SCRIPTS, install, run_script
 from kwire_admin.compat.registry import MODULES, find_script
-from kwire_admin.operations import find_tools
-from kwire.testing import FakeCluster
+from kwire_zookeeper_tools import find_tools
 from tests.cli.running import environment, kwire
 from tests.for_rows import for_rows
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire_admin.operations.config_journal import journal_path
-from kwire.testing import LocalCluster
 from kwire.testing.kafka import Kafka39, Kafka44
+from kwire_admin.operations.config_journal import journal_path
+from kwire_cluster import LocalCluster
 from tests.cli.administration import Operator
 from tests.cli.running import COMMAND, INTERRUPTIBLE
 from tests.eventually import eventually_sync

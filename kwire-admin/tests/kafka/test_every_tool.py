@@ -19,13 +19,13 @@ import pytest
 from kwire import records
 from kwire.client.admin import AdminClient, NewTopic, TopicPartition
 from kwire.client.record_sender import RecordSender
-from kwire_cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, connect, make_path
-from kwire_admin.operations import find_tool, run_tool_words
-from kwire_admin.operations.registry import kwire_tools
 from kwire.records import Record
 from kwire.testing.free_ports import free_ports
 from kwire.testing.kafka.jars import jars_of
+from kwire_admin.operations.registry import kwire_tools
 from kwire_cluster.local.local_cluster import LocalCluster
+from kwire_cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, connect, make_path
+from kwire_zookeeper_tools import find_tool, run_tool_words
 from tests.cli.running import Run, kwire
 from tests.paths import ROOT
 

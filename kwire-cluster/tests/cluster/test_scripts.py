@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from kwire.testing import LocalCluster
+    from kwire_cluster import LocalCluster
 
 CREATE = "--create --topic old --partitions 1 --replication-factor"
 

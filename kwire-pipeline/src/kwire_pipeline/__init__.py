@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from kwire._util.late_names import late_names
 
+__version__ = "0.1.0"
+
 _MODULES = {
     "kwire_pipeline.source.datasource": ("register",),
     "kwire_pipeline.frames": ("decode_frames",),

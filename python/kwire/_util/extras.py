@@ -1,4 +1,4 @@
-"""The extra of kwire that brings a missing library, as the metadata of the package says; or the engine."""
+"""The extra of kwire that brings a missing library, as the metadata of the products says; or the engine."""
 
 from __future__ import annotations
 
@@ -15,21 +15,30 @@ def install_hint(error: ModuleNotFoundError) -> str | None:
 
     The text is such as "this needs numpy: pip install 'kwire[reassign]'".
     """
-    import re
-    from importlib.metadata import PackageNotFoundError, requires
-
     if error.name == "kwire._kwire":
         return ENGINE_MISSING
     module = (error.name or "").partition(".")[0]
     if module == "kwire":
         return None
-    distribution = {"yaml": "pyyaml"}.get(module, module.replace("_", "-"))
-    try:
-        requirements = requires("kwire") or []
-    except PackageNotFoundError:  # a source tree that is not installed
-        return None
-    for requirement in requirements:
-        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
-        if match is not None and match[1].lower() == distribution:
-            return f"this needs {module}: pip install 'kwire[{match[2]}]'"
+    extra = _extra_with({"yaml": "pyyaml"}.get(module, module.replace("_", "-")))
+    return None if extra is None else f"this needs {module}: pip install 'kwire[{extra}]'"
+
+
+def _extra_with(distribution: str) -> str | None:
+    """Return the extra of kwire with a distribution; an extra of another product has the same name in kwire."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    from kwire._util.products import PRODUCTS
+
+    for product, extra_of_all in {"kwire": None, **{name: extra for name, (extra, _) in PRODUCTS.items()}}.items():
+        try:
+            requirements = requires(product) or []
+        except PackageNotFoundError:  # it is not installed, or a source tree
+            continue
+        for requirement in requirements:
+            name = re.match(r"[\w.-]+", requirement)
+            if name is not None and name[0].lower() == distribution:
+                extra = re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
+                return extra_of_all if extra is None else extra[1]
     return None

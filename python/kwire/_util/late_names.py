@@ -1,6 +1,6 @@
 """Public names of a package that are imported on first use.
 
-A package has a table of its names by module. `python -m kwire.messages.stubs` writes it as the stub of the package, for
+A package has a table of its names by module. `python -m scripts.stubs` writes it as the stub of the package, for
 type checkers.
 """
 

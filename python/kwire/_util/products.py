@@ -29,6 +29,7 @@ __all__ = [
     "BrokenProduct",
     "MissingProduct",
     "check_version",
+    "check_versions",
     "entry_points",
     "find_part",
     "load",
@@ -121,14 +122,21 @@ def check_version(point: EntryPoint) -> None:
     Raises:
         BrokenProduct: they differ.
     """
+    if point.dist is not None and point.dist.name in PRODUCTS:
+        check_versions(point.dist.name, point.dist.version)
+
+
+def check_versions(product: str, version: str) -> None:
+    """Compare the version of a product and of this package.
+
+    Raises:
+        BrokenProduct: they differ.
+    """
     from kwire import __version__
 
-    if point.dist is None or point.dist.name not in PRODUCTS or point.dist.version == __version__:
-        return
-    name, version = point.dist.name, point.dist.version
-    raise BrokenProduct(
-        f"{name} {version} does not fit kwire {__version__}: pip install '{name}=={__version__}' 'kwire=={__version__}'"
-    )
+    if version != __version__:
+        fix = f"pip install '{product}=={__version__}' 'kwire=={__version__}'"
+        raise BrokenProduct(f"{product} {version} does not fit kwire {__version__}: {fix}")
 
 
 def missing_hint(command: str) -> str | None:

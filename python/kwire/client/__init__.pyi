@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.client.admin import AdminClient as AdminClient
 from kwire.client.admin import BlockingAdminClient as BlockingAdminClient

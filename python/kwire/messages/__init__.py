@@ -8,7 +8,7 @@ or `Response`, in snake case, is its module (`DescribeTopicPartitionsResponse` i
 `TopicMetadataRequest_V1` in `topic_metadata_v1`). The key and the value of a record are in one module as well
 (`OffsetCommitKey` and `OffsetCommitValue` in `offset_commit`). A look-up by name imports one module; the first look-up
 by key imports all modules. The `.pyi` files of the packages only re-export names for type checkers; `python -m
-kwire.messages.stubs` writes them.
+scripts.stubs` writes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.reference.decoder import decode as decode
 from kwire.reference.decoder import validate as validate

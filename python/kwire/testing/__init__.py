@@ -4,8 +4,7 @@
 - `Misbehavior`: the protocol violations that they can commit.
 - `ClusterState` and `ReceivedRequest`: what `FakeCluster.state` and `FakeCluster.requests` return.
 - `SimulatedNetwork`: an event loop with a simulated clock, in which any address may be silent, slow, or forgetful.
-- `LocalCluster`: a KIP-4 cluster of kwire nodes and ZooKeeper as processes.
-- `kwire.testing.kafka`: real Kafka brokers as processes.
+- `kwire.testing.kafka`: real Kafka brokers as processes, for the tests of this repository; no wheel has it.
 - `kwire.testing.strategies`: Hypothesis strategies for messages.
 """
 
@@ -17,7 +16,6 @@ _MODULES = {
     "kwire.testing.cluster_state": ("ClusterState",),
     "kwire.testing.fake_broker": ("ReceivedRequest",),
     "kwire.testing.fake_cluster": ("FakeCluster",),
-    "kwire_cluster.local.local_cluster": ("LocalCluster",),
     "kwire.testing.misbehavior": ("Misbehavior",),
     "kwire.testing.simulated_network": ("NetworkFault", "SimulatedNetwork"),
 }

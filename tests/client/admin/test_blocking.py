@@ -9,8 +9,8 @@ import pytest
 
 from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic
 from kwire.client.loop_thread import LoopThreadClosed
-from kwire.messages.stubs import BLOCKING_ADMIN_CLIENT, stub, stub_path
 from kwire.testing import FakeCluster
+from scripts.stubs import BLOCKING_ADMIN_CLIENT, stub, stub_path
 
 
 def test_every_operation_has_a_blocking_counterpart() -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import click
 
 from kwire import __version__
-from kwire_admin.cli.kafka_habits import first_word_hint
 from kwire.cli.program import CONTEXT, CommandGroup, command_names, find_command, short_help
-from kwire.cli.program import run as run_group
-from kwire_admin.operations import registry
 from kwire.terminal.cluster import admin_option, cluster_options
+from kwire_admin.cli.kafka_habits import first_word_hint
+from kwire_admin.operations import registry
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["program", "run"]
+__all__ = ["program"]
 
 FIRST_STEPS = """\
 Five things to try:
@@ -105,17 +101,3 @@ def program(ctx: click.Context, /, admin: bool, **cluster: Any) -> None:
     """
     del admin  # every noun is administration
     ctx.obj = cluster  # what verbs take if it is not given after them
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Run the words of a command line and return the exit code. Completion in a shell must not import the rest."""
-    match arguments:
-        case ["__complete", *words]:
-            from kwire_admin.cli.completion.completer import complete
-
-            return complete(words)
-        case ["__fetch", *words]:
-            from kwire_admin.cli.completion.refresh import fetch
-
-            return fetch(words)
-    return run_group(arguments, program)

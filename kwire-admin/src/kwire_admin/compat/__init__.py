@@ -2,7 +2,7 @@
 
 `kafka compat install DIR` writes them as programs. From Python, each is a function with the arguments of its script:
 
-    from kwire import compat
+    from kwire_admin import compat
 
     code = compat.kafka_topics("--bootstrap-server", "localhost:9092", "--list")
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire_admin.compat.registry import MODULES, OLD_RELEASES, TOOLS, WITH_ZOOKEEPER, find_script, find_script_with_zookeeper
-from kwire_admin.operations import find_tool
+from kwire_admin.compat.registry import (
+    MODULES,
+    OLD_RELEASES,
+    TOOLS,
+    WITH_ZOOKEEPER,
+    find_script,
+    find_script_with_zookeeper,
+)
 from kwire_admin.operations.command_line import click_parameters
+from kwire_zookeeper_tools import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

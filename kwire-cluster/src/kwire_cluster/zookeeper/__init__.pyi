@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire_cluster.zookeeper.acls import AclChangeNotification as AclChangeNotification
 from kwire_cluster.zookeeper.acls import ResourceAcls as ResourceAcls

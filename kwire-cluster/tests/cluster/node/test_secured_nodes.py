@@ -17,16 +17,16 @@ from kwire.client.admin import AdminClient, BlockingAdminClient, NewTopic
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials, ScramCredentials
 from kwire.client.security.tls import TlsConfig
+from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
+from kwire.protocol.endpoint import Endpoint
+from kwire.testing.kafka.certificates import CertificateAuthority
+from kwire_cluster import LocalCluster
 from kwire_cluster.config.setting import SettingError
 from kwire_cluster.node.listener.connection_limits import CloseReason
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper.errors import NotAuthorized
-from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire_zookeeper_tools.on_node import on_node
-from kwire.protocol import AuthenticationFailed, ConnectFailed, ConnectionFault, TlsHandshakeFailed
-from kwire.protocol.endpoint import Endpoint
-from kwire.testing import LocalCluster
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.access_control import ACL_AUTHORIZER, allow, change_acls
 from tests.cluster.node.nodes import new_root, session
 from tests.cluster.node.requests.test_error_codes import creation
@@ -52,8 +52,8 @@ from tests.for_rows import for_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.protocol.scram_passwords import ScramName
+    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 
 @pytest.fixture(scope="module")

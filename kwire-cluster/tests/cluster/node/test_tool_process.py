@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-    from kwire_admin.operations import Operation
+    from kwire_admin.operations.declaration import Operation
 
 FIRST_PART = b"the first part is done\n"
 

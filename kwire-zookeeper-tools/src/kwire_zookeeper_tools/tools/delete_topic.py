@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kwire_admin.operations import topic_command
 from kwire_admin.operations.declaration import ANYWHERE, Need, operation
 from kwire_admin.operations.parameters import Danger, Option
+from kwire_zookeeper_tools import topic_command
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

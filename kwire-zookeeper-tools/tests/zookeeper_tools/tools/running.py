@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_admin.operations import Environment, find_tool, run_tool_words
+from kwire_zookeeper_tools import Environment, find_tool, run_tool_words
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire_admin.operations import ToolRunResult
+    from kwire_zookeeper_tools import ToolRunResult
 
 
 async def run(name: str, *words: str | Path, environment: Environment | None = None) -> ToolRunResult:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Annotated
 
-from kwire_admin.operations import ANYWHERE, InvalidArgument, Option, ToolFailed, ToolRun, operation
+from kwire_zookeeper_tools import ANYWHERE, InvalidArgument, Option, ToolFailed, ToolRun, operation
 
 
 @operation(runs_on=ANYWHERE)

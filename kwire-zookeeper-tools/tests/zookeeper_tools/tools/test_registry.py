@@ -6,8 +6,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from kwire_admin.operations import BrokenTool, find_tool, find_tools, tool_names
 from kwire_admin.operations.registry import GROUP, kwire_tools
+from kwire_zookeeper_tools import BrokenTool, find_tool, find_tools, tool_names
 from tests.docs.pages import DOCS
 from tests.for_rows import for_rows
 
@@ -43,7 +43,10 @@ def test_tool_of_a_package_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("no.such.module:tool", "ModuleNotFoundError: No module named 'no'"),
         ("tests.zookeeper_tools.tools.scripted:nosuch", "AttributeError"),
-        ("tests.zookeeper_tools.tools.scripted:not_a_tool", "expected a function declared with @operation, found function"),
+        (
+            "tests.zookeeper_tools.tools.scripted:not_a_tool",
+            "expected a function declared with @operation, found function",
+        ),
         ("tests.zookeeper_tools.tools.scripted:raising", "the tool is named raising"),
         ("tests.zookeeper_tools.tools.scripted:undeclared", "parameter name has neither Argument nor Option"),
     ],

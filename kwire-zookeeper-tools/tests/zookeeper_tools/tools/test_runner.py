@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire_admin.operations import Environment, run_tool, run_tool_words
+from kwire_zookeeper_tools import Environment, run_tool, run_tool_words
 from tests.zookeeper_tools.tools import scripted
 
 

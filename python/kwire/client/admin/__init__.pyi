@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.client.admin.acl_values import AclBinding as AclBinding
 from kwire.client.admin.acl_values import AclBindingFilter as AclBindingFilter

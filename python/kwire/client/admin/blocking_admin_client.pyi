@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.client.admin.admin_client import AdminClient
 from kwire.client.admin.blocking import BlockingSession

@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.cluster_metadata.abort_transaction_record import AbortTransactionRecord as AbortTransactionRecord
 from kwire.messages.cluster_metadata.access_control_entry_record import (

@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.consumer_offsets.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey as ConsumerGroupCurrentMemberAssignmentKey,

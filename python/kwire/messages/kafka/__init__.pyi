@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.kafka.aborted_txn import AbortedTxn as AbortedTxn
 from kwire.messages.kafka.add_offsets_to_txn import AddOffsetsToTxnRequest as AddOffsetsToTxnRequest

@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.kip4.admin import AdminRequest as AdminRequest
 from kwire.messages.kip4.admin import AdminResponse as AdminResponse

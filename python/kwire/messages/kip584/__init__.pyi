@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.kip584.api_versions import ApiVersionsRequest as ApiVersionsRequest
 from kwire.messages.kip584.api_versions import ApiVersionsResponse as ApiVersionsResponse

@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.remote_log_metadata.remote_log_segment_metadata_record import (
     RemoteLogSegmentMetadataRecord as RemoteLogSegmentMetadataRecord,

@@ -1,4 +1,4 @@
-# Written by `python -m kwire.messages.stubs`.
+# Written by `python -m scripts.stubs`.
 
 from kwire.messages.share_group_state.share_snapshot import ShareSnapshotKey as ShareSnapshotKey
 from kwire.messages.share_group_state.share_snapshot import ShareSnapshotValue as ShareSnapshotValue

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kwire.cli import completion as package
+from kwire_admin.cli import completion as package
 
 SCRIPTS = Path(package.__file__).parent / "scripts"
 """A file for each shell."""

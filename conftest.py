@@ -15,6 +15,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,10 +28,24 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 SLOWEST = ("kwire-pipeline/tests/pipeline/", "kwire-cluster/tests/cluster/")
-MARKED_FOLDERS = ("kafka", "release")
-"""Folders of `tests` that are marks of their tests."""
+MARKED_FOLDERS = {"kwire-admin/tests/kafka/": "kafka", "tests/release/": "release"}
+"""Marks of all tests of a folder."""
 OLD_KAFKA = {"kafka39", "secured39"}
 """Fixtures, and parameters of fixtures, that start Kafka 3.9."""
+
+
+def _import_folders() -> None:
+    """Import the folders of tests by Python's own rules, each as one namespace package in the folders of all products.
+
+    Pytest would make a package of the first folder of a name in which it finds a test.
+    """
+    for root in (Path(__file__).parent, *Path(__file__).parent.glob("kwire-*")):
+        for folder, names, _ in os.walk(root / "tests"):
+            names[:] = [name for name in names if name.isidentifier() and name != "data" and not name.startswith("__")]
+            import_module(".".join(Path(folder).relative_to(root).parts))
+
+
+_import_folders()
 
 settings.register_profile(
     "quick",
@@ -68,10 +84,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that use the fixture `java`, those of the folders in `MARKED_FOLDERS`, and the nightly ones."""
     if isinstance(item, pytest.Function) and "java" in item.fixturenames:
         item.add_marker(pytest.mark.java)
-    for folder in MARKED_FOLDERS:
-        if item.nodeid.startswith(f"tests/{folder}/"):
-            item.add_marker(folder)
-    slow = any(item.get_closest_marker(mark) for mark in (*MARKED_FOLDERS, "programs"))
+    for folder, mark in MARKED_FOLDERS.items():
+        if item.nodeid.startswith(folder):
+            item.add_marker(mark)
+    slow = any(item.get_closest_marker(mark) for mark in (*MARKED_FOLDERS.values(), "programs"))
     if slow and (item.get_closest_marker("change") is None or _needs_old_kafka(item)):
         item.add_marker(pytest.mark.nightly)
 

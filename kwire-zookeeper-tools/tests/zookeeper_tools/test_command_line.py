@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from kwire_admin.operations.command_line import parse_words, usage
-from kwire_zookeeper_tools.node_tools.config import config
 from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.registry import find_tool, find_tools, node_tools
+from kwire_admin.operations.registry import find_tool, find_tools, operations_of
+from kwire_zookeeper_tools.node_tools.config import config
+from kwire_zookeeper_tools.on_node import NODE_TOOLS
 
 
 def test_examples_of_every_tool_are_valid() -> None:
-    for tool in (*find_tools().tools.values(), *node_tools()):
+    for tool in (*find_tools().tools.values(), *operations_of(NODE_TOOLS)):
         assert tool.summary in " ".join(usage(tool).split())
         for example in tool.examples:
             assert parse_words(tool, shlex.split(example)), (tool.name, example)

@@ -2,7 +2,7 @@
 
 Packages of messages find them by name at run time, other packages have a table (`late_names`), and type checkers can
 follow neither. Each stub re-exports the names of one package. The operations of the blocking admin client are made
-at run time, so that its module has a stub as well. `python -m kwire.messages.stubs` writes the stubs and prints the
+at run time, so that its module has a stub as well. `python -m scripts.stubs` writes the stubs and prints the
 files that changed.
 """
 
@@ -14,17 +14,15 @@ from pathlib import Path
 
 from kwire.messages import FAMILIES, module_name, names
 
+ROOT = Path(__file__).parents[1]
+SOURCES = (ROOT / "python", *sorted(ROOT.glob("kwire-*/src")))
 LINE_LENGTH = 120
 MESSAGE_PACKAGES = tuple(f"kwire.messages.{family}" for family in FAMILIES)
-PACKAGES_WITH_TABLES = (
-    "kwire",
-    "kwire.client",
-    "kwire.client.admin",
-    "kwire_cluster.zookeeper",
-    "kwire_admin.operations",
-    "kwire.reference",
-    "kwire_pipeline",
-    "kwire.testing",
+PACKAGES_WITH_TABLES = tuple(
+    ".".join(file.parent.relative_to(source).parts)
+    for source in SOURCES
+    for file in sorted(source.rglob("__init__.py"))
+    if "_MODULES = {" in file.read_text(encoding="utf-8")
 )
 PACKAGES = (*MESSAGE_PACKAGES, *PACKAGES_WITH_TABLES)
 BLOCKING_ADMIN_CLIENT = "kwire.client.admin.blocking_admin_client"
@@ -43,7 +41,7 @@ def stub(module: str) -> str:
         return _blocking_stub()
     package = module
     imports = [_import_line(module, name) for module, name in _names_with_modules(package)]
-    version = ["", "__version__: str"] if package == "kwire" else []
+    version = ["", "__version__: str"] if hasattr(import_module(package), "__version__") else []
     return "\n".join([f"# Written by `python -m {__spec__.name}`.", "", *imports, *version, ""])
 
 

@@ -1,0 +1,1 @@
+"""Commands of kwire-admin that are no verbs: one module for each."""

@@ -1,0 +1,1 @@
+"""Commands of kwire-cluster: one module for each."""

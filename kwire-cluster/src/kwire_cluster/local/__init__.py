@@ -1,0 +1,1 @@
+"""A cluster on this machine: nodes and ZooKeeper as processes."""

@@ -1,0 +1,1 @@
+"""Commands of kwire-pipeline: one module for each."""

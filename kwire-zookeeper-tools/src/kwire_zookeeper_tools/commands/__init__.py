@@ -1,0 +1,1 @@
+"""Commands of kwire-zookeeper-tools: one module for each."""

@@ -1,0 +1,1 @@
+"""Nouns of kwire-zookeeper-tools: one package for each."""
