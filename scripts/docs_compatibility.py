@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
 
-from kwire_cluster.zookeeper.server_jars import JARS
 from kwire.declare import VersionRange
 from kwire.messages import every
 from kwire.releases import releases
 from kwire.testing.kafka import jars as kafka_jars
+from kwire_cluster.zookeeper.server_jars import JARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,13 +21,13 @@ from kwire.cli.field_documentation import documented_fields
 from kwire.cli.program import program
 from kwire.client.admin import AdminClient
 from kwire.client.admin.blocking_admin_client import OPERATIONS
-from kwire_cluster.config.node_settings import node_settings
-from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
-from kwire_cluster.node.requests.apis import served_requests
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
 from kwire_admin.operations import registry
+from kwire_cluster.config.node_settings import node_settings
+from kwire_cluster.config.topic_settings import TOPIC_SETTINGS
+from kwire_cluster.node.requests.apis import served_requests
 from scripts.docs_znodes import znodes_page
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
     from kwire.cli.field_documentation import DocumentedField
-    from kwire_cluster.config.setting import Setting
     from kwire.declare import Message
+    from kwire_cluster.config.setting import Setting
 
 
 ROOT = Path(__file__).parent.parent

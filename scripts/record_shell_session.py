@@ -3,7 +3,7 @@
     python -m scripts.record_shell_session
 
 The statements run in a terminal (tmux) on Kafka 4.4 with a producer and a slow consumer. Nothing is edited but the
-address of the broker. kwire-admin/tests/kafka/test_shell.py records the session again and compares it, without its numbers.
+address of the broker. `test_shell.py` of `tests/kafka` records the session again and compares it, without its numbers.
 """
 
 from __future__ import annotations

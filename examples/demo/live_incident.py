@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 
 from examples.demo.terminal import DemoContext, paint, print_line, step
+from kwire.testing import FakeCluster
 from kwire_pipeline import Pipeline
 from kwire_pipeline.live.live_gold import LiveGold
 from kwire_pipeline.sinks import IncidentPublisher
 from kwire_pipeline.sinks.webhook import WebhookSink
 from kwire_pipeline.source.live_source import capturing
-from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

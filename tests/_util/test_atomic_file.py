@@ -13,11 +13,11 @@ from kwire._util import ready_file
 from kwire._util.atomic_file import open_new, replace_file
 from kwire.capture import Capture, upload
 from kwire.capture.folder import PARTIAL_SUFFIX
+from kwire.storage.location import Location
 from kwire_admin.cli.completion.name_cache import write_atomically
 from kwire_admin.compat.install import install
 from kwire_admin.operations.written_files import LocalFiles
 from kwire_admin.reassignment.execution.run_folder import cluster_folder
-from kwire.storage.location import Location
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ from kwire.metadata.events import ConfigChanged, LeaderMoved, TopicAdded, TopicR
 from kwire.metadata.plausibility import requests_all_topics
 from kwire.metadata.response_tracker import ResponseTracker, TrackedResponse
 from kwire.metadata.timestamps import microseconds
+from kwire.storage.location import Location
 from kwire_pipeline.silver.state_builder import StateBuilder, silver_rows
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
-from kwire.storage.location import Location
 from tests.metadata.responses import BROKERS, ID, OTHER_ID, metadata, partition, topic
 from tests.metadata.silver_events import TimedEvent, silver_events
 from tests.pipeline.recorded import NAMES, bronze

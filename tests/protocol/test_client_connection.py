@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire import DecodeError, KwireError, encode, frame
-from kwire_cluster.node.requests.apis import served_requests
 from kwire.declare import Message, Request, int32
 from kwire.messages.kafka.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -39,6 +38,7 @@ from kwire.protocol import (
 )
 from kwire.protocol.negotiated_versions import FETCH, KIP4_VERSIONS
 from kwire.releases import release
+from kwire_cluster.node.requests.apis import served_requests
 from tests.for_rows import for_rows
 
 BROKER = Endpoint("broker-1", 9092)

@@ -1,7 +1,7 @@
 """The pages from the installed wheel: only the extras that a page names are installed, and nothing of the repository.
 
-Each set of extras is one environment. Pages that need a cluster are run from the sources in `kwire-admin/tests/kafka`; here, what
-they import must be installed.
+Each set of extras is one environment. Pages that need a cluster are run from the sources in `tests/kafka` of
+kwire-admin; here, what they import must be installed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONSOLE = (DOCS / "library.md", DOCS / "cli.md")
 WITHOUT_INSTALLATION = {"reference", "design", "explanation"}
 """Folders with pages that explain, and install nothing."""
 WITH_SPARK = "spark"
-"""PySpark has no wheel and takes minutes to install; the pages about it are run with it in `kwire-pipeline/tests/pipeline`."""
+"""PySpark has no wheel and takes minutes to install; the tests of kwire-pipeline run the pages about it."""
 
 RUN_EXAMPLES = """
 import os

@@ -51,7 +51,7 @@ SERVERS = {"http": ("http", "/openapi.json"), "exporter": ("exporter", "/metrics
 """Extras of servers, with their command and a path."""
 
 ELSEWHERE = {"spark", "kerberos", "all"}
-"""`spark` and `all` are installed for the tests; `kerberos` needs libraries of the system (`kwire-admin/tests/kafka`)."""
+"""`spark` and `all` are installed for the tests; `kerberos` needs libraries of the system."""
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,9 @@ def test_wheel_contains_only_the_packages(dist: Path) -> None:
     assert "kwire/py.typed" in names
     assert "kwire/_kwire.pyi" in names
     assert "kwire/messages/kafka/__init__.pyi" in names
-    templates = [path for path in (ROOT / "kwire-pipeline/src/kwire_pipeline/report/templates").iterdir() if path.is_file()]
+    templates = [
+        path for path in (ROOT / "kwire-pipeline/src/kwire_pipeline/report/templates").iterdir() if path.is_file()
+    ]
     assert templates
     assert {path.relative_to(ROOT / "python").as_posix() for path in templates} <= set(names)
     assert len([name for name in names if name.endswith((".so", ".pyd"))]) == 1

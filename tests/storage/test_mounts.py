@@ -12,8 +12,8 @@ import pytest
 
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
-from kwire_pipeline.store.commits import PipelineStore
 from kwire.storage.preconditions import UnsupportedMount, require_links
+from kwire_pipeline.store.commits import PipelineStore
 
 UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 

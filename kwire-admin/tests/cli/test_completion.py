@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.testing import FakeCluster
 from kwire_admin.cli.completion.name_cache import MAX_FILES, SHOWN, USABLE, NameFile, cluster_choice
 from kwire_admin.cli.completion.shell_words import escape, split
-from kwire.testing import FakeCluster
 from tests.cli.running import environment, kwire
 from tests.cli.scripted_broker import raw_server
 from tests.cli.shells import Shell, installed_shells

@@ -12,6 +12,9 @@ import pytest
 
 from kwire._util.readable import printable, printable_lines
 from kwire.cli.commands.replay import _line
+from kwire.terminal.cluster import ClusterChoice
+from kwire.terminal.colors import Paint
+from kwire.terminal.tables import TableColumn, plain_lines, print_table
 from kwire_admin.cli.row_output import FORMATS, print_rows
 from kwire_admin.cli.shell.error_position import StatementErrors
 from kwire_admin.cli.shell.lag_history import LagTrend
@@ -24,9 +27,6 @@ from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.registry import find_verb
 from kwire_admin.operations.verbs.changes import ItemChange
 from kwire_zookeeper_tools.verbs.tools.run import ToolOutput
-from kwire.terminal.cluster import ClusterChoice
-from kwire.terminal.colors import Paint
-from kwire.terminal.tables import TableColumn, plain_lines, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

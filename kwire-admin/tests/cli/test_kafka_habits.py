@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from kwire_admin.cli.kafka_habits import FIRST_WORDS
 from kwire.cli.program import command_names
-from kwire_admin.operations import registry
 from kwire.testing import FakeCluster
+from kwire_admin.cli.kafka_habits import FIRST_WORDS
+from kwire_admin.operations import registry
 from tests.cli.running import kwire
 from tests.for_rows import for_rows
 

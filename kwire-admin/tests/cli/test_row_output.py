@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire._util.readable import UNSAFE, cell_width
-from kwire_admin.cli.row_output import _text, print_rows
-from kwire_admin.operations.rows import column
 from kwire.terminal.colors import Paint
 from kwire.terminal.tables import TableColumn, plain_lines
+from kwire_admin.cli.row_output import _text, print_rows
+from kwire_admin.operations.rows import column
 from tests.for_rows import for_rows
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import click
 import pytest
 import yaml
 
+from kwire.testing import FakeCluster
 from kwire_admin.cli.row_help import described_keys
 from kwire_admin.cli.verb_command import verb_command
 from kwire_admin.operations import registry
-from kwire.testing import FakeCluster
 from tests.cli.running import GOLDEN, environment, kwire, kwire_on_terminal
 from tests.cli.scripted_broker import raw_server, sized
 from tests.for_rows import for_rows

@@ -13,13 +13,13 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from kwire.client.poll import Poll
 from kwire.client.polled_requests import as_sequence
+from kwire.messages.kafka.metadata import MetadataResponse
+from kwire.testing.fake_offsets import SERVED
 from kwire_admin.exporter.application import MonitoredCluster, monitor, page
 from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire_admin.exporter.cluster_view import ClusterView
 from kwire_admin.exporter.metric_table import metric_table
 from kwire_admin.exporter.selection import Selection
-from kwire.messages.kafka.metadata import MetadataResponse
-from kwire.testing.fake_offsets import SERVED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kwire_admin.exporter
-from kwire_admin.exporter.offset_history import MAX_SAMPLES
 from kwire.testing import FakeCluster
+from kwire_admin.exporter.offset_history import MAX_SAMPLES
 from tests.exporter.scraping import Series, feed, scrape, view
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from kwire_admin.exporter.application import page
-from kwire_admin.exporter.cluster_requests import CoordinatedGroups
-from kwire_admin.exporter.metric_table import metric_table
-from kwire_admin.exporter.monitoring_files import MONITORING_FILES
-from kwire_admin.http.incidents import PastIncidents
 from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenResponse
 from kwire.messages.kafka.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.kafka.describe_quorum import DescribeQuorumResponse
 from kwire.messages.kafka.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kwire.testing import FakeCluster
+from kwire_admin.exporter.application import page
+from kwire_admin.exporter.cluster_requests import CoordinatedGroups
+from kwire_admin.exporter.metric_table import metric_table
+from kwire_admin.exporter.monitoring_files import MONITORING_FILES
+from kwire_admin.http.incidents import PastIncidents
 from scripts import exporter_files
 from tests.cli.running import kwire
 from tests.eventually import eventually

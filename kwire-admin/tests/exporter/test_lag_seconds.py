@@ -7,14 +7,14 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kwire.records
-from kwire_admin.exporter.cluster_requests import cluster_requests
-from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
-from kwire_admin.exporter.offset_history import MAX_SAMPLES, UNKNOWN, OffsetHistory
-from kwire_admin.exporter.topic_record import MonitoredTopic
 from kwire.messages.kafka.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from kwire.messages.kafka.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from kwire.messages.kafka.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
 from kwire.testing import FakeCluster
+from kwire_admin.exporter.cluster_requests import cluster_requests
+from kwire_admin.exporter.group_record import GroupTopic, MonitoredGroup
+from kwire_admin.exporter.offset_history import MAX_SAMPLES, UNKNOWN, OffsetHistory
+from kwire_admin.exporter.topic_record import MonitoredTopic
 from tests.exporter.scraping import feed, scrape, view
 from tests.for_rows import for_rows
 

@@ -14,10 +14,10 @@ import kwire
 from kwire.client.polled_requests import as_sequence
 from kwire.declare.introspect import describe, fields
 from kwire.declare.wire_types import ArrayType, BytesType, MaybeType, NullableType, StringType, StructType
-from kwire_admin.exporter.cluster_requests import cluster_requests
 from kwire.messages import find
 from kwire.messages.kafka.metadata import MetadataResponse
 from kwire.metadata.response_tracker import ResponseTracker
+from kwire_admin.exporter.cluster_requests import cluster_requests
 from tests.exporter.scraping import give_metadata, scrape, view
 
 if TYPE_CHECKING:

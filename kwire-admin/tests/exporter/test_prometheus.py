@@ -15,9 +15,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from kwire_admin.exporter.metric_table import metric_table
 from kwire.testing import FakeCluster
 from kwire.testing.free_ports import free_ports
+from kwire_admin.exporter.metric_table import metric_table
 from scripts import exporter_files
 from tests.eventually import eventually_sync
 from tests.http.server_process import ServerProcess

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import EncodeError, encode
+from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsRequest
 from kwire_admin.http.arguments import arguments
 from kwire_admin.http.responses import status_of
-from kwire.messages.kafka.create_topics import CreatableTopic, CreateTopicsRequest
 from kwire_admin.operations.parameters import Conflict
 from kwire_admin.operations.registry import find_verb
 from tests.cli.running import kwire

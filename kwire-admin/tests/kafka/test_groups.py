@@ -22,13 +22,13 @@ from kwire.client.admin import (
     PartitionOffset,
     TopicPartition,
 )
-from kwire_admin.compat import run_script
 from kwire.messages.kafka.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kwire.messages.kafka.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     Subtopology,
     Topology,
 )
+from kwire_admin.compat import run_script
 from tests.cli.administration import Operator
 from tests.eventually import eventually, eventually_sync
 

@@ -13,11 +13,11 @@ import pytest
 from kwire.capture import Capture, replay
 from kwire.client import PolledRequest, Poller, group_offsets, log_dirs, topic_configs
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.testing.kafka import Kafka44
 from kwire_pipeline.gold.config_deviations import set_desired_configs
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.silver.state_builder import silver_rows
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
-from kwire.testing.kafka import Kafka44
 from tests.kafka.administrator import Administrator
 from tests.pipeline.session import start_session
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AdminClient, ConfigChange, ConfigResource, ConfigResourceType
+from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from kwire_admin.reassignment.assignment_file import AssignmentFile
 from kwire_admin.reassignment.execution.executor import ExecutionOptions, Executor
 from kwire_admin.reassignment.execution.journal import started_details
@@ -18,7 +19,6 @@ from kwire_admin.reassignment.plan import moves_of
 from kwire_admin.reassignment.schedule import BatchLimits, batches
 from kwire_admin.reassignment.snapshot_reader import read_snapshot
 from kwire_admin.reassignment.throttle import RATES
-from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
 from tests.eventually import eventually
 from tests.kafka.reassigning import (
     PARTITIONS,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire_admin.compat import run_script
 from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+from kwire_admin.compat import run_script
 from tests.cli.administration import Operator
 from tests.eventually import eventually_sync
 from tests.kafka.kafka_scripts import kafkas_own

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import confluent_kafka
 import pytest
 
-from kwire_cluster.zookeeper import ConsumerOffset, connect, make_path
 from kwire.testing import FakeCluster
+from kwire_cluster.zookeeper import ConsumerOffset, connect, make_path
 from scripts.record_shell_session import RECORDING, recorded
 from tests.cli.administration import Operator
 from tests.cli.running import kwire

@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from kwire import frame
+from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from kwire_cluster.zookeeper import (
     ActiveController,
     BrokerRegistration,
@@ -27,12 +28,11 @@ from kwire_cluster.zookeeper import (
     TopicRegistration,
     connect,
 )
-from kwire.messages.kafka.metadata import MetadataRequest, MetadataResponse
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
-    from kwire_cluster.zookeeper import Store
     from kwire.testing.kafka import Kafka39
+    from kwire_cluster.zookeeper import Store
 
 
 def metadata(port: int) -> MetadataResponse:

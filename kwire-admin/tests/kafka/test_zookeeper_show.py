@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire_cluster.zookeeper import connect
 from kwire.testing.kafka import Kafka39
+from kwire_cluster.zookeeper import connect
 from tests.cli.administration import Operator
 from tests.cli.running import kwire
 from tests.eventually import eventually_sync

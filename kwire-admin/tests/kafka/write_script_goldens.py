@@ -10,8 +10,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from kwire_admin.compat.registry import MODULES, find_script
 from kwire.testing.kafka import Kafka39, Kafka44, KafkaCluster
+from kwire_admin.compat.registry import MODULES, find_script
 from tests.kafka.kafka_scripts import run_kafkas_own
 from tests.kafka.script_cases import CASES, RECORDED_CLUSTER_ID, Outcome, words, write_files
 from tests.paths import DATA

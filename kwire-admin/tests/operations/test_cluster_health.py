@@ -19,6 +19,8 @@ from kwire.client.admin import (
     TopicDescription,
 )
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.endpoint import Endpoint
+from kwire.testing import FakeCluster
 from kwire_admin.operations.cluster_health.checks import (
     NOT_CHECKED,
     HealthProblem,
@@ -31,8 +33,6 @@ from kwire_admin.operations.cluster_health.sources import AnsweringBroker, LogDi
 from kwire_admin.operations.declaration import Unhealthy
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.cluster.health import health
-from kwire.protocol.endpoint import Endpoint
-from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,6 +23,7 @@ from kwire.messages.kafka.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kwire.testing import FakeCluster
 from kwire_admin.operations.argument_checks import check_arguments
 from kwire_admin.operations.offset_resets import (
     CommittedTarget,
@@ -37,7 +38,6 @@ from kwire_admin.operations.offset_resets import (
 )
 from kwire_admin.operations.parameters import InvalidArgument
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
-from kwire.testing import FakeCluster
 from tests.cli.running import kwire
 from tests.client.admin.scripted_broker import scripted_broker
 from tests.for_rows import for_rows

@@ -16,7 +16,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kazoo.hosts import collect_hosts
 
-from kwire_cluster.zookeeper.store import check_path
 from kwire_admin.http.schemas import body_schema
 from kwire_admin.operations import registry
 from kwire_admin.operations.offset_resets import DURATION, parse_duration
@@ -38,6 +37,7 @@ from kwire_admin.operations.verbs.quota_entities import QUOTA, parse_values
 from kwire_admin.operations.verbs.raft_voters import DIRECTORY_ID, LISTENER, parse_directory_id, parse_listeners
 from kwire_admin.operations.verbs.reassignments import SIZE, parse_size
 from kwire_admin.operations.verbs.topic_partitions import PARTITION, PARTITIONS, parse_partition
+from kwire_cluster.zookeeper.store import check_path
 from kwire_zookeeper_tools.verbs.zookeeper.decode import PATH
 from kwire_zookeeper_tools.verbs.zookeeper.show import ZOOKEEPER
 

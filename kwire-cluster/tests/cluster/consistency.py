@@ -16,8 +16,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 import kwire
 from kwire import frame
-from kwire_cluster.zookeeper import BrokerRegistration, EntityConfig, PartitionState, TopicRegistration
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1, TopicMetadataResponse_V1
+from kwire_cluster.zookeeper import BrokerRegistration, EntityConfig, PartitionState, TopicRegistration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.admin import AdminError, NewTopic, OutcomeUnknown, TopicChange
-from kwire_cluster.config.audit import AUDIT, AuditEntry
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire_cluster.config.audit import AUDIT, AuditEntry
 from tests.cluster.audit_replay import AuditedTopic, check_replay
 from tests.cluster.consistency import CONSISTENT_SECONDS, wait_consistent, zookeeper
 from tests.eventually import eventually_sync

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.client.admin import BlockingAdminClient
-from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire_cluster.local.local_cluster import LocalCluster
+from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from tests.cluster.faults import SCENARIOS, SESSION_SECONDS, check, check_new_work, create_topics, request_during
 from tests.cluster.repetitions import random_times, rounds
 from tests.cluster.zookeeper_servers import PartitioningProxy, ZooKeeperEnsemble, lose_power

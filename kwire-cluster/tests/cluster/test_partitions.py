@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from kwire.client.admin import BlockingAdminClient
-from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.testing.free_ports import free_ports
 from kwire_cluster.local.local_cluster import LocalCluster
+from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from tests.cluster.faults import (
     SCENARIOS,
     SESSION_SECONDS,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire_cluster.zookeeper import ConsumerOffset, connect, make_path
 from kwire_cluster.local.local_cluster import LocalCluster
+from kwire_cluster.zookeeper import ConsumerOffset, connect, make_path
 from tests.cli.administration import Operator
 from tests.cli.shell.tmux import Terminal
 from tests.eventually import eventually_sync

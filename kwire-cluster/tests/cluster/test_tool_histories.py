@@ -127,5 +127,7 @@ def tool_processes(cluster: LocalCluster) -> list[str]:
     command = ["ps", "-e", "-o", "ppid=,args="]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     parents = {"1", *(str(node.pid) for node in cluster.nodes)}
-    tools = (line.split(maxsplit=1) for line in listed if "kwire_zookeeper_tools.process" in line and sys.executable in line)
+    tools = (
+        line.split(maxsplit=1) for line in listed if "kwire_zookeeper_tools.process" in line and sys.executable in line
+    )
     return [program for parent, program in tools if parent in parents]

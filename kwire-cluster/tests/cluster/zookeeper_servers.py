@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from kwire.testing.free_ports import free_ports
+from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 from tests.eventually import eventually_sync
 
 if TYPE_CHECKING:

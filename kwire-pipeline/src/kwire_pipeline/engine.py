@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from kwire.storage.location import Location
     from kwire_pipeline.in_process.data_frame import InProcessSession
     from kwire_pipeline.store.record import DataFile
-    from kwire.storage.location import Location
 
 SparkSource: TypeAlias = "SparkSession | Callable[[], SparkSession]"
 """A session, or a function that starts one when it is needed."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 from kwire.capture.folder import segments
 from kwire.capture.rows import SCHEMA
 from kwire.metadata.timestamps import microseconds
+from kwire.storage.location import Location
 from kwire_pipeline.engine import IN_PROCESS_ROWS, Engine
 from kwire_pipeline.gold.build import build
 from kwire_pipeline.gold.snapshot import PipelineSnapshot
@@ -49,7 +50,6 @@ from kwire_pipeline.store.manifest import (
 )
 from kwire_pipeline.store.record import LATE, CommitRecord, StoreChange
 from kwire_pipeline.tables import ddl_schema
-from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.storage.location import Location
 from kwire_pipeline.gold import TABLES
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store.delta_table import is_own_file
 from kwire_pipeline.store.snapshot import has_partition_path
-from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

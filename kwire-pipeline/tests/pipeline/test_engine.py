@@ -11,8 +11,8 @@ import pytest
 
 from kwire.capture import Capture
 from kwire.capture.rows import Row, to_batch
-from kwire.cli import pipeline_engine
 from kwire_pipeline import engine
+from kwire_pipeline.cli import pipeline_engine
 from kwire_pipeline.gold.build import TABLES
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.session import names_master

@@ -15,6 +15,9 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from kwire.capture import NotACapture, UploadConflict, replay, segments
 from kwire.capture.upload import upload
 from kwire.cli.program import run
+from kwire.storage.location import Location, UnsupportedLocation
+from kwire.testing import FakeCluster
+from kwire.testing.kafka.jars import jars_of
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire_pipeline.sinks.ledger_owner import LEASE, TAKEOVER, LedgerInUse, OwnershipRequest
@@ -22,9 +25,6 @@ from kwire_pipeline.source.capture_readers import rows_in_capture
 from kwire_pipeline.source.live_source import capturing
 from kwire_pipeline.store import maintenance
 from kwire_pipeline.store.commits import PipelineStore
-from kwire.storage.location import Location, UnsupportedLocation
-from kwire.testing import FakeCluster
-from kwire.testing.kafka.jars import jars_of
 from tests.object_storage import s3_server
 from tests.pipeline.bronze_rows import response, table, topic
 from tests.pipeline.ingest.test_capture_ingest import assert_history, captured, streamed

@@ -21,13 +21,13 @@ import pytest
 import kwire_pipeline.pipeline
 from kwire.capture import SCHEMA, Capture
 from kwire.cli.program import run
+from kwire.testing import FakeCluster
 from kwire_pipeline.live.capture_streams import stream_name
 from kwire_pipeline.pipeline import Pipeline
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.sinks import IncidentNotice, Ledger, NoticeStatus
 from kwire_pipeline.store.commits import PipelineStore
 from kwire_pipeline.store.errors import NotAStore
-from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
 from tests.pipeline.recorded import RECORDINGS, bronze
 from tests.pipeline.test_pipeline import RECORDING, TABLES, expected, silver

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import kwire
+from kwire.storage.location import Location, UnsupportedLocation
 from kwire_pipeline.ingest.ingest_task import IngestTask
 from kwire_pipeline.source.capture_segments import visible_segments
-from kwire.storage.location import Location, UnsupportedLocation
 
 TASK = """
 import sys, warnings

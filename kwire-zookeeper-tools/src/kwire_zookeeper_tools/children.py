@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire_admin.operations.parameters import InvalidArgument
 from kwire_cluster.zookeeper.errors import NoNode, NotAuthorized
 from kwire_cluster.zookeeper.store import check_path
-from kwire_admin.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

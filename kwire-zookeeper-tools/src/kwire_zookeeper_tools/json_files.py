@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kwire_admin.operations.declaration import ToolFailed
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.errors import ZnodeError
 from kwire_cluster.zookeeper.json_object import JsonObject
-from kwire_admin.operations.declaration import ToolFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.authorization.requirement import Requirement
-from kwire_cluster.node.logs import logger
-from kwire_cluster.node.tool_process import ToolOutcome
-from kwire_cluster.node.tools import ALTER, DESCRIBE, ToolPlan
 from kwire_admin.operations.command_line import HelpRequested, parse_words, usage
 from kwire_admin.operations.declaration import Need, Place
 from kwire_admin.operations.parameters import Address, Danger, FileNames, InvalidArgument
 from kwire_admin.operations.registry import find_tools, names_of, operations_of
+from kwire_cluster.node.logs import logger
+from kwire_cluster.node.tool_process import ToolOutcome
+from kwire_cluster.node.tools import ALTER, DESCRIBE, ToolPlan
 from kwire_zookeeper_tools.tool_run import NodeRun
 from kwire_zookeeper_tools.tool_runner import USAGE, run_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kwire_admin.operations.declaration import Operation
     from kwire_cluster.node.requests.request_context import NodeServices
     from kwire_cluster.node.tools import Caller
-    from kwire_admin.operations.declaration import Operation
 
 __all__ = ["OperationOnNode", "on_node"]
 

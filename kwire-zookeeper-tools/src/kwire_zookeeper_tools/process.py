@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kwire.client.admin import AdminClient
-    from kwire_cluster.zookeeper import Store
     from kwire.protocol.endpoint import Endpoint
+    from kwire_cluster.zookeeper import Store
 
 NEEDS_ALTER = "this needs the permission Alter on the cluster, because it {}"
 OUTPUT = 1

@@ -16,10 +16,10 @@ import click
 
 from kwire._util.readable import duration_text, printable, printable_lines, size_text, time_text
 from kwire.client.admin.errors import AdminError
-from kwire_admin.operations.declaration import Failure
-from kwire_admin.operations.rows import cells, columns, json_value
 from kwire.terminal.tables import TableColumn, print_table
 from kwire.uuids import uuid_to_text
+from kwire_admin.operations.declaration import Failure
+from kwire_admin.operations.rows import cells, columns, json_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire._util.similar_names import similar
+from kwire.terminal.cluster import cluster_options
 from kwire_admin.cli.kafka_habits import with_option_hint
 from kwire_admin.cli.row_help import print_row_help
 from kwire_admin.cli.verb_run import run_command
 from kwire_admin.operations.command_line import click_parameters
 from kwire_admin.operations.parameters import Danger
 from kwire_admin.operations.registry import find_verb, noun_help, verb_names
-from kwire.terminal.cluster import cluster_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,30 +12,30 @@ import click
 
 from kwire._util.readable import printable, printable_lines
 from kwire._util.secret import Secret
+from kwire.errors import KwireError
+from kwire.protocol.errors import ConnectFailed
+from kwire.terminal.cluster import config_path, merge
+from kwire.terminal.colors import Paint
+from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
 from kwire_admin.cli.row_help import print_row_help
 from kwire_admin.cli.row_output import print_error, print_output, print_rows
 from kwire_admin.cli.verb_session import current_session
-from kwire.errors import KwireError
 from kwire_admin.operations.command_line import typed
 from kwire_admin.operations.declaration import Failed, Failure, TimedOut, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.runner import run_verb
-from kwire.protocol.errors import ConnectFailed
-from kwire.terminal.cluster import config_path, merge
-from kwire.terminal.colors import Paint
-from kwire.terminal.problems import INTERRUPTED, REFUSED, UNHEALTHY, UNREACHABLE, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kwire_admin.cli.verb_session import VerbSession
     from kwire.client.admin import AdminClient, Progress
     from kwire.client.admin.cluster_router import SentCommand
     from kwire.client.admin.errors import AdminError
-    from kwire_admin.operations.declaration import Operation
     from kwire.terminal.cluster import ClusterChoice
+    from kwire_admin.cli.verb_session import VerbSession
+    from kwire_admin.operations.declaration import Operation
 
 PLANNED_ROWS = 40
 """Maximum number of rows of a change that are printed before the question about it. Chosen, not measured."""

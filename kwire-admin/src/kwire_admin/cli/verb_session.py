@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire._util.readable import printable
+from kwire.terminal.cluster import choose_cluster, with_environment
 from kwire_admin.cli.completion.name_cache import NameFile
 from kwire_admin.cli.completion.refresh import choice_of
 from kwire_admin.operations.declaration import Failure
-from kwire.terminal.cluster import choose_cluster, with_environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import click
 
     from kwire.client.admin import AdminClient
-    from kwire_admin.operations.declaration import Operation
     from kwire.terminal.cluster import ClusterChoice
+    from kwire_admin.operations.declaration import Operation
 
 __all__ = ["VerbSession", "current_session"]
 

@@ -13,7 +13,8 @@ def main(arguments: list[str], release: str | None = None) -> int:
     name = arguments[0].removesuffix(".sh") if arguments else ""
     if name not in SCRIPTS:
         print(
-            f"usage: python -m kwire_admin.compat SCRIPT ARGUMENT...\nThe scripts are {', '.join(SCRIPTS)}.", file=sys.stderr
+            f"usage: python -m kwire_admin.compat SCRIPT ARGUMENT...\nThe scripts are {', '.join(SCRIPTS)}.",
+            file=sys.stderr,
         )
         return 1
     try:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.properties import parse_properties
 from kwire._util.text_files import EncodingError, read_properties
-from kwire_admin.compat.script import ScriptFailed
 from kwire.protocol.endpoint import Endpoint
 from kwire.uuids import uuid_from_text
+from kwire_admin.compat.script import ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire_admin.compat.script import ScriptFailed
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_admin.compat.script import ScriptFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

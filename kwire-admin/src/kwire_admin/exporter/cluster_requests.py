@@ -23,8 +23,6 @@ from kwire.client.admin.group_values import GroupType
 from kwire.client.admin.quorum import METADATA_TOPIC
 from kwire.client.polled_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, log_offsets
 from kwire.client.polled_requests import PolledRequest, as_sequence, log_dirs, topic_configs
-from kwire_admin.exporter.answers import Source
-from kwire_admin.exporter.unread_records import UnreadRecords
 from kwire.messages.kafka.api_versions import ApiVersionsRequest
 from kwire.messages.kafka.describe_delegation_token import DescribeDelegationTokenRequest
 from kwire.messages.kafka.describe_producers import DescribeProducersRequest, TopicRequest
@@ -38,6 +36,8 @@ from kwire.messages.kafka.list_offsets import ListOffsetsRequest
 from kwire.messages.kafka.list_transactions import ListTransactionsRequest
 from kwire.messages.kafka.metadata import MetadataRequest
 from kwire.messages.kafka.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kwire_admin.exporter.answers import Source
+from kwire_admin.exporter.unread_records import UnreadRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -15,15 +15,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kwire_admin.exporter.answers import AnswerLog, Source
-from kwire_admin.exporter.group_table import GroupTable
-from kwire_admin.exporter.offset_history import UNKNOWN
-from kwire_admin.exporter.topic_table import OFFSETS, TopicTable
 from kwire.messages.kafka.describe_quorum import DescribeQuorumRequest
 from kwire.messages.kafka.error_codes import ErrorCode
 from kwire.metadata import events
 from kwire.protocol import ConnectionFault, NoCommonVersion
 from kwire.releases import guess_release
+from kwire_admin.exporter.answers import AnswerLog, Source
+from kwire_admin.exporter.group_table import GroupTable
+from kwire_admin.exporter.offset_history import UNKNOWN
+from kwire_admin.exporter.topic_table import OFFSETS, TopicTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

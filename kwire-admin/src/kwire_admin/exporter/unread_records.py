@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import kwire.records
 from kwire.errors import KwireError
-from kwire_admin.exporter.group_record import UnreadRecord
 from kwire.messages.kafka.fetch import FetchPartition, FetchRequest, FetchTopic
+from kwire_admin.exporter.group_record import UnreadRecord
 
 if TYPE_CHECKING:
     from kwire.client.polled_requests import RequestSequence

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire._util.similar_names import similar
 from kwire.errors import KwireError
+from kwire.terminal.problems import Problem, problem_of
 from kwire_admin.http.access import AccessControl, HttpRole, guarded
 from kwire_admin.http.arguments import HOW_TO_RUN, arguments, from_query, is_get, options_of, take_page
 from kwire_admin.http.cluster_access import ClusterAccess
@@ -36,7 +37,6 @@ from kwire_admin.operations.parameters import Danger, InvalidArgument
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.runner import run_verb
 from kwire_admin.operations.written_files import ReturnedFiles
-from kwire.terminal.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

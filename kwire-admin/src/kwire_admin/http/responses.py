@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from kwire.client.admin import AdminError, NotSupported
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import NoCommonVersion
+from kwire.terminal.problems import Problem, problem_of
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.parameters import Conflict, NotFound
 from kwire_admin.operations.rows import json_value
-from kwire.protocol.errors import NoCommonVersion
-from kwire.terminal.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,9 +18,9 @@ from kwire._util import ready_file
 from kwire._util.readable import printable
 from kwire._util.watched_files import WatchedFiles
 from kwire.errors import KwireError
+from kwire.protocol.endpoint import Endpoint
 from kwire_admin.http.access import CertificateRole, HttpRole, is_loopback
 from kwire_admin.http.connections import HEAD_TIMEOUT_S, HttpConnection
-from kwire.protocol.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import logging

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire._util.secret import Secret
+from kwire.terminal.parameter_types import Named
 from kwire_admin.operations.declaration import Need
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
-from kwire.terminal.parameter_types import Named
 
 if TYPE_CHECKING:
     import os

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from kwire.authorization.requirement import Requirement
     from kwire.client.admin import AdminError
-    from kwire_admin.operations.argument_checks import Choice
     from kwire.protocol.negotiated_versions import Dialect
+    from kwire_admin.operations.argument_checks import Choice
 
 __all__ = [
     "ANYWHERE",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from kwire.client.admin import AdminError
-from kwire_admin.operations.declaration import Failure
 from kwire.uuids import uuid_to_text
+from kwire_admin.operations.declaration import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,9 +15,9 @@ from kwire_admin.operations.suggestions import with_suggestions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kwire.protocol.negotiated_versions import Dialect
     from kwire_admin.operations.declaration import Operation
     from kwire_admin.operations.run import Run
-    from kwire.protocol.negotiated_versions import Dialect
 
 CLUSTERS: dict[Dialect, str] = {"kafka": "a cluster of Apache Kafka", "kip4": "a cluster of nodes of the KIP-4 drafts"}
 """Kinds of clusters by dialect."""

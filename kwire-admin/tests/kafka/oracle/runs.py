@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import confluent_kafka
 
 from kwire.client.admin import AdminError, BlockingAdminClient, NewTopic, TopicPartition
+from kwire_admin.compat.registry import OLD_RELEASES
 from kwire_cluster.zookeeper import connect
 from kwire_cluster.zookeeper.consumers import ConsumerOffset
 from kwire_cluster.zookeeper.store import make_path
-from kwire_admin.compat.registry import OLD_RELEASES
 from tests.eventually import eventually_sync
 from tests.kafka.oracle.comparison import Case, Comparison, normal, run_own
 from tests.kafka.oracle.group_members import join_groups

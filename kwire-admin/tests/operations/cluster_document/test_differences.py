@@ -20,7 +20,12 @@ from kwire.client.admin import (
     ResourceType,
     ScramMechanismName,
 )
-from kwire_admin.operations.cluster_document.differences import DocumentAction, DocumentDifference, changed_since, compare
+from kwire_admin.operations.cluster_document.differences import (
+    DocumentAction,
+    DocumentDifference,
+    changed_since,
+    compare,
+)
 from kwire_admin.operations.cluster_document.state import CONFIG_SECTIONS, DocumentState, Section, TopicSize
 from kwire_admin.operations.cluster_document.steps import steps
 from kwire_admin.operations.parameters import InvalidArgument

@@ -13,8 +13,8 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire._util.secret import Secret
-from kwire_admin.cli.verb_command import verb_command
 from kwire.errors import KwireError
+from kwire_admin.cli.verb_command import verb_command
 from kwire_admin.operations import registry
 from kwire_admin.operations.declaration import Failure, Operation, Unhealthy
 from kwire_admin.operations.parameters import Danger, InvalidArgument

@@ -8,9 +8,9 @@ import pytest
 
 from kwire.client.admin import AdminClient
 from kwire.client.admin.errors import BrokerNotFound
+from kwire.testing import FakeCluster
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.brokers.api_versions import ServedApi, api_versions
-from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:
     from kwire.protocol.negotiated_versions import Dialect

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminClient, TopicDescription
+from kwire.testing import FakeCluster
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.partition_states import MIN_ISR, PartitionTrouble, min_isr
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.topics.describe import describe
 from kwire_admin.operations.verbs.topics.list_ import list_
-from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,9 @@ from tests.paths import ROOT
 
 @pytest.mark.parametrize("verb", CHANGING, ids=" ".join)
 def test_dry_run_of_every_verb_is_compared(verb: tuple[str, str]) -> None:
-    assert verb in map(verb_of, REFUSED), "add a change that clusters refuse to kwire-admin/tests/operations/verbs/dry_runs.py"
+    assert verb in map(verb_of, REFUSED), (
+        "add a change that clusters refuse to kwire-admin/tests/operations/verbs/dry_runs.py"
+    )
     if verb in ACCEPTED_ELSEWHERE:
         noun, name = verb
         assert f'"{noun}", "{name}"' in (ROOT / ACCEPTED_ELSEWHERE[verb]).read_text(encoding="utf-8")

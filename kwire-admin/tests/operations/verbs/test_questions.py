@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire.client.admin import AdminClient, CommittedOffset, TopicPartition
+from kwire.testing import FakeCluster
 from kwire_admin.operations.rows import json_value
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.groups import reset_offsets as reset_module
 from kwire_admin.operations.verbs.groups.reset_offsets import reset_offsets
 from kwire_admin.operations.verbs.offsets.delete_records import delete_records
-from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,9 @@ import pytest
 
 from kwire.client.admin import AdminClient, AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.testing import FakeCluster
 from kwire_admin.operations.declaration import Failure
 from kwire_admin.operations.suggestions import ExistingNames, with_suggestions
-from kwire.testing import FakeCluster
 
 
 @pytest.mark.parametrize(

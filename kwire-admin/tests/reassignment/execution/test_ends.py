@@ -15,13 +15,13 @@ from kwire.client.admin import (
     ReassignmentStatus,
     TopicDescription,
 )
+from kwire.testing import FakeCluster
 from kwire_admin.compat.scripts.reassign_partitions import throttle_brokers
 from kwire_admin.operations.parameters import NotFound
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.reassign_partitions import rollback as rollback_module
 from kwire_admin.operations.verbs.reassign_partitions.cancel import cancel
 from kwire_admin.reassignment.execution.journal import Phase
-from kwire.testing import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

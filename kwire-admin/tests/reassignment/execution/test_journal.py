@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kwire_admin.reassignment import InvalidJournal, Move, PartitionKey
-from kwire_admin.reassignment.execution.journal import EventKind, JournalEvent, Phase, RunState, audit_text, started_details
+from kwire_admin.reassignment.execution.journal import (
+    EventKind,
+    JournalEvent,
+    Phase,
+    RunState,
+    audit_text,
+    started_details,
+)
 
 FIRST = Move(PartitionKey("orders", 0), (1, 2), (3, 2), 7, 1)
 SECOND = Move(PartitionKey("orders", 1), (2, 1), (2, 3), None, None)

@@ -15,8 +15,8 @@ import click
 
 from kwire._util.child_process import is_running
 from kwire._util.ready_file import prepare, remove, write_atomically
-from kwire_cluster.commands.node import parse_assignment
 from kwire.terminal.options import ready_file_option, require
+from kwire_cluster.commands.node import parse_assignment
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.errors import KwireError
 from kwire_cluster.config.audit import AUDIT, audit_write, trim_audit
 from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, ConfigChangeNotification, EntityConfig
 from kwire_cluster.zookeeper.errors import (
@@ -20,7 +21,6 @@ from kwire_cluster.zookeeper.errors import (
 )
 from kwire_cluster.zookeeper.operations import Create, SetData
 from kwire_cluster.zookeeper.store import make_path
-from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kwire_cluster.controller.errors import CommandError
-    from kwire_cluster.controller.feature_commands import FeatureUpdateOutcome
-    from kwire_cluster.controller.feature_rules import FeatureChange
-    from kwire_cluster.controller.topic_state import Topic
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
     from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
     from kwire.messages.kip4.structures import TopicReassignment
+    from kwire_cluster.controller.errors import CommandError
+    from kwire_cluster.controller.feature_commands import FeatureUpdateOutcome
+    from kwire_cluster.controller.feature_rules import FeatureChange
+    from kwire_cluster.controller.topic_state import Topic
 
 __all__ = ["AdminBackend", "Outcome", "TopicNames", "TopicReassignmentStatus", "ValidatingBackend"]
 

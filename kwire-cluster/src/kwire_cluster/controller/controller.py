@@ -14,6 +14,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.config.live_config import LiveConfig
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.controller import feature_commands, replica_commands, topic_commands
@@ -36,12 +37,15 @@ from kwire_cluster.zookeeper.errors import (
     StoreError,
 )
 from kwire_cluster.zookeeper.operations import SessionState, WatchEventKind
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from uuid import UUID
 
+    from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+    from kwire.messages.kip4.create_topic_v2 import TopicCreation
+    from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
+    from kwire.messages.kip4.structures import TopicReassignment
     from kwire_cluster.controller.backend import TopicNames, TopicReassignmentStatus
     from kwire_cluster.controller.cluster_state import Cluster
     from kwire_cluster.controller.events import ChangeEvent, ControllerEvent
@@ -52,10 +56,6 @@ if TYPE_CHECKING:
     from kwire_cluster.zookeeper.features import VersionedFeatures
     from kwire_cluster.zookeeper.operations import WatchEvent
     from kwire_cluster.zookeeper.store import Store
-    from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-    from kwire.messages.kip4.create_topic_v2 import TopicCreation
-    from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
-    from kwire.messages.kip4.structures import TopicReassignment
 
 __all__ = ["Controller"]
 

@@ -13,6 +13,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.feature_rules import bootstrap, plan_update
 from kwire_cluster.controller.fenced_writer import WriteConflict
@@ -20,7 +21,6 @@ from kwire_cluster.zookeeper.errors import ConnectionLost, NoNode, NotAuthorized
 from kwire_cluster.zookeeper.features import LAST_FEATURES, FeaturesZnode, VersionedFeatures, read_features
 from kwire_cluster.zookeeper.operations import Create, SetData
 from kwire_cluster.zookeeper.store import make_path
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.zookeeper.features import FeaturesZnode, FinalizedVersionRange
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

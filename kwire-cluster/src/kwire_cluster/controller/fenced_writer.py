@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire.errors import KwireError
 from kwire_cluster.zookeeper.controllers import ControllerEpoch
 from kwire_cluster.zookeeper.errors import (
     ConnectionLost,
@@ -21,7 +22,6 @@ from kwire_cluster.zookeeper.errors import (
     TransactionFailed,
 )
 from kwire_cluster.zookeeper.operations import Check, Create, Delete, Operation, SetData
-from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     import asyncio

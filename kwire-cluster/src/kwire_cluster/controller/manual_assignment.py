@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.zookeeper.json_object import intern_ids
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from kwire_cluster.controller.topic_state import Topic
     from kwire.messages.kip4.structures import PartitionReplicas
+    from kwire_cluster.controller.topic_state import Topic
 
 __all__ = ["by_partition", "check_added", "check_created", "check_known", "check_targets", "parse"]
 

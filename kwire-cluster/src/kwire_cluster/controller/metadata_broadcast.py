@@ -19,8 +19,6 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from kwire_cluster.controller.update_position import UpdatePosition
-from kwire_cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataBroker,
@@ -30,14 +28,16 @@ from kwire.messages.kafka.update_metadata import (
     UpdateMetadataTopicState,
 )
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire_cluster.controller.update_position import UpdatePosition
+from kwire_cluster.zookeeper.brokers import SECURITY_PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
+    from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
     from kwire_cluster.config.live_config import LiveConfig
     from kwire_cluster.controller.cluster_state import Broker, Cluster
     from kwire_cluster.controller.topic_state import Partition, Topic
-    from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 
     Send: TypeAlias = Callable[[int, UpdateMetadataRequest], Awaitable[UpdateMetadataResponse]]
 

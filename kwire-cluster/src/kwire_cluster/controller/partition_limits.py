@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_cluster.controller.errors import CommandError
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire_cluster.controller.errors import CommandError
 
 if TYPE_CHECKING:
     from kwire_cluster.config.node_settings import NodeSettings

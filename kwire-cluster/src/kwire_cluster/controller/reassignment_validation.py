@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress
 from kwire_cluster.controller.manual_assignment import by_partition, check_targets
 from kwire_cluster.controller.topic_alteration import check_states_readable, require_topic
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kwire.messages.kip4.structures import PartitionReplicas
     from kwire_cluster.controller.cluster_state import Cluster
     from kwire_cluster.controller.topic_state import Topic
-    from kwire.messages.kip4.structures import PartitionReplicas
 
 __all__ = [
     "COMPLETED",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import TopicReassignment
 from kwire_cluster.controller.backend import Outcome, TopicReassignmentStatus
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
 from kwire_cluster.controller.fenced_writer import WriteConflict
@@ -37,15 +39,13 @@ from kwire_cluster.zookeeper.admin_requests import (
 )
 from kwire_cluster.zookeeper.errors import NodeExists, PacketTooLarge, SessionExpired, StoreClosed, StoreError
 from kwire_cluster.zookeeper.operations import Create
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.structures import TopicReassignment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
     from kwire_cluster.controller.controller_context import ControllerContext
     from kwire_cluster.zookeeper.operations import Operation
-    from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
 
 __all__ = ["controlled_shutdown", "elect_preferred_leaders", "reassign_partitions", "verify_reassignments"]
 

@@ -15,6 +15,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.replica_assignment import assign_added_replicas, assign_replicas
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress, refusing_impossible_assignments
 from kwire_cluster.controller.manual_assignment import by_partition, check_added, check_targets
 from kwire_cluster.controller.partition_limits import check_partition_count
@@ -23,16 +25,14 @@ from kwire_cluster.controller.topic_state import MALFORMED, Partition, Topic
 from kwire_cluster.controller.topic_transitions import ElectionContext, begin_reassignment, elect_leaders
 from kwire_cluster.zookeeper.json_object import intern_ids
 from kwire_cluster.zookeeper.topics import PartitionState
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.replica_assignment import assign_added_replicas, assign_replicas
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterable, Mapping
 
+    from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire_cluster.controller.cluster_state import Cluster
     from kwire_cluster.controller.partition_limits import PartitionBudget
-    from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 
 __all__ = ["alter_topic", "check_single_instruction", "check_states_readable", "require_topic"]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.backend import Outcome, TopicNames
 from kwire_cluster.controller.errors import CommandError, reassignment_in_progress, write_failed
 from kwire_cluster.controller.fenced_writer import ControllerMovedError, WriteConflict
@@ -33,16 +34,15 @@ from kwire_cluster.zookeeper.errors import (
 )
 from kwire_cluster.zookeeper.operations import Create
 from kwire_cluster.zookeeper.topics import DeletionMarker
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
-    from kwire_cluster.config.node_settings import NodeSettings
-    from kwire_cluster.controller.controller_context import ControllerContext
     from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
     from kwire.messages.kip4.create_topic_v2 import TopicCreation
+    from kwire_cluster.config.node_settings import NodeSettings
+    from kwire_cluster.controller.controller_context import ControllerContext
 
 __all__ = ["alter_topics", "create_topics", "creation_commands", "delete_topics", "describe_topic", "list_topics"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import MAX_STRING_LENGTH, is_encodable_config
 from kwire_cluster.config.setting import SettingError
 from kwire_cluster.config.topic_settings import MAX_COMPACTION_LAG, MIN_COMPACTION_LAG, TOPIC_SETTINGS
 from kwire_cluster.controller.errors import CommandError
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.strings import MAX_STRING_LENGTH, is_encodable_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,6 +10,8 @@ import uuid
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.replica_assignment import assign_replicas
 from kwire_cluster.controller.errors import CommandError, refusing_impossible_assignments
 from kwire_cluster.controller.manual_assignment import by_partition, check_created, check_known
 from kwire_cluster.controller.partition_limits import PartitionBudget, check_partition_count
@@ -18,15 +20,13 @@ from kwire_cluster.controller.topic_names import check_name
 from kwire_cluster.controller.topic_state import Partition, Topic
 from kwire_cluster.controller.topic_transitions import ElectionContext, elect_leaders
 from kwire_cluster.zookeeper.json_object import intern_ids
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.replica_assignment import assign_replicas
 
 if TYPE_CHECKING:
     import random
 
+    from kwire.messages.kip4.create_topic_v2 import TopicCreation
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.controller.cluster_state import Cluster
-    from kwire.messages.kip4.create_topic_v2 import TopicCreation
 
 __all__ = ["new_topic"]
 

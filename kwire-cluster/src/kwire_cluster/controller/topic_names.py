@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from kwire_cluster.controller.errors import CommandError
 from kwire.messages.kip4.error_codes import ErrorCode
+from kwire_cluster.controller.errors import CommandError
 
 __all__ = ["MAX_NAME_LENGTH", "can_collide", "check_name", "collision_key", "is_possible_topic_name"]
 

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire._util.ready_file import write_atomically
-from kwire_cluster.config.value_types import ENSEMBLE
 from kwire.errors import KwireError
+from kwire_cluster.config.value_types import ENSEMBLE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,13 +24,13 @@ from kwire import frame
 from kwire._util.child_process import ChildProcess
 from kwire._util.folder_lock import FolderLock
 from kwire.client import BlockingConnection
-from kwire_cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS, EmbeddedZooKeeper
 from kwire.errors import KwireError
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.protocol.endpoint import Endpoint
 from kwire.protocol.errors import ConnectionFault
 from kwire_cluster.local.cluster_file import ClusterFile, NodeAddress
 from kwire_cluster.local.node_folder import START_SECONDS, NodeFailed, NodeFolder
+from kwire_cluster.zookeeper.embedded_server import DEFAULT_PARTITIONS, EmbeddedZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

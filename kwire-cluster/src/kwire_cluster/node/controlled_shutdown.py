@@ -10,12 +10,12 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.node.logs import logger
-from kwire_cluster.zookeeper.operations import SessionState
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.protocol.errors import ConnectionFault
+from kwire_cluster.controller.errors import CommandError
+from kwire_cluster.node.logs import logger
+from kwire_cluster.zookeeper.operations import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,6 @@ import binascii
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
-from kwire_cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
 from kwire.messages.kip4.create_topic import CreateTopicRequest
@@ -21,6 +20,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.preferred_replica_leader_election import PreferredReplicaLeaderElectionRequest
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.messages.kip584.update_features import UpdateFeaturesRequest
+from kwire_cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.admin import AdminRequest, AdminResponse
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.protocol.errors import ConnectionFault
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.metadata.metadata_cache import broker_endpoint
 from kwire_cluster.zookeeper import ActiveController, BrokerRegistration, StoreError, ZnodeError
-from kwire.messages.kip4.admin import AdminRequest, AdminResponse
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kwire.protocol.endpoint import Endpoint
     from kwire_cluster.controller.backend import AdminBackend
     from kwire_cluster.node.requests.request_context import NodeServices
-    from kwire.protocol.endpoint import Endpoint
 
 TOOL = "full-metadata"
 

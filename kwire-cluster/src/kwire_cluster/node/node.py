@@ -44,9 +44,9 @@ from kwire_cluster.zookeeper.operations import CREATOR_ALL_WORLD_READ, OPEN_ACL_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient
-    from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 RECONNECT_SECONDS = 0.5
 CLOSED_LINES = 50

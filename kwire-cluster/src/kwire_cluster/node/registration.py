@@ -14,12 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from kwire.errors import KwireError
+from kwire.uuids import uuid_to_text
 from kwire_cluster.node.logs import logger
 from kwire_cluster.zookeeper import BrokerRegistration, ClusterId, SupportedVersionRange
 from kwire_cluster.zookeeper.errors import ConnectionLost, NodeExists, NoNode, NotAuthorized, ZnodeError
 from kwire_cluster.zookeeper.store import make_path
-from kwire.errors import KwireError
-from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from kwire_cluster.config.node_settings import NodeSettings

@@ -15,19 +15,19 @@ from struct import pack
 from typing import TYPE_CHECKING
 
 from kwire.client.connection_pool import ConnectionPool
+from kwire.protocol.errors import ConnectionFault
 from kwire_cluster.node.forwarding import ForwardingRefused, forward
 from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest, RequestHandlers
 from kwire_cluster.node.listener.listener import no_cached_responses
 from kwire_cluster.node.listener.node_connection import NodeConnection
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from kwire.authorization.subjects import Subject
     from kwire.client.connection_config import ConnectionConfig
+    from kwire.protocol.endpoint import Endpoint
     from kwire_cluster.node.listener.connection_limits import ConnectedClient
     from kwire_cluster.node.listener.listener import Listener
     from kwire_cluster.node.metadata.metadata_cache import MetadataCache
-    from kwire.protocol.endpoint import Endpoint
 
 __all__ = ["ToolConnections"]
 

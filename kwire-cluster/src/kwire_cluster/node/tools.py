@@ -1,8 +1,8 @@
 """The tools that Admin requests run, by name, never commands of the operating system.
 
-The declarations of tools are above this package, in `kwire_admin.operations`; a node gets them as `NodeTool`s. A tool either
-runs in the event loop of the node, on its state and its session, or in a process of its own, as the user who asks for
-it (`tool_process`, `tool_connections`).
+The declarations of tools are in kwire-zookeeper-tools; a node gets them as `NodeTool`s. A tool either runs in the
+event loop of the node, on its state and its session, or in a process of its own, as the user who asks for it
+(`tool_process`, `tool_connections`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.authorization.acl_entries import CLUSTER_NAME
 from kwire.authorization.requirement import Requirement
-from kwire_cluster.node.logs import logger
-from kwire_cluster.node.tool_process import FAILED, MAX_OUTPUT, ToolOutcome, run_process
 from kwire.messages.kip4.admin import AdminResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import shortened
+from kwire_cluster.node.logs import logger
+from kwire_cluster.node.tool_process import FAILED, MAX_OUTPUT, ToolOutcome, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

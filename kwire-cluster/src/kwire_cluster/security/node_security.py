@@ -17,17 +17,17 @@ from kwire.client.security.sasl_properties import read_credentials
 from kwire.client.security.tls import VERSIONS, load_certificate
 from kwire.client.security.tls_properties import read_tls
 from kwire.client.security.values import Values
+from kwire.protocol.sasl_server import PlainServer, ScramServer
 from kwire_cluster.config.node_settings import node_settings
 from kwire_cluster.config.setting import SettingError
-from kwire.protocol.sasl_server import PlainServer, ScramServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kwire.client.security.tls import TlsConfig
+    from kwire.protocol.sasl_server import ServerMechanism
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.security.scram_users import ScramUsers
-    from kwire.protocol.sasl_server import ServerMechanism
 
 __all__ = ["NodeSecurity", "check_reachability"]
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from kwire._util.child_process import ChildProcess
 from kwire._util.folder_lock import FolderLock
-from kwire_cluster.zookeeper.server_jars import JarsMissing, server_classpath
 from kwire.errors import KwireError
+from kwire_cluster.zookeeper.server_jars import JarsMissing, server_classpath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

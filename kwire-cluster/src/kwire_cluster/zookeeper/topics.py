@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_cluster.zookeeper.errors import ZnodeError
 from kwire_cluster.zookeeper.json_object import (
     NO_UNKNOWN_KEYS,
@@ -21,7 +22,6 @@ from kwire_cluster.zookeeper.json_object import (
     encode_json,
     freeze,
 )
-from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from kwire.messages.kip4.create_topic_v2 import TopicCreation
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
 from kwire_cluster.config.live_config import LiveConfig
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.controller.controller import Controller
@@ -21,10 +25,6 @@ from kwire_cluster.node.metadata.metadata_cache import MetadataCache
 from kwire_cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoint, SupportedVersionRange
 from kwire_cluster.zookeeper.store import make_path
 from kwire_cluster.zookeeper.topics import PartitionState, TopicRegistration
-from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kwire.messages.kip4.create_topic_v2 import TopicCreation
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, TopicReassignment
 from tests.cluster.memory_store import MemoryZooKeeper
 from tests.eventually import eventually
 

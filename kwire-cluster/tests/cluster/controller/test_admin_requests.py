@@ -8,11 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kwire import codec
-from kwire_cluster.config.node_settings import NodeSettings
-from kwire_cluster.controller import change_handlers
-from kwire_cluster.node.controlled_shutdown import TOOL
-from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
-from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
@@ -29,6 +24,11 @@ from kwire.messages.kip4.preferred_replica_leader_election import (
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.messages.kip4.structures import TopicReassignment
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
+from kwire_cluster.config.node_settings import NodeSettings
+from kwire_cluster.controller import change_handlers
+from kwire_cluster.node.controlled_shutdown import TOOL
+from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
+from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from tests.cluster.controller.admin_requests import alter, alteration, batch, create, entry, send
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
 from tests.cluster.node.handling import handle

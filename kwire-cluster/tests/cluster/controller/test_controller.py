@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire_cluster.controller import change_handlers
 from kwire_cluster.controller.errors import NotController
 from kwire_cluster.controller.events import ChangeEvent, ReloadEvent
@@ -24,7 +25,6 @@ from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConf
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire_cluster.zookeeper.notifications import IsrChangeNotification
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, reassignment
 from tests.eventually import eventually
 

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from kwire_cluster.controller.backend import Outcome
-from tests.cluster.memory_store import MemoryZooKeeper
 from tests.cluster.controller.clusters import cluster_of
+from tests.cluster.memory_store import MemoryZooKeeper
 from tests.paths import ROOT
 
 PAGE = ROOT / "docs" / "controller.md"

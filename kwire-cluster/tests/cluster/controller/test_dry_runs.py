@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.messages.kip4.create_topic_v2 import TopicCreation
+from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
 from kwire_cluster.config.value_types import FeatureSupport
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.feature_rules import FeatureChange
 from kwire_cluster.zookeeper.brokers import SupportedVersionRange
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-from kwire.messages.kip4.create_topic_v2 import TopicCreation
-from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
 from tests.cluster.controller.admin_requests import entry
 from tests.cluster.controller.clusters import SETTINGS, assignment, cluster_of, reassignment
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire_cluster.controller.errors import NotController, QueueFull
 from kwire_cluster.controller.events import ChangeEvent, EventQueue, ReloadEvent, RequestEvent
 from kwire_cluster.request_quotas import Account, RequestQuotas, current_account
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import cluster_of, creation
 
 if TYPE_CHECKING:

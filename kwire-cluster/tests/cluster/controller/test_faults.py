@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
+from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.config.audit import AUDIT, AuditEntry
 from kwire_cluster.controller.errors import CommandError, NotController
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
@@ -19,12 +22,9 @@ from kwire_cluster.zookeeper.configs import EntityConfig
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire_cluster.zookeeper.operations import Create, SetData
 from kwire_cluster.zookeeper.topics import DeletionMarker, TopicRegistration
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-from kwire.messages.kip4.preferred_replica_leader_election import TopicPartitions
-from kwire.messages.kip4.structures import ConfigEntry
-from tests.cluster.memory_store import InjectedFault
 from tests.cluster.audit_replay import AuditedTopic, check_replay
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
+from tests.cluster.memory_store import InjectedFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from kwire_cluster.controller.backend import Outcome
     from kwire_cluster.controller.controller import Controller
     from kwire_cluster.zookeeper.operations import Operation
-    from tests.cluster.memory_store import MemoryStore
     from tests.cluster.controller.clusters import Cluster
+    from tests.cluster.memory_store import MemoryStore
 
 
 class Scenario(NamedTuple):

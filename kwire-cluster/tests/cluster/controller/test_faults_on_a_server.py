@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kwire_cluster.config.live_config import LiveConfig
 from kwire_cluster.controller.controller import Controller
 from kwire_cluster.controller.errors import NotController
@@ -17,7 +18,6 @@ from kwire_cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoi
 from kwire_cluster.zookeeper.errors import SessionExpired
 from kwire_cluster.zookeeper.operations import Create, SessionState, Znode
 from kwire_cluster.zookeeper.store import make_path
-from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from tests.cluster.controller.clusters import SETTINGS, Cluster
 from tests.cluster.controller.test_faults import PREPARED, SCENARIOS, Scenario, check_znodes
 from tests.cluster.zookeeper.ensembles import ServerEnsemble

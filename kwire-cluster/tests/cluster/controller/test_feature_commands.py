@@ -15,8 +15,8 @@ from kwire_cluster.controller.feature_rules import FeatureChange
 from kwire_cluster.zookeeper import FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
 from kwire_cluster.zookeeper.features import LAST_FEATURES, VersionedFeatures
 from kwire_cluster.zookeeper.protocol_version import ProtocolVersion
-from tests.cluster.memory_store import InjectedFault
 from tests.cluster.controller.clusters import SETTINGS, cluster_of
+from tests.cluster.memory_store import InjectedFault
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from kwire_cluster.controller.controller import Controller
     from kwire_cluster.zookeeper.operations import Operation
-    from tests.cluster.memory_store import MemoryStore
     from tests.cluster.controller.clusters import Cluster
+    from tests.cluster.memory_store import MemoryStore
 
 PATH = FeaturesZnode.path()
 ENABLED = replace(SETTINGS, supported_features={"f": FeatureSupport(1, 3), "g": FeatureSupport(1, 4)})

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from kwire.codec import encode
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.zookeeper.admin_requests import ReassignPartitions
 from kwire_cluster.zookeeper.brokers import BrokerRegistration, RegisteredEndpoint, SupportedVersionRange
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire_cluster.zookeeper.protocol_version import ProtocolVersion
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
-from kwire.codec import encode
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-from kwire.messages.kip4.structures import ConfigEntry
 from tests.cluster.controller.clusters import SETTINGS, cluster_of, codes, creation
 from tests.eventually import eventually
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
 from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.create_topic_v2 import TopicCreation
 from kwire.messages.kip4.delete_topic import DeleteTopicRequest
 from kwire.messages.kip4.describe_topic import DescribeTopicRequest
+from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConfig
 from tests.cluster.controller.admin_requests import alter, alteration, create, entry, send
 from tests.cluster.controller.clusters import cluster_of, creation
 

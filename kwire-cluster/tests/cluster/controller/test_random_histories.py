@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire_cluster.controller.errors import NotController
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.operations import SessionState
 from kwire_cluster.zookeeper.topics import DeletionMarker
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-from tests.cluster.memory_store import InjectedFault
 from tests.cluster.controller.clusters import assignment, cluster_of, creation, reassignment
+from tests.cluster.memory_store import InjectedFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire_cluster.controller.controller import Controller
     from kwire_cluster.zookeeper.operations import Operation
-    from tests.cluster.memory_store import MemoryStore
     from tests.cluster.controller.clusters import Cluster
+    from tests.cluster.memory_store import MemoryStore
 
 BROKERS = (1, 2, 3, 4)
 NAMES = ("a", "b", "c")

@@ -7,13 +7,13 @@ import uuid
 from dataclasses import replace
 from types import MappingProxyType
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from kwire_cluster.config.audit import AUDIT, audit_write
 from kwire_cluster.controller.topic_audit import MAX_TEXT, topic_changes
 from kwire_cluster.controller.topic_state import Partition, Topic
 from kwire_cluster.controller.topic_writes import plan_writes
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, reassignment
 from tests.cluster.controller.test_faults import audit_of, check_audit
 from tests.eventually import eventually

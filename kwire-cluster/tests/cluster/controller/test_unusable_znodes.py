@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
+from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.controller.controller_election import TOP_LEVEL_PATHS
 from kwire_cluster.zookeeper.admin_requests import PreferredReplicaElection, ReassignPartitions
 from kwire_cluster.zookeeper.brokers import BrokerRegistration
@@ -14,10 +16,8 @@ from kwire_cluster.zookeeper.configs import ConfigChangeNotification, EntityConf
 from kwire_cluster.zookeeper.controllers import ActiveController, ControllerEpoch
 from kwire_cluster.zookeeper.notifications import IsrChangeNotification
 from kwire_cluster.zookeeper.topics import DeletionMarker, PartitionState, TopicRegistration
-from kwire.messages.kip4.alter_topic_v2 import TopicAlteration
-from kwire.messages.kip4.structures import ConfigEntry
-from tests.cluster.memory_store import InjectedFault
 from tests.cluster.controller.clusters import Cluster, cluster_of, codes, creation, reassignment
+from tests.cluster.memory_store import InjectedFault
 from tests.eventually import eventually
 
 if TYPE_CHECKING:

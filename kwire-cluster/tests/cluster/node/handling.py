@@ -18,8 +18,8 @@ from kwire_cluster.node.tool_connections import ToolConnections
 from kwire_cluster.node.tools import Caller, ProcessRights, ToolRunner
 
 if TYPE_CHECKING:
-    from kwire_cluster.controller.backend import AdminBackend
     from kwire.declare import Message
+    from kwire_cluster.controller.backend import AdminBackend
 
 
 def node_services(backend: AdminBackend | None = None, **settings: Any) -> NodeServices:

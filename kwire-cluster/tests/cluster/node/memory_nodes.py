@@ -18,8 +18,8 @@ from tests.cluster.node.handling import node_services
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from kwire_cluster.config.node_settings import NodeSettings
     from kwire.protocol.endpoint import Endpoint
+    from kwire_cluster.config.node_settings import NodeSettings
     from tests.cluster.controller.clusters import Cluster, LiveBroker
 
 

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwire import frame
+from kwire.protocol.client_connection import response_class
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper import connect
 from kwire_cluster.zookeeper.store import make_path
 from kwire_zookeeper_tools.on_node import on_node
-from kwire.protocol.client_connection import response_class
 from tests.eventually import eventually
 
 if TYPE_CHECKING:

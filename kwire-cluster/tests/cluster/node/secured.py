@@ -9,16 +9,16 @@ from kwire.client import ConnectionConfig
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials
 from kwire.client.security.tls import ClientCertificate
+from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
+from kwire.protocol.endpoint import Endpoint
+from kwire.protocol.sasl_server import ScramCredential
+from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.node.node import Node
 from kwire_cluster.zookeeper import EntityConfig
 from kwire_cluster.zookeeper.configs import ConfigChangeNotification
 from kwire_cluster.zookeeper.errors import NodeExists
 from kwire_cluster.zookeeper.store import make_path
-from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
-from kwire.protocol.endpoint import Endpoint
-from kwire.protocol.sasl_server import ScramCredential
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.nodes import session, started_nodes
 
 if TYPE_CHECKING:

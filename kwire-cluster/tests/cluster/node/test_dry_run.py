@@ -12,10 +12,6 @@ from kwire import frame
 from kwire.authorization.acl_authorizer import AclAuthorizer, ResourcePattern
 from kwire.authorization.acl_entries import AclEntry
 from kwire.authorization.subjects import Subject
-from kwire_cluster.node.dry_run import TOOL
-from kwire_cluster.node.listener.connection_limits import ConnectedClient
-from kwire_cluster.node.metrics import Metrics
-from kwire_cluster.node.requests.request_dispatcher import RequestDispatcher
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
@@ -25,6 +21,10 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.list_topics import ListTopicsRequest
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.protocol.client_connection import response_class
+from kwire_cluster.node.dry_run import TOOL
+from kwire_cluster.node.listener.connection_limits import ConnectedClient
+from kwire_cluster.node.metrics import Metrics
+from kwire_cluster.node.requests.request_dispatcher import RequestDispatcher
 from tests.cluster.controller.clusters import cluster_of, creation, reassignment
 from tests.cluster.node.handling import node_services
 

@@ -12,13 +12,6 @@ from typing import Any
 import pytest
 import structlog
 
-from kwire_cluster.node.metadata.metadata_updates import STALE_BROKER_EPOCH
-from kwire_cluster.node.node import Node
-from kwire_cluster.node.registration import IdInUse
-from kwire_cluster.zookeeper import BrokerRegistration, ControllerEpoch
-from kwire_cluster.zookeeper.configs import EntityConfig
-from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-from kwire_cluster.zookeeper.errors import Unreachable
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -33,6 +26,13 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+from kwire_cluster.node.metadata.metadata_updates import STALE_BROKER_EPOCH
+from kwire_cluster.node.node import Node
+from kwire_cluster.node.registration import IdInUse
+from kwire_cluster.zookeeper import BrokerRegistration, ControllerEpoch
+from kwire_cluster.zookeeper.configs import EntityConfig
+from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
+from kwire_cluster.zookeeper.errors import Unreachable
 from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session, settings
 from tests.eventually import eventually

@@ -9,11 +9,11 @@ import pytest
 
 from kwire.capture import Capture, replay
 from kwire.client import Poller
-from kwire_cluster.zookeeper import BrokerRegistration, ClusterId, ControllerEpoch, Delete
-from kwire_cluster.zookeeper.controllers import ActiveController
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.list_topics import ListTopicsRequest
+from kwire_cluster.zookeeper import BrokerRegistration, ClusterId, ControllerEpoch, Delete
+from kwire_cluster.zookeeper.controllers import ActiveController
 from tests.client.polling import succeeded, until_all
 from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session
 from tests.cluster.node.test_node import creation, has_leaders

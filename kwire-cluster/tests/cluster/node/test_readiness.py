@@ -10,13 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from kwire import frame
-from kwire_cluster.controller.controller import Controller
-from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
-from kwire_cluster.node.metrics import Metrics
-from kwire_cluster.node.node import Node
-from kwire_cluster.node.process import run_node
-from kwire_cluster.node.requests.apis import served_requests
-from kwire_cluster.node.requests.request_dispatcher import RequestDispatcher
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest
@@ -39,8 +32,15 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 from kwire.messages.kip584.update_features import UpdateFeaturesRequest
-from kwire_zookeeper_tools.on_node import on_node
 from kwire.protocol.client_connection import response_class
+from kwire_cluster.controller.controller import Controller
+from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
+from kwire_cluster.node.metrics import Metrics
+from kwire_cluster.node.node import Node
+from kwire_cluster.node.process import run_node
+from kwire_cluster.node.requests.apis import served_requests
+from kwire_cluster.node.requests.request_dispatcher import RequestDispatcher
+from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.memory_store import MemoryZooKeeper
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.nodes import knows_cluster, new_root, nodes, send, session, settings
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.declare import Message
+    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 TOPIC = "existing"
 CLOSED, ANSWERED = "closed", 0

@@ -11,8 +11,6 @@ from kwire import frame
 from kwire._util.secret import Secret
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import ScramCredentials
-from kwire_cluster.node.listener.connection_limits import CloseReason
-from kwire_cluster.node.node import Node
 from kwire.messages.kafka.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.messages.kafka.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
@@ -20,6 +18,8 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.protocol import AuthenticationFailed
 from kwire.protocol.client_connection import response_class
 from kwire.protocol.endpoint import Endpoint
+from kwire_cluster.node.listener.connection_limits import CloseReason
+from kwire_cluster.node.node import Node
 from tests.cluster.node.nodes import new_root
 from tests.cluster.node.requests.test_error_codes import creation
 from tests.cluster.node.secured import (

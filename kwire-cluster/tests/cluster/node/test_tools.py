@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import pytest
 
 from kwire._util.child_process import is_running
-from kwire_cluster.node.node import Node
-from kwire_cluster.node.tools import MAX_PROCESSES
 from kwire.messages.kip4.admin import AdminRequest
 from kwire_admin.operations.declaration import NODE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.on_node import on_node
 from kwire_admin.operations.parameters import Argument
+from kwire_cluster.node.node import Node
+from kwire_cluster.node.tools import MAX_PROCESSES
+from kwire_zookeeper_tools.on_node import on_node
 from kwire_zookeeper_tools.tool_run import NodeRun
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.nodes import new_root, nodes, send, settings
@@ -24,8 +24,8 @@ from tests.zookeeper_tools.tools import scripted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
     from kwire.messages.kip4.admin import AdminResponse
+    from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
 
 
 @operation(runs_on=NODE, needs={Need.ZOOKEEPER})

@@ -12,10 +12,6 @@ from kwire.client import ConnectionConfig
 from kwire.client.admin import AdminClient, NewTopic, TopicChange
 from kwire.client.connection import Connection
 from kwire.client.security.credentials import PlainCredentials
-from kwire_cluster.config import audit
-from kwire_cluster.config.audit import AUDIT, AuditEntry, read_audit
-from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
-from kwire_cluster.zookeeper.store import make_path
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.alter_topic import AlterTopicRequest
 from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
@@ -28,6 +24,10 @@ from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest
 from kwire.messages.kip4.structures import ConfigEntry
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.protocol.endpoint import Endpoint
+from kwire_cluster.config import audit
+from kwire_cluster.config.audit import AUDIT, AuditEntry, read_audit
+from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
+from kwire_cluster.zookeeper.store import make_path
 from tests.cluster.audit_replay import AuditedTopic, check_replay
 from tests.cluster.controller.clusters import assignment, creation, reassignment
 from tests.cluster.node.nodes import new_root, nodes, send, session

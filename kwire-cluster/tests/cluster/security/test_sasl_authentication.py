@@ -9,9 +9,9 @@ import pytest
 
 from kwire._util.guess_limit import GuessLimit
 from kwire._util.secret import Secret
-from kwire_cluster.security.sasl_authentication import SaslAuthentication
 from kwire.protocol.sasl import PlainMechanism, ScramMechanism
 from kwire.protocol.sasl_server import AuthenticationRejected, PlainServer, ScramCredential, ScramServer
+from kwire_cluster.security.sasl_authentication import SaslAuthentication
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from kazoo.client import KazooClient
 
-from kwire_cluster.zookeeper import connect, make_path
 from kwire.protocol.server_shutdown import close_server
+from kwire_cluster.zookeeper import connect, make_path
 from tests.cluster.memory_store import InjectedFault, MemoryStore, MemoryZooKeeper
 
 if TYPE_CHECKING:

@@ -88,8 +88,8 @@ def ingest_cluster(
     Raises:
         NoBrokerResponded: every poll failed.
     """
-    from kwire_pipeline.source.live_source import capturing
     from kwire.storage.location import Location
+    from kwire_pipeline.source.live_source import capturing
 
     folder = f"{Location.parse(tables.out).native}/capture"
     with capturing(bootstrap, folder, interval, config, requests) as polling:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kwire_pipeline.store.snapshot import Snapshot
     from kwire.terminal.colors import Paint
+    from kwire_pipeline.store.snapshot import Snapshot
 
 
 def print_query(snapshot: Snapshot, query: str, output: str, paint: Paint) -> None:

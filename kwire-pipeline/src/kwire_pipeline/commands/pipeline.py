@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.client.polled_inputs import INPUTS, polled_requests
+from kwire.terminal.colors import Choice, paint_for
+from kwire.terminal.options import color_option, command_config_option, load_command_config, output_option, require
+from kwire.terminal.parameter_types import Duration, FiniteRange
+from kwire.terminal.polled_input_options import polled_input_options
 from kwire_pipeline.cli.pipeline_engine import EngineOptions, engine_options, spark_session
 from kwire_pipeline.cli.pipeline_inputs import check_inputs, ingest_recording, read_desired
 from kwire_pipeline.cli.pipeline_streams import (
@@ -21,11 +26,6 @@ from kwire_pipeline.cli.pipeline_streams import (
     start_live_gold,
     stream_captures,
 )
-from kwire.client.polled_inputs import INPUTS, polled_requests
-from kwire.terminal.colors import Choice, paint_for
-from kwire.terminal.options import color_option, command_config_option, load_command_config, output_option, require
-from kwire.terminal.parameter_types import Duration, FiniteRange
-from kwire.terminal.polled_input_options import polled_input_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -424,9 +424,9 @@ def register(out: str, schema: str, execute: bool) -> int:
 def _open_store(out: str) -> PipelineStore:
     """Open a store that exists."""
     require("deltalake", "spark")
+    from kwire.storage.location import UnsupportedLocation
     from kwire_pipeline.store.commits import PipelineStore
     from kwire_pipeline.store.errors import NotAStore
-    from kwire.storage.location import UnsupportedLocation
 
     try:
         return PipelineStore(out, create=False)

@@ -19,7 +19,7 @@ Invariants:
 
 - A row of gold belongs to one hour. A build replaces whole hours from `Window.start` on, so building an hour twice
   gives the same rows, and a build that fails changes nothing.
-- Building hour by hour and building everything at once give equal tables (`kwire-pipeline/tests/pipeline/gold/test_incremental.py`).
+- Building hour by hour and building everything at once give equal tables (`gold/test_incremental.py`).
   So nothing may depend on where a window begins, except through the kept state.
 - Rows of larger windows stay in the executors; the driver sees times and file names.
 """

@@ -19,8 +19,8 @@ from kwire.metadata.fields import (
     topic_fields,
     topic_name,
 )
-from kwire_pipeline.silver.inputs import INPUTS
 from kwire.uuids import uuid_to_text
+from kwire_pipeline.silver.inputs import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -42,10 +42,10 @@ from typing import TYPE_CHECKING, Any
 
 from kwire._util.atomic_file import replace_file
 from kwire.capture.folder import sync_directory
+from kwire.storage.location import Location
 from kwire_pipeline.sinks.alert_identity import SAME_OUTAGE, follow, follow_flapping, new_alert, withdrawn
 from kwire_pipeline.sinks.notice import MISSED, IncidentNotice, NoticeStatus, summary_of
 from kwire_pipeline.sinks.sent_alerts import AlertState, DeadLetter, Sending, SentAlert, decode_alert
-from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

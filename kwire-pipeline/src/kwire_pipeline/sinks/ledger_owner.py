@@ -35,8 +35,8 @@ from deltalake.exceptions import DeltaError
 
 from kwire._util.folder_lock import FolderInUse, FolderLock, NoFolderLocks
 from kwire.errors import KwireError
-from kwire_pipeline.sinks.ledger import FOLDER
 from kwire.storage.location import Location
+from kwire_pipeline.sinks.ledger import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kwire.storage.location import Location
 from kwire_pipeline.engine import IN_PROCESS_BYTES
 from kwire_pipeline.source.bronze import COLUMNS, check_types, is_plain
-from kwire.storage.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

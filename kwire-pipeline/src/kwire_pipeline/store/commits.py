@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, TypeVar
 from deltalake import Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from kwire.storage.location import Location
+from kwire.storage.preconditions import require_credentials
 from kwire_pipeline.base_tables import BRONZE, COMMITS
 from kwire_pipeline.silver.tables import SILVER_SCHEMAS
 from kwire_pipeline.store import delta_table
@@ -42,8 +44,6 @@ from kwire_pipeline.store.snapshot import Snapshot
 from kwire_pipeline.store.table_log import APPLICATION
 from kwire_pipeline.store.table_version import number_of, pinned_table, rows_of
 from kwire_pipeline.tables import DATE
-from kwire.storage.location import Location
-from kwire.storage.preconditions import require_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

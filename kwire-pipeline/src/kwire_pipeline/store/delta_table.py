@@ -23,13 +23,13 @@ from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
 from kwire.errors import KwireError
+from kwire.storage.location import Location
+from kwire.storage.object_storage import plain_errors
+from kwire.storage.preconditions import require_links
 from kwire_pipeline.store.errors import UnwritableTable
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.record import DataFile
 from kwire_pipeline.store.table_log import APPLICATION, TableLog
-from kwire.storage.location import Location
-from kwire.storage.object_storage import plain_errors
-from kwire.storage.preconditions import require_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.fs import FileSystem
 
-    from kwire_pipeline.store.record import DataFile
     from kwire.storage.location import Location
+    from kwire_pipeline.store.record import DataFile
 
 MERGED_INGESTS = 64
 """Number of small files of `ingests` that are merged into one."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kwire_pipeline.store.record import DataFile
     from kwire.storage.location import Location
+    from kwire_pipeline.store.record import DataFile
 
 CACHED_FILES = 4096
 """Number of files whose types are remembered: each costs a request to an object store."""

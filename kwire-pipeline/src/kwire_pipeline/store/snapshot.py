@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire_pipeline.store.record import CommitRecord, DataFile, Pin
     from kwire.storage.location import Location
+    from kwire_pipeline.store.record import CommitRecord, DataFile, Pin
 
 
 class Snapshot:

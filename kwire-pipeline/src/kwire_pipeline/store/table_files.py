@@ -12,10 +12,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.storage.location import not_visible
 from kwire_pipeline.store.file_statistics import data_file
 from kwire_pipeline.store.manifest import FileKind, WrittenFile, manifest
 from kwire_pipeline.store.record import INGESTS
-from kwire.storage.location import not_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
     from kwire.capture import Row
-    from kwire_pipeline.store.record import DataFile
     from kwire.storage.location import Location
+    from kwire_pipeline.store.record import DataFile
 
 
 class Output:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.fs import FileSystem
 
-    from kwire_pipeline.store.record import Pin
     from kwire.storage.location import Location
+    from kwire_pipeline.store.record import Pin
 
 log = logging.getLogger(__name__)
 

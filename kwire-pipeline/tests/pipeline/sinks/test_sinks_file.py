@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kwire_pipeline.commands.pipeline import pipeline
 from kwire_pipeline.cli.pipeline_streams import SinkOptions
+from kwire_pipeline.commands.pipeline import pipeline
 from kwire_pipeline.sinks import IncidentFilter, IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks.sinks_file import InvalidSinksFile, read_sinks
 from kwire_pipeline.sinks.subscription import TROUBLE

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.testing.free_ports import free_ports
 from kwire_pipeline.sinks import IncidentNotice, NoticeStatus, SinkFailed
 from kwire_pipeline.sinks.ledger import BACKLOG_AFTER
 from kwire_pipeline.sinks.notice import summary_of
 from kwire_pipeline.sinks.publisher import LONGEST_PAUSE, Round, SinkDelivery, SinkThread
 from kwire_pipeline.sinks.webhook import AlertmanagerSink, WebhookSink
-from kwire.testing.free_ports import free_ports
 from tests.eventually import eventually_sync
 from tests.pipeline.sinks.alerts import LONG_AGO, START, delivery_to, incident
 from tests.pipeline.webhook import Webhook

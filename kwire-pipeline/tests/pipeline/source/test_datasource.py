@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from kwire.capture import Capture, CaptureInUse, UnreadableCapture, replay
 from kwire.capture.folder import segments
 from kwire.capture.rows import SCHEMA, to_rows
+from kwire.testing import FakeCluster
 from kwire_pipeline.source.capture_readers import (
     CapturePartition,
     CaptureStreamReader,
@@ -25,7 +26,6 @@ from kwire_pipeline.source.capture_readers import (
 from kwire_pipeline.source.datasource import InvalidOption, KwireSource
 from kwire_pipeline.source.missing_rows import MissingRows, MissingRowsPolicy
 from kwire_pipeline.source.row_selection import RowSelection
-from kwire.testing import FakeCluster
 from tests.eventually import eventually_sync
 from tests.pipeline.recorded import bronze
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from kwire.authorization.acl_authorizer import AclOperation, ResourcePattern
 from kwire.authorization.acl_entries import CLUSTER_NAME, PATTERN_TYPES, RESOURCE_TYPES, AclEntry
+from kwire_admin.operations.declaration import NODE, Need, operation
+from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_cluster.config.stored_acls import change_acls
 from kwire_cluster.zookeeper.acls import ResourceAcls
 from kwire_cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire_zookeeper_tools.children import check_child, data_of, read_children
-from kwire_admin.operations.declaration import NODE, Need, operation
-from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_zookeeper_tools.tool_run import NodeRun
 
 if TYPE_CHECKING:

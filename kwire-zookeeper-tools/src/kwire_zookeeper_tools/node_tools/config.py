@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from kwire._util.json_document import MalformedJson, parse_json_document
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.authorization.requirement import Requirement
+from kwire_admin.operations.declaration import NODE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_configs
 from kwire_cluster.config.setting import SettingError
 from kwire_cluster.config.stored_configs import ConfigConflict
 from kwire_cluster.node.settings.config_manager import ConfigManager
 from kwire_cluster.node.tools import DESCRIBE
-from kwire_admin.operations.declaration import NODE, Need, ToolFailed, operation
-from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option, parse_configs
 from kwire_zookeeper_tools.tool_run import NodeRun
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from kwire.protocol.sasl_server import ScramCredential
+from kwire.protocol.scram_passwords import HASHES
+from kwire_admin.operations.declaration import NODE, Need, operation
+from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_cluster.config.stored_configs import change_config, read_config
 from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY, EntityConfig, desanitize, sanitize
 from kwire_cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire_zookeeper_tools.children import check_child, data_of, read_children
-from kwire_admin.operations.declaration import NODE, Need, operation
-from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_zookeeper_tools.tool_run import NodeRun
-from kwire.protocol.sasl_server import ScramCredential
-from kwire.protocol.scram_passwords import HASHES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

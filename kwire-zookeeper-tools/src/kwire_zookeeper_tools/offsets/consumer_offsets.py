@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire_admin.operations.declaration import ToolFailed
 from kwire_cluster.zookeeper.consumers import ConsumerOffset
 from kwire_cluster.zookeeper.errors import NoNode, ZnodeError
 from kwire_cluster.zookeeper.operations import Znode
-from kwire_admin.operations.declaration import ToolFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

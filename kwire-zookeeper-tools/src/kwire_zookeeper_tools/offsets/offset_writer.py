@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire_admin.operations.declaration import ToolFailed
 from kwire_cluster.zookeeper.errors import NoNode, StoreError
 from kwire_cluster.zookeeper.store import make_path
-from kwire_admin.operations.declaration import ToolFailed
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import Store

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire_admin.operations.declaration import ToolFailed
 from kwire_cluster.zookeeper.consumers import ConsumerOwner
 from kwire_cluster.zookeeper.errors import NoNode
 from kwire_cluster.zookeeper.operations import Znode
 from kwire_cluster.zookeeper.topics import TopicRegistration
-from kwire_admin.operations.declaration import ToolFailed
 from kwire_zookeeper_tools.offsets.consumer_offsets import ROOT, child_names, log_ends, stored_offsets
 
 if TYPE_CHECKING:

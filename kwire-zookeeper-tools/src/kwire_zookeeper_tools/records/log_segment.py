@@ -13,8 +13,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from kwire.errors import RecordsDecodeError
-from kwire_admin.operations.declaration import ToolFailed
 from kwire.records import BatchHeader, batch_headers
+from kwire_admin.operations.declaration import ToolFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,9 +27,9 @@ from kwire.client.record_fetcher import RecordFetcher
 from kwire.client.record_sender import RecordSender
 from kwire.errors import EncodeError, KwireError, RecordsDecodeError
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.declaration import ToolFailed
 from kwire_zookeeper_tools.records.record_groups import BATCH_BYTES, encode, groups, halves, size_of
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -13,9 +13,9 @@ from kwire.jsonform import to_json
 from kwire.messages.consumer_offsets import GroupMetadataValue
 from kwire.messages.kafka import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kwire.messages.transaction_state import TransactionLogValue
-from kwire_admin.operations.parameters import InvalidArgument
 from kwire.records import internal_record
 from kwire.versioned import decode_versioned
+from kwire_admin.operations.parameters import InvalidArgument
 
 if TYPE_CHECKING:
     from kwire.declare import Message

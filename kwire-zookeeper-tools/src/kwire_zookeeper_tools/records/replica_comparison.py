@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from kwire.client.admin import AdminError, TopicPartition
 from kwire.client.record_fetcher import RecordFetcher
 from kwire.errors import RecordsDecodeError
+from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.partitions import existing_topics
 from kwire_zookeeper_tools.records.record_groups import size_of
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kwire.client.admin import AdminClient
-    from kwire_admin.operations.topic_filter import TopicFilter
     from kwire.records import Record
+    from kwire_admin.operations.topic_filter import TopicFilter
 
 __all__ = ["ReplicaComparison", "replicas_of"]
 

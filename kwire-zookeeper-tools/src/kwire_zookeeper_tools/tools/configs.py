@@ -8,8 +8,8 @@ from typing import Annotated
 from kwire.client.admin import AdminError, ConfigChange, ConfigResource, ConfigResourceType, ConfigSource
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Danger, InvalidArgument, Option, parse_configs
-from kwire_zookeeper_tools.tool_run import ToolRun
 from kwire_admin.operations.verbs.config_changes import unknown_deletion
+from kwire_zookeeper_tools.tool_run import ToolRun
 
 
 class EntityType(StrEnum):

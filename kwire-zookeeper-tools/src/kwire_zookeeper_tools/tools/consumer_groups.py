@@ -6,8 +6,8 @@ from typing import Annotated
 
 from kwire.client.admin import AdminClient, AdminError, GroupDescription
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.offsets.zookeeper_groups import delete_groups, describe_groups, list_groups
 from kwire_admin.operations.parameters import Danger, InvalidArgument, Option
+from kwire_zookeeper_tools.offsets.zookeeper_groups import delete_groups, describe_groups, list_groups
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 Rows = list[tuple[object, ...]]

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 from kwire.client.admin import TopicPartition
+from kwire.protocol.errors import ConnectionFault
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import Option
 from kwire_cluster.zookeeper.consumers import ConsumerOwner
 from kwire_cluster.zookeeper.operations import Znode
-from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_zookeeper_tools.offsets.consumer_offsets import log_ends, stored_offsets
-from kwire_admin.operations.parameters import Option
 from kwire_zookeeper_tools.tool_run import ToolRun, registered_brokers
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,6 +10,14 @@ from typing import Annotated, NamedTuple
 from kwire.errors import KwireError, RecordsDecodeError
 from kwire.jsonform import to_json
 from kwire.messages.kafka.end_txn_marker import EndTxnMarker
+from kwire.records import (
+    DEFAULT_MAX_SIZE,
+    ControlRecordType,
+    Record,
+    control_record,
+    decode,
+    increment_sequence,
+)
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Option
 from kwire_zookeeper_tools.records.log_segment import (
@@ -19,16 +27,14 @@ from kwire_zookeeper_tools.records.log_segment import (
     batches_of,
     index_entries,
 )
-from kwire_zookeeper_tools.records.record_text import RecordContents, compact_json, decoder, plain_contents, topic_contents
-from kwire_zookeeper_tools.tool_run import ToolRun
-from kwire.records import (
-    DEFAULT_MAX_SIZE,
-    ControlRecordType,
-    Record,
-    control_record,
-    decode,
-    increment_sequence,
+from kwire_zookeeper_tools.records.record_text import (
+    RecordContents,
+    compact_json,
+    decoder,
+    plain_contents,
+    topic_contents,
 )
+from kwire_zookeeper_tools.tool_run import ToolRun
 
 
 class SegmentFile(StrEnum):

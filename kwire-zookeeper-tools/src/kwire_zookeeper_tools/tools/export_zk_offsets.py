@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.offsets.consumer_offsets import stored_offsets
 from kwire_admin.operations.parameters import Option
+from kwire_zookeeper_tools.offsets.consumer_offsets import stored_offsets
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

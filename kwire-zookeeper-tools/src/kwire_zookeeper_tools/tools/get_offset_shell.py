@@ -6,9 +6,9 @@ from typing import Annotated
 
 from kwire.client.admin import AdminError
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.offsets.offset_times import parse_time
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.partitions import existing_partitions, parse_numbers
+from kwire_zookeeper_tools.offsets.offset_times import parse_time
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

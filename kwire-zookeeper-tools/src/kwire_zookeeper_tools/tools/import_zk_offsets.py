@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire._util.text_files import EncodingError, read_text
-from kwire_cluster.zookeeper.consumers import ConsumerOffset
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import Danger, Option
+from kwire_cluster.zookeeper.consumers import ConsumerOffset
 from kwire_zookeeper_tools.offsets.consumer_offsets import parse_line
 from kwire_zookeeper_tools.offsets.offset_writer import OffsetWriter
-from kwire_admin.operations.parameters import Danger, Option
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

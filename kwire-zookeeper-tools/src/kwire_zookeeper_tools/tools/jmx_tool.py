@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from kwire._util.secret import Secret
 from kwire_admin.operations.declaration import ANYWHERE, ToolFailed, operation
-from kwire_zookeeper_tools.jolokia import UnknownBean, read_attributes
 from kwire_admin.operations.parameters import Address, InvalidArgument, Option
+from kwire_zookeeper_tools.jolokia import UnknownBean, read_attributes
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 if TYPE_CHECKING:

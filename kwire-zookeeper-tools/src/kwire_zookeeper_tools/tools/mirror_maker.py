@@ -10,9 +10,9 @@ from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST, AdminClient, AdminError, TopicPartition
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Address, Danger, InvalidArgument, Option
+from kwire_admin.operations.topic_filter import TopicFilter
 from kwire_zookeeper_tools.records.mirror import Mirror
 from kwire_zookeeper_tools.tool_run import ToolRun
-from kwire_admin.operations.topic_filter import TopicFilter
 
 DEFAULT_GROUP = "kwire-mirror-maker"
 START = {"earliest": EARLIEST, "latest": LATEST, "smallest": EARLIEST, "largest": LATEST}

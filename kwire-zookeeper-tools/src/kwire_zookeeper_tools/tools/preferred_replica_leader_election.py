@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.json_files import read_partitions
 from kwire_admin.operations.parameters import Danger, Option
 from kwire_admin.operations.partitions import existing_partitions
+from kwire_zookeeper_tools.json_files import read_partitions
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

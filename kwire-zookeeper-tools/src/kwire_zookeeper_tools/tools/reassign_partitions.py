@@ -7,13 +7,13 @@ from random import Random
 from typing import Annotated
 
 from kwire.client.admin import AdminClient, ReassignmentState
-from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
+from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.json_files import read_reassignment, read_topics
 from kwire_admin.operations.parameters import Danger, InvalidArgument, Option
 from kwire_admin.operations.partitions import existing_topics, parse_numbers
+from kwire_cluster.zookeeper.admin_requests import PartitionReassignment, ReassignPartitions
+from kwire_zookeeper_tools.json_files import read_reassignment, read_topics
 from kwire_zookeeper_tools.tool_run import ToolRun
-from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
 
 PHRASES = {
     ReassignmentState.COMPLETED: "completed successfully",

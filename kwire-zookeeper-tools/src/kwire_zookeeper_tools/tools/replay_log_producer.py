@@ -6,9 +6,9 @@ from typing import Annotated
 
 from kwire.client.admin import EARLIEST, LATEST, TopicPartition
 from kwire_admin.operations.declaration import ANYWHERE, Need, operation
-from kwire_zookeeper_tools.offsets.offset_times import offsets_of
 from kwire_admin.operations.parameters import Danger, InvalidArgument, Option
 from kwire_admin.operations.partitions import existing_partitions
+from kwire_zookeeper_tools.offsets.offset_times import offsets_of
 from kwire_zookeeper_tools.progress import reporting
 from kwire_zookeeper_tools.records.record_copy import RecordCopy
 from kwire_zookeeper_tools.tool_run import ToolRun

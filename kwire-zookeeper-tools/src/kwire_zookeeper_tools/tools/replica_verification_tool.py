@@ -6,12 +6,12 @@ from typing import Annotated
 
 from kwire.client.admin import LATEST
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.offsets.offset_times import offsets_of, parse_time
 from kwire_admin.operations.parameters import Option
+from kwire_admin.operations.topic_filter import TopicFilter
+from kwire_zookeeper_tools.offsets.offset_times import offsets_of, parse_time
 from kwire_zookeeper_tools.progress import reporting
 from kwire_zookeeper_tools.records.replica_comparison import ReplicaComparison, replicas_of
 from kwire_zookeeper_tools.tool_run import ToolRun
-from kwire_admin.operations.topic_filter import TopicFilter
 
 
 @operation(

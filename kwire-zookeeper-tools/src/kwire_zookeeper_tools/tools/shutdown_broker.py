@@ -8,10 +8,10 @@ from typing import Annotated
 
 from kwire.client.admin import AdminClient, TopicPartition
 from kwire.client.admin.answer import error_code
-from kwire_cluster.zookeeper.brokers import BrokerRegistration
 from kwire.messages.kafka.controlled_shutdown import ControlledShutdownRequest
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_admin.operations.parameters import Danger, Option
+from kwire_cluster.zookeeper.brokers import BrokerRegistration
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

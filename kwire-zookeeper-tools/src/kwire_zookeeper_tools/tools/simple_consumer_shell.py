@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from kwire.client.admin import AdminError, BrokerNotFound, OffsetSpec, TopicPartition
 from kwire.client.record_fetcher import FetchedRecords, RecordFetcher
 from kwire.errors import RecordsDecodeError
-from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.offsets.offset_times import offsets_of
-from kwire_admin.operations.parameters import InvalidArgument, Option
-from kwire_zookeeper_tools.records.record_text import decoder
-from kwire_zookeeper_tools.tool_run import CLIENT_ID, ToolRun
 from kwire.protocol.errors import ConnectionFault
 from kwire.records import batch_headers
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import InvalidArgument, Option
+from kwire_zookeeper_tools.offsets.offset_times import offsets_of
+from kwire_zookeeper_tools.records.record_text import decoder
+from kwire_zookeeper_tools.tool_run import CLIENT_ID, ToolRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

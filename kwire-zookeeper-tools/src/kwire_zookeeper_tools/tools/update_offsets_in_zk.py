@@ -9,12 +9,12 @@ from typing import Annotated
 from kwire._util.properties import parse_properties
 from kwire._util.text_files import EncodingError, read_properties
 from kwire.client.admin import EARLIEST, LATEST
-from kwire_cluster.zookeeper.consumers import ConsumerOffset
 from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
-from kwire_zookeeper_tools.offsets.offset_times import offsets_of
-from kwire_zookeeper_tools.offsets.offset_writer import OffsetWriter
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument
 from kwire_admin.operations.partitions import existing_partitions
+from kwire_cluster.zookeeper.consumers import ConsumerOffset
+from kwire_zookeeper_tools.offsets.offset_times import offsets_of
+from kwire_zookeeper_tools.offsets.offset_writer import OffsetWriter
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from kwire._kwire import Pattern
+from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
+from kwire_admin.operations.parameters import Option
 from kwire_cluster.zookeeper import Store
 from kwire_cluster.zookeeper.consumers import ConsumerOwner, ConsumerRegistration
 from kwire_cluster.zookeeper.errors import ZnodeError
 from kwire_cluster.zookeeper.operations import Znode
 from kwire_cluster.zookeeper.topics import TopicRegistration
-from kwire_admin.operations.declaration import ANYWHERE, Need, ToolFailed, operation
 from kwire_zookeeper_tools.offsets.consumer_offsets import child_names
-from kwire_admin.operations.parameters import Option
 from kwire_zookeeper_tools.tool_run import ToolRun
 
 

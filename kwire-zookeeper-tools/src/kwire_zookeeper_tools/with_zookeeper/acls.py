@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kwire.authorization.acl_entries import AclEntry, ResourceType
-    from kwire_cluster.zookeeper import Store
     from kwire_admin.compat.script import ScriptRun
+    from kwire_cluster.zookeeper import Store
 
     Resource = tuple[ResourceType, str]
 

@@ -15,9 +15,9 @@ from kwire_admin.compat.scripts.configs import (
     paired_names,
     quota_entity,
 )
+from kwire_admin.reassignment.throttle import RATES
 from kwire_zookeeper_tools.with_zookeeper import tool_run
 from kwire_zookeeper_tools.with_zookeeper.entity_configs import change_entity, described_entities
-from kwire_admin.reassignment.throttle import RATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,10 +10,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kwire_admin.compat.script import ScriptFailed
-from kwire_zookeeper_tools.with_zookeeper import tool_run
 from kwire.declare.secrets import is_secret_config
+from kwire_admin.compat.script import ScriptFailed
 from kwire_admin.reassignment.throttle import RATES
+from kwire_zookeeper_tools.with_zookeeper import tool_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,10 +23,10 @@ async def run(run: ScriptRun) -> None:
     Raises:
         ScriptFailed: the file is invalid, or an election failed.
     """
-    from kwire_cluster.zookeeper.admin_requests import ListedPartition, PreferredReplicaElection
     from kwire_admin.operations.declaration import ToolFailed
-    from kwire_zookeeper_tools.json_files import read_partitions
     from kwire_admin.operations.partitions import existing_partitions
+    from kwire_cluster.zookeeper.admin_requests import ListedPartition, PreferredReplicaElection
+    from kwire_zookeeper_tools.json_files import read_partitions
 
     run.values.need("zookeeper")
     admin = await tool_run(run).admin()

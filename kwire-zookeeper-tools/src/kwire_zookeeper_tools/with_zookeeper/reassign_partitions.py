@@ -87,9 +87,9 @@ def _document(partitions: Iterable[tuple[str, int, tuple[int, ...]]]) -> str:
 async def _generate(run: ScriptRun) -> None:
     from random import Random
 
-    from kwire_zookeeper_tools.json_files import read_topics
-    from kwire_admin.operations.partitions import parse_numbers
     from kwire.replica_assignment import ImpossibleAssignment, assign_replicas
+    from kwire_admin.operations.partitions import parse_numbers
+    from kwire_zookeeper_tools.json_files import read_topics
 
     values = run.values
     brokers = parse_numbers(values.get("broker-list") or "") or ()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.scripts.topics import ACTIONS, COLLISION
 from kwire_zookeeper_tools.with_zookeeper import tool_run
-from kwire.messages.kafka.error_codes import ErrorCode
-from kwire.messages.kip4.error_codes import ErrorCode as Kip4ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,10 @@ import pytest
 from kwire import records
 from kwire.client.admin import AdminClient, TopicPartition
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire.records import Header, Record
 from kwire_admin.operations.declaration import ToolFailed
 from kwire_zookeeper_tools.records.record_copy import SHARE_BYTES, RecordCopy
 from kwire_zookeeper_tools.records.record_groups import BATCH_BYTES, size_of
-from kwire.records import Header, Record
 from tests.client.admin.scripted_broker import scripted_broker
 from tests.eventually import eventually
 from tests.zookeeper_tools.records.record_log import RecordLog

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.authorization.acl_entries import AclEntry
-from kwire_cluster.node.node import Node
-from kwire_cluster.zookeeper import ConsumerOffset, make_path
 from kwire.messages.kip4.admin import AdminRequest, AdminResponse
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
 from kwire.messages.kip4.structures import ConfigEntry
+from kwire_cluster.node.node import Node
+from kwire_cluster.zookeeper import ConsumerOffset, make_path
 from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.node.access_control import ACL_AUTHORIZER, LOCAL, allow, make_acls, write_acls
 from tests.cluster.node.handling import node_services

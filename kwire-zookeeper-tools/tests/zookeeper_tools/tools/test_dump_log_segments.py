@@ -18,11 +18,11 @@ from kwire.messages.consumer_offsets import GroupMetadataKey, GroupMetadataValue
 from kwire.messages.consumer_offsets.group_metadata import MemberMetadata
 from kwire.messages.kafka import ConsumerProtocolSubscription
 from kwire.messages.transaction_state import TransactionLogKey, TransactionLogValue
-from kwire_zookeeper_tools.records.log_segment import DamagedLogSegment, batches_of, index_entries
 from kwire.records import Header, Record
+from kwire_zookeeper_tools.records.log_segment import DamagedLogSegment, batches_of, index_entries
 from tests.for_rows import for_rows
-from tests.zookeeper_tools.tools.running import output, run
 from tests.paths import DATA
+from tests.zookeeper_tools.tools.running import output, run
 
 if TYPE_CHECKING:
     from kwire.declare import Message

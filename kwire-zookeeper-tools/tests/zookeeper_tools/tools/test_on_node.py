@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kwire.client import Connection, Endpoint
+from kwire.messages.kip4.admin import AdminRequest
+from kwire_admin.operations.registry import GROUP
 from kwire_cluster.config.node_settings import ACL_AUTHORIZER
 from kwire_cluster.node.node import Node
 from kwire_cluster.node.tools import ALTER, DESCRIBE
 from kwire_cluster.zookeeper import ConsumerOffset, make_path
-from kwire.messages.kip4.admin import AdminRequest
 from kwire_zookeeper_tools.on_node import on_node
-from kwire_admin.operations.registry import GROUP
 from tests.cluster.node.access_control import allow, change_acls
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.nodes import new_root, send, session, settings
@@ -27,9 +27,9 @@ from tests.zookeeper_tools.tools import scripted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kwire.messages.kip4.admin import AdminResponse
     from kwire_cluster.node.tools import ToolPlan
     from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-    from kwire.messages.kip4.admin import AdminResponse
 
 PATH = ConsumerOffset.path("app", "orders", 0)
 

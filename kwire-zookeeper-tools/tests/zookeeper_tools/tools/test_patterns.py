@@ -17,13 +17,13 @@ import pytest
 from kwire._kwire import Pattern
 from kwire._util.child_process import is_running
 from kwire.client.admin import AdminClient, NewTopic, OutcomeUnknown
+from kwire_admin.operations.parameters import InvalidArgument
+from kwire_admin.operations.topic_filter import TopicFilter
 from kwire_cluster.config.principal_mapping import mapped_name, parse_rules
 from kwire_cluster.node.node import Node
 from kwire_cluster.node.tools import MAX_PROCESSES
 from kwire_cluster.zookeeper import make_path
 from kwire_zookeeper_tools.on_node import on_node
-from kwire_admin.operations.parameters import InvalidArgument
-from kwire_admin.operations.topic_filter import TopicFilter
 from tests.cluster.node.nodes import new_root, session, settings
 from tests.eventually import eventually, eventually_sync
 

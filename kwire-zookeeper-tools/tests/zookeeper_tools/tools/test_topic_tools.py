@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire_cluster.local.local_cluster import LocalCluster
 from kwire_cluster.zookeeper import ConsumerOffset, ConsumerOwner, ConsumerRegistration, Store, connect, make_path
 from kwire_zookeeper_tools.topic_command import REPARTITIONED
-from kwire_cluster.local.local_cluster import LocalCluster
 from tests.eventually import eventually
 from tests.zookeeper_tools.tools.running import output, run
 

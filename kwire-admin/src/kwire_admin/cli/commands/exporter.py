@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 from kwire.terminal.cluster import choose_checked, cluster_names, cluster_options
 from kwire.terminal.options import interval_option, require
 from kwire.terminal.parameter_types import Named
+from kwire_admin.cli.server_options import gold_option, http_options, past_incidents, run_server, server_options
 
 LEVELS = ("cluster", "topic", "partition")
 

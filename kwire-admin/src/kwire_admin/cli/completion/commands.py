@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 
 import click
 
+from kwire.terminal.parameter_types import Named
 from kwire_admin.cli.program import program
 from kwire_admin.operations import registry
 from kwire_admin.operations.names import CONFIGS, TYPED
-from kwire.terminal.parameter_types import Named
 
 __all__ = ["Grammar", "read_commands", "read_statements"]
 

@@ -13,10 +13,10 @@ import os
 import sys
 import time
 
+from kwire.terminal.environment import VARIABLES, variables_for
 from kwire_admin.cli.completion.grammar_file import load_grammar
 from kwire_admin.cli.completion.name_cache import USABLE, NameFile, choice_for
 from kwire_admin.cli.completion.shell_words import escape, split
-from kwire.terminal.environment import VARIABLES, variables_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ The file is made from the commands when it is missing, and again when a file of 
 
 A grammar consists of values that `marshal` stores. A group is a dict with `commands` (grammars by name), `aliases`
 (names by other names), and `help`; a command is a dict with `arguments` in place of the first two. Both have `options`:
-the specification of an option's value by each of its names. `kwire_admin.cli.completion.commands` describes specifications.
+the specification of an option's value by each of its names; `commands` beside this module describes specifications.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import os
 import sys
 
 from kwire import __version__
-from kwire_admin.cli.completion.name_cache import write_atomically
 from kwire.terminal.environment import cache_folder
+from kwire_admin.cli.completion.name_cache import write_atomically
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

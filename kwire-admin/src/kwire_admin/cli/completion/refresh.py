@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire_admin.cli.completion.name_cache import NameFile, choice_for
 from kwire.errors import KwireError
 from kwire.terminal.cluster import choose_cluster, cluster_names, cluster_options
+from kwire_admin.cli.completion.name_cache import NameFile, choice_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

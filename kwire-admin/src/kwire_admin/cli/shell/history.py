@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.history import FileHistory
 
-from kwire_admin.cli.shell.parser import parse
 from kwire.declare.secrets import is_secret_config
 from kwire.terminal.environment import state_folder
+from kwire_admin.cli.shell.parser import parse
 
 if TYPE_CHECKING:
     from kwire_admin.cli.shell.parser import Statement

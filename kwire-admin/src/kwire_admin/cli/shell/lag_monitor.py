@@ -8,19 +8,19 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from kwire._util.products import part
+from kwire.errors import KwireError
 from kwire_admin.cli.shell.lag_history import LagHistory
 from kwire_admin.cli.shell.lag_picture import BARS, PLAIN_BARS, lag_lines
 from kwire_admin.cli.shell.offset_sources import NO_LOG, committed_in_brokers, with_log_ends
-from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kwire.client.admin import AdminClient
     from kwire_admin.cli.shell.lag_history import CommittedPartition, Offsets
     from kwire_admin.cli.shell.offset_sources import OffsetSource
     from kwire_admin.cli.shell.screen import Screen
     from kwire_admin.cli.shell.session import ShellSession
-    from kwire.client.admin import AdminClient
 
 __all__ = ["LagMonitor"]
 

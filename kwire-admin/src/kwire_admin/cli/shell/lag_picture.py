@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_admin.cli.shell.lag_history import STEADY
 from kwire.terminal.tables import TableColumn, plain_lines
+from kwire_admin.cli.shell.lag_history import STEADY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

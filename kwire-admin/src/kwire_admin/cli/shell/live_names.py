@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwire_admin.cli.completion.name_cache import FRESH, RETRY, SHOWN, shown_names
 from kwire.client.loop_thread import LoopThread, LoopThreadClosed
 from kwire.errors import KwireError
 from kwire.terminal.cluster import cluster_names
+from kwire_admin.cli.completion.name_cache import FRESH, RETRY, SHOWN, shown_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

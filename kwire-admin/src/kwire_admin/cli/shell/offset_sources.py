@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from kwire_admin.cli.shell.lag_history import CommittedPartition, Offsets
 from kwire.client.admin import LATEST, AdminError, PartitionOffset, TopicPartition
+from kwire_admin.cli.shell.lag_history import CommittedPartition, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -61,8 +61,8 @@ def run_prompt(session: ShellSession, defaults: Mapping[str, Any]) -> int:
             continue
         except EOFError:
             return 0
-        from kwire_admin.cli.shell.runner import run_statement  # imports what a prompt does not need
         from kwire.terminal.problems import INTERRUPTED
+        from kwire_admin.cli.shell.runner import run_statement  # imports what a prompt does not need
 
         try:
             for statement in parse(f"{source}\n").statements:

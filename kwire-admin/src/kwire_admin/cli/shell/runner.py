@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from kwire._util.extras import install_hint
+from kwire.errors import KwireError
+from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code
 from kwire_admin.cli.shell.error_position import StatementErrors
 from kwire_admin.cli.shell.leave import Leave
 from kwire_admin.cli.shell.pager import PagedOutput
@@ -17,9 +19,7 @@ from kwire_admin.cli.shell.parser import parse
 from kwire_admin.cli.shell.statement_group import STATEMENTS
 from kwire_admin.cli.verb_run import sentence_of
 from kwire_admin.cli.verb_session import KEY
-from kwire.errors import KwireError
 from kwire_admin.operations.parameters import InvalidArgument
-from kwire.terminal.problems import INTERRUPTED, REFUSED, USAGE, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kwire.client.admin import AdminClient, AdminError
-    from kwire_admin.operations.declaration import Operation
     from kwire.terminal.cluster import ClusterChoice
+    from kwire_admin.operations.declaration import Operation
 
 __all__ = ["ShellSession", "shell_session"]
 

@@ -377,7 +377,13 @@ def reset_target(values: OptionValues, group: str) -> ResetTarget:
     from pathlib import Path
 
     from kwire.client.admin import EARLIEST, LATEST, OffsetSpec
-    from kwire_admin.operations.offset_resets import CommittedTarget, OffsetShift, parse_duration, read_offsets, time_before
+    from kwire_admin.operations.offset_resets import (
+        CommittedTarget,
+        OffsetShift,
+        parse_duration,
+        read_offsets,
+        time_before,
+    )
     from kwire_admin.operations.parameters import InvalidArgument
 
     # The parser of the options has made sure that exactly one of them is given.

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.commands import choose_command, need_arguments, read_number
 from kwire_admin.compat.controller_file import read_controller
 from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
-from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from kwire.client.admin import QuorumDescription, QuorumReplica

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.uuids import uuid_from_text, uuid_to_text
 from kwire_admin.compat.options import ScriptOption, ScriptUsageError
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, ZOOKEEPER, Script, ScriptFailed
 from kwire_admin.compat.topic_patterns import INTERNAL_TOPICS, InvalidPattern, TopicPattern
-from kwire.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from kwire.errors import KwireError
 from kwire_admin.compat.commands import choose_command, need_arguments, read_number
 from kwire_admin.compat.options import ScriptOption
 from kwire_admin.compat.script import BOOTSTRAP, COMMAND_CONFIG, Script, ScriptFailed
-from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -15,7 +15,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
-from kwire_admin.operations.cluster_document.differences import DocumentAction, DocumentDifference, changed_since, compare
+from kwire_admin.operations.cluster_document.differences import (
+    DocumentAction,
+    DocumentDifference,
+    changed_since,
+    compare,
+)
 from kwire_admin.operations.cluster_document.document import read
 from kwire_admin.operations.cluster_document.state import (
     CONFIG_SECTIONS,

@@ -21,7 +21,13 @@ from kwire.client.admin import (
     TopicChange,
 )
 from kwire.client.admin.kip4_tools import tool_result
-from kwire_admin.operations.cluster_document.differences import FACTOR, SIZE, DocumentAction, DocumentDifference, Subject
+from kwire_admin.operations.cluster_document.differences import (
+    FACTOR,
+    SIZE,
+    DocumentAction,
+    DocumentDifference,
+    Subject,
+)
 from kwire_admin.operations.cluster_document.state import Section
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kwire.client.admin import PartitionDescription
-    from kwire_admin.operations.cluster_health.sources import AnsweringBroker, Sources
     from kwire.protocol.endpoint import Endpoint
+    from kwire_admin.operations.cluster_health.sources import AnsweringBroker, Sources
 
 __all__ = [
     "NOT_CHECKED",

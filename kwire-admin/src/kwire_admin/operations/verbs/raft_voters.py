@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kwire.client import Endpoint
 from kwire.client.admin import AdminError
 from kwire.messages.kafka.error_codes import ErrorCode
-from kwire_admin.operations.parameters import PORT, Conflict, NotFound, Syntax
 from kwire.uuids import uuid_from_text
+from kwire_admin.operations.parameters import PORT, Conflict, NotFound, Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,9 +21,9 @@ from kwire._util.file_names import file_name_of
 from kwire._util.file_sync import sync_file
 from kwire._util.folder_lock import FolderInUse, FolderLock
 from kwire._util.readable import printable
+from kwire.storage.staging import state_folder
 from kwire_admin.reassignment.errors import InvalidJournal, ReassignError
 from kwire_admin.reassignment.execution.journal import EventKind, JournalEvent, RunState, audit_text
-from kwire.storage.staging import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kwire._util.guess_limit import GuessLimit
+    from kwire.protocol.sasl_server import ServerMechanism
     from kwire_cluster.config.principal_mapping import PrincipalRule
     from kwire_cluster.node.listener.connection_limits import ConnectedClient
-    from kwire.protocol.sasl_server import ServerMechanism
 
 log = logger("kwire.node.authentication")
 

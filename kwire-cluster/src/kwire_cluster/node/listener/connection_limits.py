@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from kwire.authorization.subjects import Subject
-    from kwire_cluster.security.sasl_authentication import SaslAuthentication
     from kwire.protocol.server_connection import Frame
+    from kwire_cluster.security.sasl_authentication import SaslAuthentication
 
     Dispatch: TypeAlias = Callable[[bytes, "ConnectedClient"], Frame | Awaitable[Frame]]
     """Answers the payload of one frame. Raises InvalidRequest, which closes the connection."""

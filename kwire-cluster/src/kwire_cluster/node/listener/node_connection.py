@@ -25,19 +25,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from kwire.authorization.subjects import ANONYMOUS, normalized_host
-from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
-from kwire_cluster.request_quotas import SLICE_SECONDS
 from kwire.frame import InvalidFrameSize
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.protocol.server_connection import MAX_BATCH, ServerConnection
+from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
+from kwire_cluster.request_quotas import SLICE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from kwire.protocol.server_connection import Frame, PendingRequest
     from kwire_cluster.node.listener.connection_limits import RequestHandlers
     from kwire_cluster.node.listener.open_connections import OpenConnections
     from kwire_cluster.request_quotas import Account
-    from kwire.protocol.server_connection import Frame, PendingRequest
 
 BYTE_SECONDS = 0.5e-9
 """Seconds for which the system receives a byte, before `data_received` is called. Measured: 0.1 ms for 256 KB."""

@@ -17,10 +17,6 @@ from struct import pack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
-from kwire_cluster.node.logs import logger
-from kwire_cluster.request_quotas import TimeSlice
-from kwire_cluster.zookeeper.brokers import MAX_HOST_LENGTH
 from kwire.codec import encode
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import is_encodable_config, is_encodable_string
@@ -30,18 +26,22 @@ from kwire.messages.kip4.topic_metadata_v1 import PartitionMetadata as Partition
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadata as TopicMetadata_V1
 from kwire.protocol.endpoint import Endpoint
+from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH, is_possible_topic_name
+from kwire_cluster.node.logs import logger
+from kwire_cluster.request_quotas import TimeSlice
+from kwire_cluster.zookeeper.brokers import MAX_HOST_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from kwire_cluster.zookeeper.brokers import RegisteredEndpoint
     from kwire.messages.kafka.update_metadata import (
         UpdateMetadataEndpoint,
         UpdateMetadataPartitionState,
         UpdateMetadataRequest,
         UpdateMetadataTopicState,
     )
+    from kwire_cluster.zookeeper.brokers import RegisteredEndpoint
 
 LEADER_NOT_AVAILABLE = 5
 """Kafka's code for a partition without a leader; the drafts carry it without naming it."""

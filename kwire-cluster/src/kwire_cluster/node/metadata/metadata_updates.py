@@ -17,22 +17,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.metadata_broadcast import GAP
 from kwire_cluster.controller.update_position import UpdatePosition
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.metadata.metadata_cache import FULL_UPDATE
 from kwire_cluster.zookeeper import ActiveController, ControllerEpoch, EntityConfig, SessionState, Znode, ZnodeError
 from kwire_cluster.zookeeper.errors import ConnectionLost, NotAuthorized, SessionExpired, StoreClosed
-from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
     from kwire_cluster.node.metadata.metadata_cache import MetadataCache
     from kwire_cluster.node.session import NodeSession
     from kwire_cluster.zookeeper import Store
-    from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 
 STALE_BROKER_EPOCH = 77
 """Kafka's error code for a request that was sent to an earlier registration of this broker."""

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.authorization.acl_entries import CLUSTER_NAME
 from kwire.authorization.subjects import ANONYMOUS, Subject
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.backend import ValidatingBackend
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kwire.authorization.acl_authorizer import AclAuthorizer, Permission
     from kwire.client.connection_pool import ConnectionPool
+    from kwire.messages.kip4.structures import Broker
+    from kwire.protocol.endpoint import Endpoint
     from kwire_cluster.config.live_config import LiveConfig
     from kwire_cluster.config.node_settings import NodeSettings
     from kwire_cluster.controller.backend import AdminBackend
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from kwire_cluster.node.settings.finalized_features import FeatureCache
     from kwire_cluster.node.tools import ToolRunner
     from kwire_cluster.security.scram_users import ScramUsers
-    from kwire.messages.kip4.structures import Broker
-    from kwire.protocol.endpoint import Endpoint
 
 MAX_CLIENT_ID = 100
 """Characters of a client id in the audit, which is kept in the memory of ZooKeeper. Chosen, not measured."""

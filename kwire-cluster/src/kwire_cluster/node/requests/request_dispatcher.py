@@ -17,11 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from kwire import _kwire, frame
 from kwire.authorization.subjects import ANONYMOUS, Subject
-from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest
-from kwire_cluster.node.logs import bound, logger
-from kwire_cluster.node.requests.apis import DIALECT, api_versions, find_handler, served_requests
-from kwire_cluster.node.requests.request_context import RequestContext
-from kwire_cluster.request_quotas import TimeSlice
 from kwire.codec import encode
 from kwire.declare import Message, introspect
 from kwire.declare.wire_types import ArrayType, StructType
@@ -34,18 +29,23 @@ from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
+from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest
+from kwire_cluster.node.logs import bound, logger
+from kwire_cluster.node.requests.apis import DIALECT, api_versions, find_handler, served_requests
+from kwire_cluster.node.requests.request_context import RequestContext
+from kwire_cluster.request_quotas import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from kwire import declare
+    from kwire.declare.wire_types import WireType
+    from kwire.messages.headers import RequestHeader
+    from kwire.protocol.server_connection import Frame
     from kwire_cluster.node.listener.connection_limits import ConnectedClient
     from kwire_cluster.node.metrics import Metrics
     from kwire_cluster.node.requests.apis import Response
     from kwire_cluster.node.requests.request_context import NodeServices
-    from kwire.declare.wire_types import WireType
-    from kwire.messages.headers import RequestHeader
-    from kwire.protocol.server_connection import Frame
 
 BEFORE_AUTHENTICATION = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
 """Requests accepted before authentication on a listener with SASL."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, ReplicationResult, TopicResult
 from kwire_cluster.controller.backend import Outcome
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.topic_names import MAX_NAME_LENGTH
 from kwire_cluster.node.logs import logger
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.structures import ConfigEntry, PartitionReplicas, ReplicationResult, TopicResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping, Sequence

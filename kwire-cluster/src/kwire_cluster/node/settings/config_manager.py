@@ -9,6 +9,12 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.errors import KwireError
+from kwire.messages.kip4.admin import AdminRequest
+from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.strings import is_encodable_string
+from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.config.audit import TOPICS, read_audit
 from kwire_cluster.config.live_config import Layer, check_change, find_setting
 from kwire_cluster.config.setting import SettingError
@@ -20,12 +26,6 @@ from kwire_cluster.node.metadata.metadata_cache import broker_endpoint
 from kwire_cluster.zookeeper import BrokerRegistration
 from kwire_cluster.zookeeper.configs import DEFAULT_ENTITY
 from kwire_cluster.zookeeper.errors import NoNode, NotAuthorized
-from kwire.errors import KwireError
-from kwire.messages.kip4.admin import AdminRequest
-from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, TopicAlteration
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.strings import is_encodable_string
-from kwire.messages.kip4.structures import ConfigEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

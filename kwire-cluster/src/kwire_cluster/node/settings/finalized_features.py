@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kwire.errors import KwireError
 from kwire_cluster.config.value_types import FeatureSupport
 from kwire_cluster.controller.feature_rules import incompatibilities
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.znode_watcher import ZnodeWatcher
 from kwire_cluster.zookeeper.errors import NotAuthorized, ZnodeError
 from kwire_cluster.zookeeper.features import VersionedFeatures, read_features
-from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

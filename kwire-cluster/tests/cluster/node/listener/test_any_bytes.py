@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire import frame
-from kwire_cluster.node.listener.connection_limits import CloseReason
 from kwire.declare.introspect import describe
 from kwire.messages import every
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kwire.testing.strategies import messages
+from kwire_cluster.node.listener.connection_limits import CloseReason
 from tests.cluster.node.nodes import new_root, nodes
 from tests.eventually import eventually
 

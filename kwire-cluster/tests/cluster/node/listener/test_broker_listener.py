@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kwire_cluster.zookeeper import BrokerRegistration
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
+from kwire_cluster.zookeeper import BrokerRegistration
 from tests.cluster.node.nodes import new_root, nodes, send, session
 from tests.cluster.node.test_node import creation, has_leaders
 from tests.eventually import eventually

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster import request_quotas
 from kwire_cluster.node.listener.connection_limits import CloseReason, Limits
 from kwire_cluster.node.listener.listener import Listener
 from kwire_cluster.node.listener.node_connection import BYTE_SECONDS
 from kwire_cluster.security.node_security import NodeSecurity
 from kwire_cluster.security.scram_users import ScramUsers
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.listener.test_listener import EchoDispatcher, RecordingObserver, framed
 from tests.cluster.node.secured import node_settings, tls_properties
 from tests.eventually import eventually
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
     from pathlib import Path
 
+    from kwire.protocol.server_connection import Frame
     from kwire_cluster.node.listener.connection_limits import ConnectedClient
     from kwire_cluster.request_quotas import Account
-    from kwire.protocol.server_connection import Frame
 
 GREEDY, OTHER = "127.0.0.2", "127.0.0.3"
 

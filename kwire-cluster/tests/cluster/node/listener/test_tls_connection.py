@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from kwire.testing.kafka.certificates import CertificateAuthority
 from kwire_cluster.node.listener.connection_limits import CloseReason, InvalidRequest, Limits
 from kwire_cluster.node.listener.listener import Listener
 from kwire_cluster.security.node_security import NodeSecurity
 from kwire_cluster.security.scram_users import ScramUsers
-from kwire.testing.kafka.certificates import CertificateAuthority
 from tests.cluster.node.listener.test_listener import EchoDispatcher, RecordingObserver, framed
 from tests.cluster.node.secured import node_settings, tls_properties
 from tests.eventually import eventually
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from kwire_cluster.node.listener.connection_limits import ConnectedClient
     from kwire.protocol.server_connection import Frame
+    from kwire_cluster.node.listener.connection_limits import ConnectedClient
 
 T = TypeVar("T")
 

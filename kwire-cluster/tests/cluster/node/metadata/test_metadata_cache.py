@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kwire
-from kwire_cluster.node.metadata.metadata_cache import MetadataCache
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -23,6 +22,7 @@ from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.structures import Broker, ConfigEntry
 from kwire.messages.kip4.topic_metadata import TopicMetadataResponse
 from kwire.messages.kip4.topic_metadata_v1 import ReplicaLag, TopicMetadataResponse_V1
+from kwire_cluster.node.metadata.metadata_cache import MetadataCache
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 

@@ -8,6 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataTopicState
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.structures import ConfigEntry
 from kwire_cluster.config.live_config import LiveConfig
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.node.metadata.metadata_cache import MetadataCache
@@ -15,9 +18,6 @@ from kwire_cluster.node.metadata.metadata_updates import MetadataUpdates
 from kwire_cluster.node.settings.config_watcher import ConfigWatcher
 from kwire_cluster.zookeeper import ActiveController, ConfigChangeNotification, ControllerEpoch, EntityConfig
 from kwire_cluster.zookeeper.store import make_path
-from kwire.messages.kafka.update_metadata import UpdateMetadataRequest, UpdateMetadataTopicState
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.structures import ConfigEntry
 from tests.cluster.memory_store import MemoryStore, MemoryZooKeeper
 from tests.eventually import eventually
 

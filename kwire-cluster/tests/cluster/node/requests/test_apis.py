@@ -9,9 +9,9 @@ from types import UnionType
 
 import pytest
 
-from kwire_cluster.node.requests.apis import find_handler, served_requests
 from kwire.messages import every
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
+from kwire_cluster.node.requests.apis import find_handler, served_requests
 from tests.cluster.node.handling import handle
 
 

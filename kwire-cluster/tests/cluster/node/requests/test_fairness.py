@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from kwire import frame
-from kwire_cluster.node.listener.connection_limits import CloseReason
 from kwire.messages.kafka.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
@@ -23,15 +22,16 @@ from kwire.messages.kip4.preferred_replica_leader_election import PreferredRepli
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
+from kwire_cluster.node.listener.connection_limits import CloseReason
 from tests.cluster.node.nodes import new_root, nodes, send
 from tests.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from kwire.declare import Message
     from kwire_cluster.node.node import Node
     from kwire_cluster.zookeeper.embedded_server import EmbeddedZooKeeper
-    from kwire.declare import Message
 
 pytestmark = pytest.mark.nightly
 

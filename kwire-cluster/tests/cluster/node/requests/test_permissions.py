@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from kwire import frame
-from kwire_cluster.node.requests import apis
-from kwire_cluster.node.requests.apis import served_requests
 from kwire.messages.kafka.envelope import EnvelopeRequest
 from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
 from kwire.messages.kip4.admin import AdminRequest
@@ -29,6 +27,8 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip4.verify_reassign_partitions import VerifyReassignPartitionsRequest
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 from kwire.messages.kip584.update_features import UpdateFeaturesRequest
+from kwire_cluster.node.requests import apis
+from kwire_cluster.node.requests.apis import served_requests
 from tests.cluster.node.access_control import ACL_AUTHORIZER, LOCAL, allow, change_acls, make_acls, write_acls
 from tests.cluster.node.nodes import new_root, nodes, send
 from tests.cluster.node.requests.test_error_codes import alteration, creation, election, move

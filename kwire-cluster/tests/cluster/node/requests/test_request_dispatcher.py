@@ -15,11 +15,6 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire import _kwire, frame
-from kwire_cluster.controller.backend import Outcome
-from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
-from kwire_cluster.node.listener.listener import Listener
-from kwire_cluster.node.metrics import Metrics
-from kwire_cluster.node.requests.request_dispatcher import MAX_CACHED_RESPONSES, MIN_SPLIT_BODY, RequestDispatcher
 from kwire.messages.kip4.cluster_metadata import ClusterMetadataRequest, ClusterMetadataResponse
 from kwire.messages.kip4.create_topic import CreateTopicRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
@@ -27,6 +22,11 @@ from kwire.messages.kip4.structures import ConfigEntry
 from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
 from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip584.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kwire_cluster.controller.backend import Outcome
+from kwire_cluster.node.listener.connection_limits import CloseReason, ConnectedClient, InvalidRequest
+from kwire_cluster.node.listener.listener import Listener
+from kwire_cluster.node.metrics import Metrics
+from kwire_cluster.node.requests.request_dispatcher import MAX_CACHED_RESPONSES, MIN_SPLIT_BODY, RequestDispatcher
 from tests.cluster.node.handling import node_services
 from tests.cluster.node.listener.test_listener import Client, RecordingObserver
 from tests.cluster.node.metadata.test_metadata_cache import live, state, topic, update
@@ -35,8 +35,8 @@ from tests.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from kwire_cluster.controller.backend import AdminBackend
     from kwire.declare import Message
+    from kwire_cluster.controller.backend import AdminBackend
 
 MESSAGES: tuple[tuple[Message, int], ...] = (
     (ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3),

@@ -28,11 +28,11 @@ from kwire.client.admin import (
     UserScramCredentialUpsertion,
 )
 from kwire.client.security.credentials import ScramCredentials
+from kwire.protocol.sasl_server import ScramCredential
 from kwire_cluster.config.stored_configs import ConfigConflict, change_config
 from kwire_cluster.zookeeper import EntityConfig
 from kwire_cluster.zookeeper.acls import ResourceAcls
 from kwire_cluster.zookeeper.store import make_path
-from kwire.protocol.sasl_server import ScramCredential
 from tests.cluster.memory_store import MemoryZooKeeper
 from tests.cluster.node.access_control import ACL_AUTHORIZER, LOCAL, make_acls, write_acls
 from tests.cluster.node.nodes import new_root, nodes, session

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kwire_cluster.node.node import Node
-from kwire_cluster.zookeeper import ConfigChangeNotification, EntityConfig
 from kwire.messages.kip4.admin import AdminRequest
 from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire_cluster.node.node import Node
+from kwire_cluster.zookeeper import ConfigChangeNotification, EntityConfig
 from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.node.nodes import new_root, nodes, send, session, settings
 from tests.eventually import eventually

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.messages.kip584.api_versions import ApiVersionsRequest, FinalizedFeature
+from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
 from kwire_cluster.config.node_settings import NodeSettings
 from kwire_cluster.config.setting import SettingError
 from kwire_cluster.config.value_types import FeatureSupport
@@ -15,8 +17,6 @@ from kwire_cluster.node.settings.finalized_features import IncompatibleFeatures
 from kwire_cluster.zookeeper import BrokerRegistration, FeaturesZnode, FinalizedVersionRange, SupportedVersionRange
 from kwire_cluster.zookeeper.errors import NoNode
 from kwire_cluster.zookeeper.protocol_version import ProtocolVersion
-from kwire.messages.kip584.api_versions import ApiVersionsRequest, FinalizedFeature
-from kwire.messages.kip584.update_features import Feature, FeatureUpdate, UpdateFeaturesRequest
 from kwire_zookeeper_tools.on_node import on_node
 from tests.cluster.node.nodes import new_root, nodes, send, session, settings
 from tests.eventually import eventually

@@ -23,8 +23,8 @@ from kwire_cluster.controller.feature_rules import FeatureChange, incompatibilit
 from kwire_cluster.node.settings.finalized_features import FeatureCache, FeatureWatcher, IncompatibleFeatures
 from kwire_cluster.zookeeper import FeaturesZnode, SupportedVersionRange
 from kwire_cluster.zookeeper.protocol_version import ProtocolVersion
-from tests.cluster.memory_store import InjectedFault
 from tests.cluster.controller.clusters import SETTINGS, Cluster
+from tests.cluster.memory_store import InjectedFault
 from tests.eventually import eventually
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument,
 from kwire_admin.operations.registry import BrokenTool, find_tool, tool_names
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
+from kwire_admin.operations.verbs.node_ids import NODE, parse_node
 from kwire_zookeeper_tools.tool_run import Environment
 from kwire_zookeeper_tools.tool_runner import TIMED_OUT, USAGE, run_tool_words
-from kwire_admin.operations.verbs.node_ids import NODE, parse_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

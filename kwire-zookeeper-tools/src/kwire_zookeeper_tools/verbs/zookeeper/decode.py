@@ -12,12 +12,12 @@ from uuid import UUID
 
 from kwire._util.readable import time_text
 from kwire.declare.secrets import is_secret_config
+from kwire.uuids import uuid_to_text
 from kwire_admin.operations.config_journal import HIDDEN
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, InvalidArgument, NotFound, Option, Syntax
 from kwire_admin.operations.run import Run
 from kwire_zookeeper_tools.verbs.zookeeper.show import ZOOKEEPER, open_store
-from kwire.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from kwire_cluster.zookeeper import Store, Znode

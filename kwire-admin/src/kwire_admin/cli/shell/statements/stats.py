@@ -6,16 +6,16 @@ import sys
 
 import click
 
-from kwire_admin.cli.row_output import print_rows
-from kwire_admin.cli.shell.lag_history import LagTrend
-from kwire_admin.cli.shell.lag_monitor import LagMonitor
-from kwire_admin.cli.shell.screen import Screen
-from kwire_admin.cli.shell.session import shell_session
 from kwire.terminal.cluster import OUTPUTS
 from kwire.terminal.colors import Paint
 from kwire.terminal.options import interval_option
 from kwire.terminal.parameter_types import Named
 from kwire.terminal.problems import REFUSED
+from kwire_admin.cli.row_output import print_rows
+from kwire_admin.cli.shell.lag_history import LagTrend
+from kwire_admin.cli.shell.lag_monitor import LagMonitor
+from kwire_admin.cli.shell.screen import Screen
+from kwire_admin.cli.shell.session import shell_session
 
 SAMPLES = 2
 """The number of samples without a terminal: the least that show a trend."""

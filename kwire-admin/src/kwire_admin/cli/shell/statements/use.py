@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kwire_admin.cli.shell.session import shell_session
 from kwire.terminal.parameter_types import Named
 from kwire.terminal.problems import REFUSED
+from kwire_admin.cli.shell.session import shell_session
 
 
 class Usable(click.Group):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from kwire.terminal.problems import INTERRUPTED
 from kwire_admin.cli.shell.screen import Screen
 from kwire_admin.cli.shell.session import shell_session
 from kwire_admin.cli.shell.statement_group import run_words
-from kwire.terminal.problems import INTERRUPTED
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.admin import AdminError, ConfigResource, ConfigResourceType, TopicDescription
 from kwire.errors import KwireError
+from kwire.protocol.errors import Timeout
 from kwire_admin.operations.cluster_health.checks import (
     NOT_CHECKED,
     HealthProblem,
@@ -23,7 +24,6 @@ from kwire_admin.operations.declaration import Rows, Unhealthy, operation
 from kwire_admin.operations.partition_states import min_isr
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.visibility import explain_if_hidden
-from kwire.protocol.errors import Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
+from kwire.protocol.errors import ConnectionFault
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Option
 from kwire_admin.operations.rows import column
 from kwire_admin.operations.run import Run
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from kwire.client.admin import FeatureMetadata

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from kwire._util.secret import Secret
 from kwire.client.admin import ScramMechanismName, UserScramCredentialUpsertion
+from kwire.protocol.scram_passwords import MIN_ITERATIONS
 from kwire_admin.operations.declaration import Rows, operation
 from kwire_admin.operations.parameters import Argument, Danger, InvalidArgument, Option
 from kwire_admin.operations.run import Run
 from kwire_admin.operations.verbs.changes import ItemChange, changes
-from kwire.protocol.scram_passwords import MIN_ITERATIONS
 
 
 @operation(

@@ -25,8 +25,8 @@ from kwire.messages import UnknownMessage, every, module_name
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from kwire_cluster.node.requests.request_context import RequestContext
     from kwire.declare import Message
+    from kwire_cluster.node.requests.request_context import RequestContext
 
     Response: TypeAlias = Message | bytes
     Handler: TypeAlias = Callable[[Any, RequestContext], Response | Awaitable[Response]]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.authorization.requirement import Requirement
+from kwire.messages.kip4.admin import AdminResponse
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.node import controlled_shutdown, dry_run, full_metadata
 from kwire_cluster.node.tools import ALTER, DESCRIBE, PlannedRun, ToolPlan
-from kwire.messages.kip4.admin import AdminResponse
 
 if TYPE_CHECKING:
-    from kwire_cluster.node.requests.request_context import RequestContext
     from kwire.messages.kip4.admin import AdminRequest
+    from kwire_cluster.node.requests.request_context import RequestContext
 
 CLUSTER_ACTION = Permission(AclOperation.CLUSTER_ACTION, "Cluster")
 """For the tools that brokers send, `controlled-shutdown` and `full-metadata`."""

@@ -6,6 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.messages.kip4.alter_topic import AlterTopicRequest, AlterTopicResponse
+from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, AlterTopicResponse_V2, TopicAlteration
+from kwire.messages.kip4.error_codes import ErrorCode
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.manual_assignment import parse
 from kwire_cluster.node.requests.batch_permissions import outcomes_of_allowed
@@ -15,9 +18,6 @@ from kwire_cluster.node.requests.topic_responses import (
     partition_replicas,
     topic_results,
 )
-from kwire.messages.kip4.alter_topic import AlterTopicRequest, AlterTopicResponse
-from kwire.messages.kip4.alter_topic_v2 import AlterTopicRequest_V2, AlterTopicResponse_V2, TopicAlteration
-from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire_cluster.controller.topic_state import Topic

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_cluster.node.requests.apis import served_requests
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.api_versions import (
     ApiVersion,
@@ -16,12 +15,13 @@ from kwire.messages.kip584.api_versions import (
     FinalizedFeature,
     SupportedFeature,
 )
+from kwire_cluster.node.requests.apis import served_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kwire_cluster.node.requests.request_context import RequestContext
     from kwire.declare import Message
+    from kwire_cluster.node.requests.request_context import RequestContext
 
 PERMISSIONS = ()
 

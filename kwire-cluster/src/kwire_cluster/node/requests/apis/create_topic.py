@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.messages.kip4.create_topic import CreateTopicRequest, CreateTopicResponse
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.controller.manual_assignment import parse
 from kwire_cluster.node.requests.batch_permissions import outcomes_of_allowed
@@ -15,8 +17,6 @@ from kwire_cluster.node.requests.topic_responses import (
     partition_replicas,
     topic_results,
 )
-from kwire.messages.kip4.create_topic import CreateTopicRequest, CreateTopicResponse
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, CreateTopicResponse_V2, TopicCreation
 
 if TYPE_CHECKING:
     from kwire_cluster.node.requests.request_context import RequestContext

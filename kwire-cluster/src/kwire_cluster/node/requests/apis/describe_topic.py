@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
-from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.node.logs import logger
-from kwire_cluster.node.requests.topic_responses import code_and_description, format_configs
 from kwire.messages.kip4.describe_topic import (
     DescribeTopicRequest,
     DescribeTopicResponse,
@@ -18,6 +15,9 @@ from kwire.messages.kip4.describe_topic import (
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip4.strings import is_encodable_config
 from kwire.messages.kip4.structures import ConfigEntry
+from kwire_cluster.controller.errors import CommandError
+from kwire_cluster.node.logs import logger
+from kwire_cluster.node.requests.topic_responses import code_and_description, format_configs
 
 if TYPE_CHECKING:
     from kwire_cluster.controller.topic_state import Topic

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
 from kwire.authorization.subjects import Subject, normalized_host
-from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
 from kwire.messages.kafka.envelope import EnvelopeRequest, EnvelopeResponse
 from kwire.messages.kafka.error_codes import ErrorCode
+from kwire_cluster.controller.errors import CommandError
+from kwire_cluster.node.listener.connection_limits import ConnectedClient, InvalidRequest
 
 if TYPE_CHECKING:
     from kwire_cluster.node.requests.request_context import RequestContext

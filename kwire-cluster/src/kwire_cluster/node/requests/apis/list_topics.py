@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.list_topics import ListTopicsRequest, ListTopicsResponse, TopicsList
+from kwire.messages.kip4.strings import is_encodable_string
 from kwire_cluster.controller.errors import CommandError
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.requests.topic_responses import code_and_description
 from kwire_cluster.request_quotas import in_slices
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.list_topics import ListTopicsRequest, ListTopicsResponse, TopicsList
-from kwire.messages.kip4.strings import is_encodable_string
 
 if TYPE_CHECKING:
     from kwire_cluster.node.requests.request_context import RequestContext

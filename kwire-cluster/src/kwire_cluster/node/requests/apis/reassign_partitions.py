@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
-from kwire_cluster.node.requests.topic_responses import replication_results, result_of_each
 from kwire.messages.kip4.reassign_partitions import ReassignPartitionsRequest, ReassignPartitionsResponse
+from kwire_cluster.node.requests.topic_responses import replication_results, result_of_each
 
 if TYPE_CHECKING:
     from kwire_cluster.controller.backend import Outcome

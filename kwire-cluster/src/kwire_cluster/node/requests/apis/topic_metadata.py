@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
+from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
+from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
+from kwire.messages.kip4.error_codes import ErrorCode
+from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
+from kwire.protocol.errors import ConnectionFault
 from kwire_cluster.controller.errors import NotController
 from kwire_cluster.node.forwarding import ForwardingRefused, forward_message
 from kwire_cluster.node.logs import logger
 from kwire_cluster.node.requests.apis import create_topic
 from kwire_cluster.node.requests.topic_responses import result_of_each, topic_results
 from kwire_cluster.request_quotas import in_slices
-from kwire.messages.kafka.error_codes import ErrorCode as KafkaErrorCode
-from kwire.messages.kip4.create_topic_v2 import CreateTopicRequest_V2, TopicCreation
-from kwire.messages.kip4.error_codes import ErrorCode
-from kwire.messages.kip4.topic_metadata import TopicMetadataRequest
-from kwire.protocol.errors import ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
-    from kwire_cluster.node.requests.request_context import RequestContext
     from kwire.messages.kip4.structures import TopicResult
     from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
+    from kwire_cluster.node.requests.request_context import RequestContext
 
 ERROR_OF_CREATED: Mapping[int, int] = {
     ErrorCode.NO_ERROR: KafkaErrorCode.LEADER_NOT_AVAILABLE,

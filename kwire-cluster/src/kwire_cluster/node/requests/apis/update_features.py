@@ -10,10 +10,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
-from kwire_cluster.controller.errors import CommandError, NotController, QueueFull
-from kwire_cluster.controller.feature_rules import FeatureChange
 from kwire.messages.kip4.error_codes import ErrorCode
 from kwire.messages.kip584.update_features import FeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
+from kwire_cluster.controller.errors import CommandError, NotController, QueueFull
+from kwire_cluster.controller.feature_rules import FeatureChange
 
 if TYPE_CHECKING:
     from kwire_cluster.controller.feature_commands import FeatureUpdateOutcome

@@ -9,8 +9,8 @@ from kwire.messages.kafka.update_metadata import UpdateMetadataResponse
 from kwire.messages.kip4.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kwire_cluster.node.requests.request_context import RequestContext
     from kwire.messages.kafka.update_metadata import UpdateMetadataRequest
+    from kwire_cluster.node.requests.request_context import RequestContext
 
 CLUSTER_ACTION = Permission(AclOperation.CLUSTER_ACTION, "Cluster")
 PERMISSIONS = (CLUSTER_ACTION,)

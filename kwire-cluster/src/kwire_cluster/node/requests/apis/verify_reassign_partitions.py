@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.authorization.acl_authorizer import AclOperation, Permission
-from kwire_cluster.controller.backend import TopicReassignmentStatus
-from kwire_cluster.controller.errors import CommandError
-from kwire_cluster.node.requests.topic_responses import error_code
 from kwire.messages.kip4.verify_reassign_partitions import (
     PartitionStatus,
     TopicStatus,
     VerifyReassignPartitionsRequest,
     VerifyReassignPartitionsResponse,
 )
+from kwire_cluster.controller.backend import TopicReassignmentStatus
+from kwire_cluster.controller.errors import CommandError
+from kwire_cluster.node.requests.topic_responses import error_code
 
 if TYPE_CHECKING:
     from kwire_cluster.node.requests.request_context import RequestContext
