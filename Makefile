@@ -37,7 +37,6 @@ RUST := $(shell find rust Cargo.toml Cargo.lock -name '*.rs' -o -name 'Cargo.*')
 # Tests start thousands of processes, and each would compile the modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help java setup demo nightly test test-java test-programs test-spark test-kafka test-release coverage test-seeds test-histories miri soak lint stubs docs bench bench-check bench-native bench-report fuzz wheel
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -110,9 +109,6 @@ bench-check: setup ## compare the instructions of the engine with the last recor
 
 bench-native: setup ## measure against codecs in Java, Go and Rust; names the toolchains it lacks
 	$(BIN)/python -m benches.native
-
-bench-report: setup ## draw the last record of `make bench` as a picture
-	$(BIN)/python -m benches.report
 
 fuzz: setup ## fuzz crate and package for SECONDS=60 each; prints executions and edges
 	$(BIN)/python -m fuzz.run --seconds $(SECONDS) $(FUZZ)

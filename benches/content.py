@@ -1,13 +1,16 @@
 """The content of the benchmark messages as plain tuples, independent of any codec.
 
-Before the timing, the result of every peer is converted to these tuples and compared with the generated content. A
-field that a version lacks has Kafka's default; `at` returns the content as it is in a version.
+Before the timing, the result of every peer is converted to these tuples by `read` and compared with the generated
+content. A field that a version lacks has Kafka's default.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NO_UUID = UUID(int=0)
 OPERATIONS_NOT_REQUESTED = -(2**31)
@@ -49,17 +52,6 @@ class Metadata(NamedTuple):
     topics: tuple[Topic, ...]
     cluster_authorized_operations: int = OPERATIONS_NOT_REQUESTED
 
-    def at(self, version: int) -> Metadata:
-        """Return the content in a version; fields that the version lacks have their defaults."""
-        topics = tuple(
-            topic._replace(
-                **absent(topic, version),
-                partitions=tuple(partition._replace(**absent(partition, version)) for partition in topic.partitions),
-            )
-            for topic in self.topics
-        )
-        return self._replace(**absent(self, version), topics=topics)
-
 
 class VersionedField(NamedTuple):
     """The versions that have a field, and its default in the others."""
@@ -78,15 +70,6 @@ VERSIONED_FIELDS = {
     "offline_replicas": VersionedField(range(5, 13), ()),
 }
 """The fields of MetadataResponse that some versions from 1 to 12 lack."""
-
-
-def absent(part: Metadata | Topic | Partition, version: int) -> dict[str, Any]:
-    """Return the defaults of the fields that a version lacks."""
-    return {
-        name: field.default
-        for name, field in VERSIONED_FIELDS.items()
-        if name in part._fields and version not in field.versions
-    }
 
 
 class ReplicaLag(NamedTuple):
@@ -151,3 +134,35 @@ class ApiVersions(NamedTuple):
 
 
 Content: TypeAlias = Metadata | TopicMetadata | ApiVersions
+
+TYPES: dict[str, Any] = {
+    "MetadataResponse": Metadata,
+    "TopicMetadataResponse_V1": TopicMetadata,
+    "ApiVersionsResponse": ApiVersions,
+}
+"""The content of each message."""
+
+
+def carried(kind: Any, version: int) -> dict[str, Any]:
+    """Return the fields of a type of the content that a version has, with their types."""
+    return {
+        name: hint
+        for name, hint in get_type_hints(kind).items()
+        if name not in VERSIONED_FIELDS or version in VERSIONED_FIELDS[name].versions
+    }
+
+
+def read(value: Any, hint: Any, version: int, field: Callable[[Any, str], Any] = getattr) -> Any:
+    """Convert the objects of a peer to content.
+
+    Args:
+        hint: the type of the content.
+        field: returns the field of an object; fields that the version lacks are not read.
+    """
+    if get_origin(hint) is tuple:
+        return tuple(read(element, get_args(hint)[0], version, field) for element in value)
+    if not hasattr(hint, "_fields"):
+        return value
+    present = carried(hint, version)
+    values = {name: read(field(value, name), kind, version, field) for name, kind in present.items()}
+    return hint(**{name: VERSIONED_FIELDS[name].default for name in hint._fields if name not in present}, **values)

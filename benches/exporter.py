@@ -28,9 +28,10 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from benches.figure import Figure
+from benches.program import ServedCluster
 from kwire.testing.free_ports import free_ports
 
 if TYPE_CHECKING:
@@ -71,34 +72,6 @@ class Costs(NamedTuple):
             f"{self.scrape * 1e3:.0f} ms, p99 {self.p99 * 1e3:.0f} ms, {self.memory >> 20} MB, "
             f"{self.requests:.0f} requests"
         )
-
-
-class Cluster:
-    """The process of the cluster."""
-
-    def __init__(self, active: float, scale: float) -> None:
-        command = [sys.executable, "-m", "benches.exporter", "--serve", f"--active={active}", f"--scale={scale}"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self) -> Self:
-        self.bootstrap = self._read_line()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-
-    def call(self, command: str) -> str:
-        """Run `change`, `requests`, `pause`, or `resume`, and return the answer."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(command + "\n")
-        self._process.stdin.flush()
-        return self._read_line()
-
-    def _read_line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
 
 
 def serve(active: float, scale: float) -> None:
@@ -226,7 +199,7 @@ def running_kafka_exporter(program: Path, bootstrap: str, *options: str) -> Abst
     return running([program, *servers, f"--web.listen-address=127.0.0.1:{port}", *options], port)
 
 
-def measure_peer(cluster: Cluster, exporter: Exporter, rounds: int, least: int) -> Costs:
+def measure_peer(cluster: ServedCluster, exporter: Exporter, rounds: int, least: int) -> Costs:
     """Measure an exporter that asks the brokers in a scrape."""
     exporter.wait(least)
     cpus, times, series, requests = [], [], 0, int(cluster.call("requests"))
@@ -251,7 +224,7 @@ def measure_peer(cluster: Cluster, exporter: Exporter, rounds: int, least: int) 
     return Costs(median(cpus), median(cpus), median(times), paused, memory, requests / rounds, series)
 
 
-def measure_kwire(cluster: Cluster, exporter: Exporter, rounds: int, least: int) -> Costs:
+def measure_kwire(cluster: ServedCluster, exporter: Exporter, rounds: int, least: int) -> Costs:
     """Measure kwire over whole intervals, with one scrape in each."""
     exporter.wait(least)
     time.sleep(INTERVAL)
@@ -284,7 +257,7 @@ def run(
     """Measure all exporters against one cluster, kwire with several names."""
     costs: dict[str, Costs] = {}
     least = round(200_000 * scale)
-    with Cluster(active, scale) as cluster:
+    with ServedCluster("exporter", f"--active={active}", f"--scale={scale}") as cluster:
         for names in all_names:
             with running_kwire(cluster.bootstrap, names, "--timeout", "120") as exporter:
                 costs[f"kwire as {names}"] = measure_kwire(cluster, exporter, rounds, least)

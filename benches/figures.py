@@ -19,11 +19,10 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 
+from benches import tables
 from benches.figure import Figure
 from benches.record import RECORDS, Machine, commit
-from benches.tables import STYLES
 
 TOPICS = (
     "columns",
@@ -81,7 +80,7 @@ def main() -> None:
             failed.append(topic)
             continue
         measured.figures[topic] = figures
-        console.print(table(topic, figures))
+        console.print(tables.figures(topic, figures))
     file = given.record or RECORDS / f"figures-{now:%Y-%m-%d}{'-quick' if given.quick else ''}.json"
     file.write_bytes(msgspec.json.format(msgspec.json.encode(measured), indent=1) + b"\n")
     console.print(f"wrote {file}")
@@ -96,24 +95,6 @@ def measure(topic: str, *, quick: bool) -> list[Figure] | None:
     if done.returncode != 0:
         return None
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Figure])
-
-
-def table(topic: str, figures: list[Figure]) -> Table:
-    shown = Table(title=topic, title_justify="left")
-    for column in ("", "at least", "goal", "now", "", "how"):
-        shown.add_column(column, justify="right" if column in {"at least", "goal", "now"} else "left")
-    for figure in figures:
-        sign = "" if figure.higher_is_better else "<= "
-        verdict = figure.verdict()
-        shown.add_row(
-            figure.name,
-            f"{sign}{figure.at_least:g}{figure.unit}",
-            f"{sign}{figure.goal:g}{figure.unit}",
-            f"{figure.value:.3g}{figure.unit}",
-            f"[{STYLES[verdict]}]{verdict}[/]",
-            figure.detail,
-        )
-    return shown
 
 
 if __name__ == "__main__":

@@ -28,9 +28,8 @@ from rich.table import Table
 import kwire
 from benches.interleave import Operation
 from benches.native.programs import PROGRAMS, Lacking
-from benches.peers.kwire_objects import message_class
 from benches.peers.peer import load
-from benches.workloads import Workload
+from benches.workloads import Workload, message_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable

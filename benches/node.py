@@ -36,6 +36,7 @@ from kwire.messages.kip4.topic_metadata_v1 import TopicMetadataRequest_V1
 from kwire.messages.kip584.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
     from kwire.declare import Message
@@ -179,22 +180,37 @@ class Server:
 def compared(message: Message, version: int, depth: int, rounds: int, requests: int) -> tuple[float, float, float]:
     """Return the ratio, and the CPU microseconds per request of node and bare server: medians of the rounds."""
     request = frame.encode_request(message, version=version, correlation_id=7, client_id="bench")
+    node_s, bare_s, _ = in_turns(
+        request, rounds, requests, lambda port, size: drive(port, request, size, depth, requests)
+    )
+    ratios = [bare / node for node, bare in zip(node_s, bare_s, strict=True)]
+    return median(ratios), median(node_s) * 1e6, median(bare_s) * 1e6
+
+
+def in_turns(
+    request: bytes, rounds: int, requests: int, send: Callable[[int, int], None]
+) -> tuple[list[float], list[float], bytes]:
+    """Return the CPU seconds per request of node and bare server in each round, and the response.
+
+    Args:
+        send: sends `requests` requests to a port, and receives responses of a size.
+    """
     node = Server(serve_node)
     response = request_once(node.port, request)
     bare = Server(serve_bare, response)
+    node_s: list[float] = []
+    bare_s: list[float] = []
     try:
-        cpu_seconds: dict[str, list[float]] = {"node": [], "bare": []}
         for turn in range(rounds):
-            pair = [("node", node), ("bare", bare)]
-            for name, server in pair if turn % 2 else reversed(pair):
+            pair = [(node, node_s), (bare, bare_s)]
+            for server, seconds in pair if turn % 2 else reversed(pair):
                 before = server.cpu()
-                drive(server.port, request, len(response), depth, requests)
-                cpu_seconds[name].append((server.cpu() - before) / requests)
-        ratios = [bare_s / node_s for node_s, bare_s in zip(cpu_seconds["node"], cpu_seconds["bare"], strict=True)]
-        return median(ratios), median(cpu_seconds["node"]) * 1e6, median(cpu_seconds["bare"]) * 1e6
+                send(server.port, len(response))
+                seconds.append((server.cpu() - before) / requests)
     finally:
         node.close()
         bare.close()
+    return node_s, bare_s, response
 
 
 def drive(port: int, request: bytes, response_size: int, depth: int, requests: int) -> None:
@@ -268,32 +284,24 @@ def state(topic: int, partition: int) -> UpdateMetadataPartitionState:
 def large(rounds: int) -> Figure:
     """Measure the node's CPU time for a response beyond the bare server's, in copies of the bytes."""
     request = frame.encode_request(TopicMetadataRequest_V1(topic_names=()), version=1, correlation_id=7, client_id="b")
-    node = Server(serve_node)
-    response = request_once(node.port, request)
-    bare = Server(serve_bare, response)
+    times = 10
+
+    def send(port: int, size: int) -> None:
+        for _ in range(times):
+            assert len(request_once(port, request)) == size
+
+    node_s, bare_s, response = in_turns(request, 3 * rounds, times, send)
     copies = []
-    times, rounds = 10, 3 * rounds
-    try:
-        cpu_seconds: dict[str, list[float]] = {"node": [], "bare": []}
-        for turn in range(rounds):
-            pair = [("node", node), ("bare", bare)]
-            for name, server in pair if turn % 2 else reversed(pair):
-                before = server.cpu()
-                for _ in range(times):
-                    request_once(server.port, request)
-                cpu_seconds[name].append((server.cpu() - before) / times)
-            started = process_time()
-            for _ in range(times):
-                bytearray(response)
-            copies.append((process_time() - started) / times)
-    finally:
-        node.close()
-        bare.close()
-    copy, socket_s, node_s = median(copies), median(cpu_seconds["bare"]), median(cpu_seconds["node"])
+    for _ in node_s:
+        started = process_time()
+        for _ in range(times):
+            bytearray(response)
+        copies.append((process_time() - started) / times)
+    copy = median(copies)
     # The difference is smaller than the drift of either server, so only values of the same round are subtracted.
-    beyond = median(node_s - bare_s for node_s, bare_s in zip(cpu_seconds["node"], cpu_seconds["bare"], strict=True))
+    beyond = median(node - bare for node, bare in zip(node_s, bare_s, strict=True))
     detail = (
-        f"{len(response) / 1e6:.1f} MB: {node_s * 1e3:.2f} ms; a bare socket {socket_s * 1e3:.2f} ms, "
+        f"{len(response) / 1e6:.1f} MB: {median(node_s) * 1e3:.2f} ms; a bare socket {median(bare_s) * 1e3:.2f} ms, "
         f"one copy {copy * 1e3:.2f} ms"
     )
     return Figure(

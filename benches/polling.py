@@ -13,15 +13,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import subprocess
 import sys
 from dataclasses import dataclass
 from random import Random
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from benches.figure import Figure
+from benches.program import ServedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 BROKERS, TOPICS, PARTITIONS = 30, 5_000, 20
 ROUNDS, QUICK_ROUNDS = 15, 3
 SHARE = 0.01
+MOVE = "move the leader of one partition in 1 % of the topics"
+"""The command after which the new response is ready."""
 INTERVAL = 0.3
 """Seconds between two measured polls: enough for the cluster to change in between."""
 
@@ -36,7 +38,7 @@ INTERVAL = 0.3
 def run(quick: bool) -> list[Figure]:
     """Measure both figures."""
     rounds = QUICK_ROUNDS if quick else ROUNDS
-    with Cluster() as cluster:
+    with ServedCluster("polling") as cluster:
         first = first_snapshots(cluster, rounds)
         polls = asyncio.run(changing_polls(cluster, rounds))
     return [
@@ -72,18 +74,18 @@ class Seconds:
     quiet: float = 0.0
 
 
-def first_snapshots(cluster: Cluster, rounds: int) -> Seconds:
+def first_snapshots(cluster: ServedCluster, rounds: int) -> Seconds:
     """Measure new clients, in random order."""
     taken: dict[Callable[[str], int], list[float]] = {kwire_snapshot: [], confluent_snapshot: []}
     random = Random(0)
     for client in taken:
-        if client(cluster.endpoint) != TOPICS:
+        if client(cluster.bootstrap) != TOPICS:
             sys.exit(f"{client.__name__} does not see all topics")
     for _ in range(rounds):
         for client in random.sample(list(taken), len(taken)):
             gc.collect()
             began = perf_counter()
-            client(cluster.endpoint)
+            client(cluster.bootstrap)
             taken[client].append(perf_counter() - began)
     return Seconds(median(taken[kwire_snapshot]), median(taken[confluent_snapshot]))
 
@@ -105,20 +107,20 @@ def confluent_snapshot(endpoint: str) -> int:
     return len(admin.AdminClient({"bootstrap.servers": endpoint}).list_topics(timeout=60).topics)
 
 
-async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
+async def changing_polls(cluster: ServedCluster, rounds: int) -> Seconds:
     """Measure two connected clients in turns: polls after a change, and for kwire also polls without a change."""
     from confluent_kafka import admin
 
     from kwire.client import Poller
 
-    confluent = admin.AdminClient({"bootstrap.servers": cluster.endpoint})
+    confluent = admin.AdminClient({"bootstrap.servers": cluster.bootstrap})
     confluent.list_topics(timeout=60)
     kwire_cpu, confluent_cpu, quiet_cpu = [], [], []
-    async with Poller(cluster.endpoint, brokers="one", interval=INTERVAL, timeout=60.0) as poller:
+    async with Poller(cluster.bootstrap, brokers="one", interval=INTERVAL, timeout=60.0) as poller:
         await anext(poller)
         await anext(poller)
         for _ in range(rounds):
-            cluster.move_random_leaders()
+            cluster.call(MOVE)
             began = process_time()
             poll = await anext(poller)
             kwire_cpu.append(process_time() - began)
@@ -129,41 +131,13 @@ async def changing_polls(cluster: Cluster, rounds: int) -> Seconds:
             quiet_cpu.append(process_time() - began)
             if not poll.same:
                 sys.exit("a poll without change is not the same")
-            cluster.move_random_leaders()
+            cluster.call(MOVE)
             began = process_time()
             listing = confluent.list_topics(timeout=60)
             confluent_cpu.append(process_time() - began)
             del listing
             await anext(poller)  # the change for the other client
     return Seconds(median(kwire_cpu), median(confluent_cpu), median(quiet_cpu))
-
-
-class Cluster:
-    """The process of the cluster."""
-
-    def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "benches.polling", "--serve"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.endpoint = self._read_line()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
-    def move_random_leaders(self) -> None:
-        """Move the leader of one partition in 1 % of the topics, and wait until the new response is ready."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        self._read_line()
-
-    def _read_line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
 
 
 def serve() -> None:

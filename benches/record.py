@@ -1,6 +1,6 @@
 """The record of a run: every sample, the versions of the peers, and the machine.
 
-Records are JSON files. Tables, verdicts, and charts are derived from a record alone.
+Records are JSON files. Tables and verdicts are derived from a record alone.
 """
 
 from __future__ import annotations

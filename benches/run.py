@@ -57,7 +57,7 @@ GROUP_SIZE = 16
 READ_TOPICS = 10
 """The number of topics that a view reads."""
 
-SLOW = ("aiokafka", "reference")
+SLOW = ("reference",)
 LARGE = 10_000
 """Partitions from which on slow peers are skipped: they would take most of the run without new information."""
 

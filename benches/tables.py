@@ -10,14 +10,16 @@ from rich.text import Text
 from benches.targets import TARGETS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import RenderableType
 
+    from benches.figure import Figure
     from benches.imports import Import
     from benches.interleave import Operation, Samples
     from benches.record import Held, Record, Timing
-    from benches.targets import Figure, Target, Verdict
 
-STYLES: dict[Verdict, str] = {"goal": "bold green", "met": "green", "missed": "bold red", "not measured": "dim"}
+STYLES = {"goal": "bold green", "met": "green", "missed": "bold red"}
 
 
 def heading(record: Record) -> RenderableType:
@@ -119,29 +121,24 @@ def imports(imports: list[Import]) -> RenderableType:
 
 
 def targets(record: Record) -> RenderableType:
-    table = Table(title="Targets", title_justify="left")
-    for column in ("", "at least", "goal", "now", "", "the worst of"):
+    measured = [figure for target in TARGETS if (figure := target.figure(record)) is not None]
+    return figures("Targets", measured)
+
+
+def figures(title: str, rows: Sequence[Figure]) -> RenderableType:
+    """Return figures with their minima, goals, and verdicts."""
+    table = Table(title=title, title_justify="left")
+    for column in ("", "at least", "goal", "now", "", "how"):
         table.add_column(column, justify="right" if column in {"at least", "goal", "now"} else "left")
-    for target in TARGETS:
-        figure = target.figure(record)
-        verdict = target.verdict(figure)
+    for row in rows:
+        sign = "" if row.higher_is_better else "<= "
+        verdict = row.verdict()
         table.add_row(
-            target.what,
-            number(target, target.at_least),
-            number(target, target.goal),
-            number(target, figure.value),
+            row.name,
+            f"{sign}{row.at_least:.3g}{row.unit}",
+            f"{sign}{row.goal:.3g}{row.unit}",
+            f"{row.value:.3g}{row.unit}",
             Text(verdict, style=STYLES[verdict]),
-            parts(figure),
+            row.detail,
         )
     return table
-
-
-def parts(figure: Figure) -> str:
-    """Return the values of the workloads; an empty string if there is only one."""
-    if len(figure.parts) < 2:
-        return ""
-    return ", ".join(f"{workload} {value:.3g}" for workload, value in figure.parts.items())
-
-
-def number(target: Target, value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}{target.unit}"

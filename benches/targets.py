@@ -6,7 +6,9 @@ A figure is a ratio of medians, derived from a record alone. A figure of several
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from benches.figure import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,36 +17,34 @@ if TYPE_CHECKING:
     from benches.record import Record, Timing
     from benches.workloads import Workload
 
-Verdict: TypeAlias = Literal["goal", "met", "missed", "not measured"]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """The value of a target in a record."""
-
-    value: float | None
-    parts: dict[str, float]
-    """The values of the workloads; `value` is the worst."""
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
+    """A figure of a record.
+
+    Attributes:
+        ratios: returns the ratios of the workloads; the figure is the worst. Empty if nothing was measured.
+    """
+
     what: str
     at_least: float
     goal: float
-    figure: Callable[[Record], Figure]
+    ratios: Callable[[Record], dict[str, float]]
     unit: str = "x"
     lower_is_better: bool = False
 
-    def verdict(self, figure: Figure) -> Verdict:
-        if figure.value is None:
-            return "not measured"
-        if self.reaches(figure.value, self.goal):
-            return "goal"
-        return "met" if self.reaches(figure.value, self.at_least) else "missed"
+    def figure(self, record: Record) -> Figure | None:
+        """Return the figure of a record; None if it was not measured."""
+        parts = self.ratios(record)
+        if not parts:
+            return None
+        worst = max if self.lower_is_better else min
+        detail = ", ".join(f"{workload} {value:.3g}" for workload, value in parts.items()) if len(parts) > 1 else ""
+        value = worst(parts.values())
+        return Figure(self.what, value, self.unit, self.at_least, self.goal, not self.lower_is_better, detail)
 
-    def reaches(self, value: float, mark: float) -> bool:
-        return value <= mark if self.lower_is_better else value >= mark
+
+Ratios: TypeAlias = "Callable[[Record], dict[str, float]]"
 
 
 def speed(
@@ -55,8 +55,8 @@ def speed(
     ours: str = "kwire",
     other_operation: Operation | None = None,
     freeing: bool = False,
-) -> Callable[[Record], Figure]:
-    """Return a figure: the lowest ratio of another peer's time to kwire's over the chosen workloads."""
+) -> Ratios:
+    """Return a function for the ratios of another peer's time to kwire's over the chosen workloads."""
 
     def cost(timing: Timing, peer: str, operation: Operation) -> float | None:
         samples = timing.find(peer, operation)
@@ -64,59 +64,59 @@ def speed(
             return None
         return samples.median_ns + (samples.median_free_ns if freeing else 0)
 
-    def figure(record: Record) -> Figure:
+    def ratios(record: Record) -> dict[str, float]:
         parts = {}
         for timing in record.timings:
             if chosen(timing.workload):
                 mine, theirs = cost(timing, ours, operation), cost(timing, other, other_operation or operation)
                 if mine is not None and theirs is not None:
                     parts[str(timing.workload)] = theirs / mine
-        return Figure(min(parts.values(), default=None), parts)
+        return parts
 
-    return figure
+    return ratios
 
 
-def share_of_decode(chosen: Callable[[Workload], bool], operation: Operation, other: str) -> Callable[[Record], Figure]:
-    """Return a figure: the highest ratio of an operation of kwire to a peer's decode over the chosen workloads."""
+def share_of_decode(chosen: Callable[[Workload], bool], operation: Operation, other: str) -> Ratios:
+    """Return a function for the ratios of an operation of kwire to a peer's decode over the chosen workloads."""
 
-    def figure(record: Record) -> Figure:
+    def ratios(record: Record) -> dict[str, float]:
         parts = {}
         for timing in record.timings:
             mine, theirs = timing.find("kwire", operation), timing.find(other, "decode")
             if chosen(timing.workload) and mine is not None and theirs is not None:
                 parts[str(timing.workload)] = mine.median_ns / theirs.median_ns
-        return Figure(max(parts.values(), default=None), parts)
+        return parts
 
-    return figure
+    return ratios
 
 
-def cost_of_tags(record: Record) -> Figure:
-    """Return the highest time of decoding messages with an unknown tag in every struct, relative to those without."""
+def cost_of_tags(record: Record) -> dict[str, float]:
+    """Return the times of decoding messages with an unknown tag in every struct, relative to those without."""
     parts = {}
     for timing in record.timings:
         plain, tagged = timing.find("kwire", "decode"), timing.find("kwire, tags", "decode")
         if plain is not None and tagged is not None:
             parts[str(timing.workload)] = tagged.median_ns / plain.median_ns
-    return Figure(max(parts.values(), default=None), parts)
+    return parts
 
 
-def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Callable[[Record], Figure]:
-    """Return a figure: the memory of a decoded message relative to another peer's."""
+def share_of_held(chosen: Callable[[Workload], bool], other: str) -> Ratios:
+    """Return a function for the memory of a decoded message relative to another peer's."""
 
-    def figure(record: Record) -> Figure:
+    def ratios(record: Record) -> dict[str, float]:
+        parts = {}
         for held in record.held:
             mine, theirs = held.find("kwire"), held.find(other)
             if chosen(held.workload) and mine is not None and theirs is not None:
-                return Figure(mine.held_bytes / theirs.held_bytes, {})
-        return Figure(None, {})
+                parts[str(held.workload)] = mine.held_bytes / theirs.held_bytes
+        return parts
 
-    return figure
+    return ratios
 
 
-def import_time(record: Record) -> Figure:
+def import_time(record: Record) -> dict[str, float]:
     """Return the time of `import kwire` in milliseconds."""
-    taken = next((import_time.median_ns / 1e6 for import_time in record.imports if import_time.peer == "kwire"), None)
-    return Figure(taken, {})
+    return {found.statement: found.median_ns / 1e6 for found in record.imports if found.peer == "kwire"}
 
 
 def a(workload: Workload) -> bool:

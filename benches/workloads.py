@@ -35,26 +35,35 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
-from benches import wire
-from benches.assignment import kafka_like, random_triples
-from benches.content import (
+import kwire
+from benches.content import TYPES, Content, read
+from kwire.messages.kafka.api_versions import (
     ApiVersion,
-    ApiVersions,
-    Broker,
-    Content,
-    FinalizedFeature,
-    LagPartition,
-    LagTopic,
-    Metadata,
-    Partition,
-    ReplicaLag,
-    SupportedFeature,
-    Topic,
-    TopicMetadata,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
+from kwire.messages.kafka.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kwire.messages.kip4.structures import Broker as Kip4Broker
+from kwire.messages.kip4.topic_metadata_v1 import (
+    PartitionMetadata,
+    ReplicaLag,
+    TopicMetadata,
+    TopicMetadataResponse_V1,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kwire.declare import Message
 
 Name: TypeAlias = Literal["a", "b", "ka", "kb", "v"]
 Replicas: TypeAlias = Literal["kafka-like", "random"]
@@ -86,12 +95,12 @@ LOWEST_AND_HIGHEST_VERSION: dict[Name, tuple[int, int]] = {
     "kb": (1, 1),
     "v": (3, 3),
 }
-MESSAGES: dict[Name, str] = {
-    "a": "MetadataResponse",
-    "b": "MetadataResponse",
-    "ka": "TopicMetadataResponse_V1",
-    "kb": "TopicMetadataResponse_V1",
-    "v": "ApiVersionsResponse",
+MESSAGES: dict[Name, type[Message]] = {
+    "a": MetadataResponse,
+    "b": MetadataResponse,
+    "ka": TopicMetadataResponse_V1,
+    "kb": TopicMetadataResponse_V1,
+    "v": ApiVersionsResponse,
 }
 
 
@@ -115,7 +124,7 @@ class Workload:
     @property
     def message(self) -> str:
         """The name of the message class."""
-        return MESSAGES[self.name]
+        return MESSAGES[self.name].__name__
 
     @property
     def partitions(self) -> int:
@@ -137,38 +146,65 @@ class Workload:
 
     def body(self) -> bytes:
         """Return the encoded message."""
-        return wire.body(self.content(), self.version)
+        return kwire.encode(message(self), version=self.version)
 
 
 @lru_cache(maxsize=1)
 def content(workload: Workload) -> Content:
     """Return the content of a workload. The last one is cached, because tests and peers use the same one in turn."""
+    return content_of(message(workload), workload.version)
+
+
+def message_class(name: str) -> type[Message]:
+    """Return the class of a message of kwire."""
+    return next(cls for cls in MESSAGES.values() if cls.__name__ == name)
+
+
+def content_of(message: Any, version: int) -> Content:
+    """Convert a message of kwire to content."""
+
+    def field(part: Any, name: str) -> Any:
+        return getattr(part, name, None)  # brokers of TopicMetadataResponse_V1 have no rack
+
+    found: Content = read(message, TYPES[type(message).__name__], version, field)
+    return found
+
+
+def message(workload: Workload) -> Message:
+    """Generate a message, with the fields that its version lacks."""
     random = Random(workload.seed)
     match workload.name:
         case "a" | "b":
-            return metadata(random, workload).at(workload.version)
+            return metadata(random, workload)
         case "ka" | "kb":
             return topic_metadata(random, workload)
         case "v":
             return api_versions(random)
 
 
-def metadata(random: Random, workload: Workload) -> Metadata:
+def metadata(random: Random, workload: Workload) -> MetadataResponse:
     size = SIZES[workload.name]
     members = brokers(size, workload.first_broker)
-    return Metadata(
+    return MetadataResponse(
         throttle_time_ms=0,
         brokers=members,
         cluster_id="".join(random.choices(string.ascii_letters + string.digits, k=22)),
         controller_id=random.choice(members).node_id,
         topics=tuple(
-            Topic(
+            MetadataResponseTopic(
                 error_code=0,
                 name=name,
                 topic_id=UUID(bytes=random.randbytes(16), version=4),
                 is_internal=False,
                 partitions=tuple(
-                    Partition(0, index, replicas[0], leader_epoch(random, workload.epochs), replicas, replicas)
+                    MetadataResponsePartition(
+                        error_code=0,
+                        partition_index=index,
+                        leader_id=replicas[0],
+                        leader_epoch=leader_epoch(random, workload.epochs),
+                        replica_nodes=replicas,
+                        isr_nodes=replicas,
+                    )
                     for index, replicas in enumerate(placement(random, workload, members))
                 ),
             )
@@ -177,26 +213,33 @@ def metadata(random: Random, workload: Workload) -> Metadata:
     )
 
 
-def topic_metadata(random: Random, workload: Workload) -> TopicMetadata:
+def topic_metadata(random: Random, workload: Workload) -> TopicMetadataResponse_V1:
     size = SIZES[workload.name]
     members = brokers(size, workload.first_broker)
-    return TopicMetadata(
-        brokers=members,
+    return TopicMetadataResponse_V1(
+        brokers=tuple(Kip4Broker(node_id=broker.node_id, host=broker.host, port=broker.port) for broker in members),
         topics=tuple(
-            LagTopic(
+            TopicMetadata(
                 topic_error_code=0,
                 topic_name=name,
                 partitions=tuple(
-                    LagPartition(0, index, replicas[0], replica_lags(random, workload.lags, replicas), replicas)
+                    PartitionMetadata(
+                        partition_error_code=0,
+                        partition_id=index,
+                        leader=replicas[0],
+                        replicas_lag=replica_lags(random, workload.lags, replicas),
+                        isr=replicas,
+                    )
                     for index, replicas in enumerate(placement(random, workload, members))
                 ),
+                config_entries=(),
             )
             for name in topic_names(random, size.topics)
         ),
     )
 
 
-def api_versions(random: Random) -> ApiVersions:
+def api_versions(random: Random) -> ApiVersionsResponse:
     """Generate the features that Kafka has, with which the message has 690 bytes."""
     features = (
         ("metadata.version", 1, 30),
@@ -205,19 +248,25 @@ def api_versions(random: Random) -> ApiVersions:
         ("group.version", 0, 1),
         ("eligible.leader.replicas.version", 0, 1),
     )
-    return ApiVersions(
+    return ApiVersionsResponse(
         error_code=0,
-        api_keys=tuple(ApiVersion(key, 0, random.randint(0, 17)) for key in range(60)),
+        api_keys=tuple(ApiVersion(api_key=key, min_version=0, max_version=random.randint(0, 17)) for key in range(60)),
         throttle_time_ms=0,
-        supported_features=tuple(SupportedFeature(*feature) for feature in features),
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, lowest, highest in features
+        ),
         finalized_features_epoch=random.randrange(100_000),
-        finalized_features=tuple(FinalizedFeature(name, highest, highest) for name, _, highest in features),
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=highest, min_version_level=highest)
+            for name, _, highest in features
+        ),
     )
 
 
-def brokers(size: Size, first_broker: int) -> tuple[Broker, ...]:
+def brokers(size: Size, first_broker: int) -> tuple[MetadataResponseBroker, ...]:
     return tuple(
-        Broker(node_id, f"broker-{node_id:05}.kafka.prod.example.com", 9092)
+        MetadataResponseBroker(node_id=node_id, host=f"broker-{node_id:05}.kafka.prod.example.com", port=9092)
         for node_id in range(first_broker, first_broker + size.brokers)
     )
 
@@ -234,10 +283,30 @@ def topic_names(random: Random, number: int) -> list[str]:
     return ordered
 
 
-def placement(random: Random, workload: Workload, members: tuple[Broker, ...]) -> list[tuple[int, ...]]:
+def placement(random: Random, workload: Workload, members: tuple[MetadataResponseBroker, ...]) -> list[tuple[int, ...]]:
     place = kafka_like if workload.replicas == "kafka-like" else random_triples
     ids = [broker.node_id for broker in members]
     return place(random, ids, SIZES[workload.name].partitions_each, REPLICATION_FACTOR)
+
+
+def kafka_like(random: Random, brokers: Sequence[int], partitions: int, factor: int) -> list[tuple[int, ...]]:
+    """Assign as Kafka does without racks: leaders in turn, followers with a shift that grows after each round."""
+    count = len(brokers)
+    start = random.randrange(count)
+    shift = random.randrange(count)
+    assignment = []
+    for partition in range(partitions):
+        if partition > 0 and partition % count == 0:
+            shift += 1
+        first = (partition + start) % count
+        followers = ((first + 1 + (shift + turn) % (count - 1)) % count for turn in range(factor - 1))
+        assignment.append((brokers[first], *(brokers[index] for index in followers)))
+    return assignment
+
+
+def random_triples(random: Random, brokers: Sequence[int], partitions: int, factor: int) -> list[tuple[int, ...]]:
+    """Assign random brokers to every partition."""
+    return [tuple(random.sample(brokers, factor)) for _ in range(partitions)]
 
 
 def leader_epoch(random: Random, epochs: Epochs) -> int:
@@ -254,9 +323,9 @@ def replica_lags(random: Random, lags: Lags, replicas: tuple[int, ...]) -> tuple
     leader, *followers = replicas
     behind = [lags == "mixed" and random.random() < SHARE_OF_FOLLOWERS_BEHIND for _ in followers]
     return (
-        ReplicaLag(leader, 0),
+        ReplicaLag(replica_id=leader, lag=0),
         *(
-            ReplicaLag(follower, random.randint(1, 5_000) if late else 0)
+            ReplicaLag(replica_id=follower, lag=random.randint(1, 5_000) if late else 0)
             for follower, late in zip(followers, behind, strict=True)
         ),
     )

@@ -27,10 +27,9 @@ from rich.table import Table
 import kwire
 from benches.interleave import pin_arenas
 from benches.native.programs import PROGRAMS, Lacking, Worker
-from benches.peers.kwire_objects import message_class
 from benches.peers.peer import load
 from benches.record import RECORDS, Machine, commit
-from benches.workloads import Workload
+from benches.workloads import Workload, message_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 import kwire
-from benches.peers.kwire_objects import content, message_class
 from benches.peers.peer import Codec, Peer
+from benches.workloads import content_of, message_class
 from kwire.messages.kafka import MetadataResponse
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Kwire(Peer):
         return Codec(
             decode=decode,
             encode=encode,
-            content=content,
+            content=partial(content_of, version=version),
             validate=validate,
             view=partial(read_partitions, version) if cls is MetadataResponse else None,
         )

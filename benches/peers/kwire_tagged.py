@@ -8,8 +8,8 @@ from typing_extensions import override
 
 import kwire
 from benches.peers.kwire import Kwire
-from benches.peers.kwire_objects import message_class
 from benches.peers.peer import Codec, Unable
+from benches.workloads import message_class
 from kwire.declare import Struct
 from kwire.declare.introspect import describe, fields
 

@@ -10,25 +10,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
-from benches.content import VERSIONED_FIELDS, ApiVersions, Metadata, TopicMetadata
+from benches.content import TYPES, carried, read
 from benches.peers.peer import Codec, Peer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from benches.workloads import Workload
-
-CONTENT: dict[str, Any] = {
-    "MetadataResponse": Metadata,
-    "TopicMetadataResponse_V1": TopicMetadata,
-    "ApiVersionsResponse": ApiVersions,
-}
 
 
 class Msgspec(Peer):
@@ -38,27 +32,17 @@ class Msgspec(Peer):
 
     @override
     def payload(self, workload: Workload) -> bytes:
-        kind = CONTENT[workload.message]
+        kind = TYPES[workload.message]
         return msgspec.msgpack.encode(arrays(workload.content(), kind, workload.version))
 
     @override
     def codec(self, message: str, version: int) -> Codec:
-        kind = CONTENT[message]
+        kind = TYPES[message]
         return Codec(
             decode=msgspec.msgpack.Decoder(struct(kind, version)).decode,
             encode=msgspec.msgpack.Encoder().encode,
-            content=lambda decoded: plain(decoded, kind, version),
+            content=lambda decoded: read(decoded, kind, version, field),
         )
-
-
-def carried(kind: Any, version: int) -> dict[str, Any]:
-    """Return the fields of a content type that a version has, with their types."""
-    hints = get_type_hints(kind)
-    return {
-        name: hint
-        for name, hint in hints.items()
-        if name not in VERSIONED_FIELDS or version in VERSIONED_FIELDS[name].versions
-    }
 
 
 @lru_cache
@@ -83,17 +67,9 @@ def arrays(value: Any, hint: Any, version: int) -> Any:
     return value.bytes if hint is UUID else value
 
 
-def plain(value: Any, hint: Any, version: int) -> Any:
-    """Convert decoded msgspec objects to content."""
-    if get_origin(hint) is tuple:
-        return tuple(plain(element, get_args(hint)[0], version) for element in value)
-    if hasattr(hint, "_fields"):
-        given = {
-            name: plain(getattr(value, name), field_hint, version)
-            for name, field_hint in carried(hint, version).items()
-        }
-        return hint(**{name: VERSIONED_FIELDS[name].default for name in hint._fields if name not in given}, **given)
-    return UUID(bytes=value) if hint is UUID else value
+def field(part: Any, name: str) -> Any:
+    value = getattr(part, name)
+    return UUID(bytes=value) if name == "topic_id" else value
 
 
 PEER = Msgspec()

@@ -65,7 +65,7 @@ class Peer(ABC):
         """
 
 
-PEERS = ("kwire", "kwire_tagged", "msgspec", "kio", "kafka_python", "aiokafka", "reference")
+PEERS = ("kwire", "kwire_tagged", "msgspec", "kio", "kafka_python", "reference")
 """The peers by module, in the order of tables."""
 
 

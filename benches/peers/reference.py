@@ -7,8 +7,8 @@ from functools import partial
 from typing_extensions import override
 
 import kwire.reference
-from benches.peers.kwire_objects import content, message_class
 from benches.peers.peer import Codec, Peer
+from benches.workloads import content_of, message_class
 
 
 class Reference(Peer):
@@ -22,7 +22,7 @@ class Reference(Peer):
         return Codec(
             decode=partial(kwire.reference.decode, cls, version=version),
             encode=partial(kwire.reference.encode, version=version),
-            content=content,
+            content=partial(content_of, version=version),
             validate=partial(kwire.reference.validate, cls, version=version),
         )
 

@@ -28,7 +28,7 @@ class PagedOutput(io.TextIOBase):
         self._is_paged = os.environ.get("PAGER") != ""
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]
+    def encoding(self) -> str:  # type: ignore[override]  # a property, as in TextIOWrapper
         return self._terminal.encoding
 
     def fileno(self) -> int:

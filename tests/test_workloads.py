@@ -1,23 +1,22 @@
 """Tests of the workloads: their properties, and that every peer decodes the same content.
 
-The bytes are encoded by hand in `wire.py`, so this also compares kwire with three independent codecs.
+kio and kafka-python decode the bytes to the same content and encode them again, so this also compares kwire with two
+independent codecs.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from benches import wire
-from benches.assignment import kafka_like
 from benches.content import Metadata, TopicMetadata
 from benches.peers.peer import PEERS, Unable, load
-from benches.workloads import REPLICATION_FACTOR, Workload
+from benches.workloads import REPLICATION_FACTOR, Workload, kafka_like
 
 # kafka-python reads its schemas with functions that CPython 3.11 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
 
 WORKLOADS = [
-    *(Workload("a", version) for version in range(1, 13)),
+    *(Workload("a", version) for version in (1, 3, 5, 7, 8, 9, 10, 12)),
     Workload("a", 12, replicas="random", epochs="old", first_broker=1001),
     Workload("ka", 1),
     Workload("ka", 1, lags="mixed"),
@@ -115,12 +114,6 @@ def test_mixed_lags_affect_a_third_of_all_replicas_and_no_leader() -> None:
 def test_unknown_versions_are_rejected() -> None:
     with pytest.raises(ValueError, match="a has versions 1 to 12, not 13"):
         Workload("a", 13)
-
-
-def test_unsigned_varints_encode_seven_bits_per_byte() -> None:
-    worked = {0: "00", 127: "7f", 128: "8001", 300: "ac02", 2**32 - 1: "ffffffff0f"}
-
-    assert {value: wire.unsigned_varint(value).hex() for value in worked} == worked
 
 
 def distinct_replica_lists(workload: Workload) -> int:
