@@ -112,6 +112,19 @@ def test_cluster_without_a_quorum_has_one_controller() -> None:
     assert kinds(controller_problems(two)) == {("views-differ", None)}
 
 
+def test_brokers_that_are_cut_off_are_named_although_they_are_the_majority() -> None:
+    """They list all brokers as before, and the others list each other. No quorum says which of them are right."""
+    source = random.Random(39)
+    ids = list(BROKERS)
+    for _ in range(20):
+        cut_off = set(source.sample(ids, source.randint(1, 2)))
+        others = [id for id in ids if id not in cut_off]
+        views = {id: (listed(*(ids if id in cut_off else others), controller=others[0]), None) for id in ids}
+        problems = kinds(broker_problems(sources(views), {}))
+        assert {id for kind, id in problems if kind == "views-differ"} == cut_off
+        assert metadata_sources(sources(views))[0] == BROKERS[others[0]]
+
+
 def test_broker_that_is_partitioned_from_the_others_is_not_trusted() -> None:
     views = sources({1: (listed(1, 2), quorum(1)), 2: (listed(1, 2), quorum(1)), 3: (listed(1, 2, 3), REFUSED)})
     assert ("views-differ", 3) in kinds(broker_problems(views, {}))

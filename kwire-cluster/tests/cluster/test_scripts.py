@@ -82,7 +82,7 @@ def test_throttle_does_not_keep_replicas_from_moving(
 
 
 def test_election_without_a_live_replica_is_an_error(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nodes report the start of an election by topic, and nothing of partitions that nobody can lead."""
+    """Nodes report the start of an election by topic, and nothing of partitions without a live replica."""
     words = ["--bootstrap-server", cluster.bootstrap]
     election = [*words, "--election-type", "preferred"]
     for topic, replicas in (("single", "3"), ("double", "3:1")):

@@ -100,13 +100,22 @@ def broker_problems(sources: Sources, replicas: Mapping[int, int]) -> Iterator[H
 
 
 def _differing_views(sources: Sources) -> Iterator[HealthProblem]:
-    """Yield the brokers that list other live brokers than most do: a partitioned broker keeps its old metadata."""
+    """Yield the brokers with another view of the live brokers than the credible one; all, if none is credible."""
     views = {answer.id: _view(answer) for answer in sources.answers.values() if answer.id is not None}
     if len(set(views.values())) > 1:
-        [(usual, count), *_] = Counter(views.values()).most_common()
+        credible = _shared_views(sources)
         for broker, view in sorted(views.items()):
-            if view != usual or 2 * count <= len(views):
+            if len(credible) != 1 or view not in credible:
                 yield _of_broker("views-differ", broker, f"it lists the brokers {_ids(view)}")
+
+
+def _shared_views(sources: Sources) -> set[frozenset[int]]:
+    """Return the views that every answering broker in them shares.
+
+    A majority proves nothing: brokers that are cut off from the others keep their old metadata, with all brokers in it.
+    """
+    views = {answer.id: _view(answer) for answer in sources.answers.values() if answer.id is not None}
+    return {view for view in views.values() if all(views.get(broker, view) == view for broker in view)}
 
 
 def _view(answer: AnsweringBroker) -> frozenset[int]:
@@ -183,15 +192,17 @@ def log_dir_problems(sources: Sources) -> Iterator[HealthProblem]:
 def metadata_sources(sources: Sources) -> list[Endpoint]:
     """Return the answering brokers, the most credible one first.
 
-    It reaches the quorum, most brokers share its view, and it is the controller itself.
+    It reaches the quorum, all brokers of its view share it, as do most brokers, and it is the controller itself.
     """
     views = Counter(_view(answer) for answer in sources.answers.values())
+    shared = _shared_views(sources)
 
-    def credibility(address: Endpoint) -> tuple[bool, int, bool]:
+    def credibility(address: Endpoint) -> tuple[bool, bool, int, bool]:
         answer = sources.answers[address]
         controller = answer.cluster.controller
         is_controller = controller is not None and controller.id == answer.id
-        return isinstance(answer.quorum, QuorumDescription), views[_view(answer)], is_controller
+        view = _view(answer)
+        return isinstance(answer.quorum, QuorumDescription), view in shared, views[view], is_controller
 
     return sorted(sources.answers, key=credibility, reverse=True)
 
