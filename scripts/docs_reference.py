@@ -18,12 +18,12 @@ import click
 from mkdocs.structure.files import File, InclusionLevel
 
 from kwire.cli.field_documentation import documented_fields
-from kwire.cli.program import program
 from kwire.client.admin import AdminClient
 from kwire.client.admin.blocking_admin_client import OPERATIONS
 from kwire.declare.documentation import docstring
 from kwire.declare.introspect import describe
 from kwire.messages import FAMILIES, every
+from kwire_admin.cli.program import program
 from kwire_admin.operations import registry
 from kwire_cluster.config.node_settings import node_settings
 from kwire_cluster.config.topic_settings import TOPIC_SETTINGS

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from kwire.cli.program import program
+from kwire_admin.cli.program import program
 from scripts.docs_reference import OPTION_TITLES, option_rows
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -108,7 +108,7 @@ def test_import_takes_at_most_20_ms() -> None:
 
 LIST_TOPICS = """
 import sys
-from kwire.cli.program import run
+from kwire_admin.cli import run
 assert run(["-b", {bootstrap!r}, *{words!r}]) == 0
 print(*sorted(sys.modules), file=sys.stderr)
 """

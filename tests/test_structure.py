@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scripts import products
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -39,15 +41,11 @@ SHORT = 60
 """Number of lines below which a module needs a second importer; `CONTRIBUTING.md` has the same number."""
 
 
-def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
-
-
 @cache
 def modules() -> dict[str, tuple[Path, ast.Module]]:
-    """Return the path and the syntax tree of each module of the package."""
-    paths = sorted(PACKAGE.rglob("*.py"))
-    return {name_of(path): (path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths}
+    """Return the path and the syntax tree of each module of the products."""
+    files = sorted(products.modules().items())
+    return {name: (path, ast.parse(path.read_text(encoding="utf-8"))) for name, path in files}
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -157,14 +155,10 @@ def test_modules_at_the_root_are_public() -> None:
 def test_text_is_split_into_lines_at_newlines_only() -> None:
     """`str.splitlines` splits at ten characters, among them U+2028, which are valid in names and values."""
     allowed = {
-        "declare/documentation.py": "docstrings",
-        "exporter/metric_table.py": "a file of the package",
-        "releases/__init__.py": "a file of the package",
-        "spark/store/table_log.py": "bytes",
+        "kwire.declare.documentation": "docstrings",
+        "kwire.releases": "a file of the package",
+        "kwire_admin.exporter.metric_table": "a file of the package",
+        "kwire_pipeline.store.table_log": "bytes",
     }
-    found = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if ".splitlines(" in path.read_text(encoding="utf-8")
-    }
+    found = {name for name, (path, _) in modules().items() if ".splitlines(" in path.read_text(encoding="utf-8")}
     assert found == set(allowed)

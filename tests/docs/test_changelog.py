@@ -8,13 +8,13 @@ import re
 import click
 
 import kwire
-from kwire.cli.program import program
+from kwire_admin.cli.program import program
 from tests.docs.pages import ROOT
 
 NEWEST = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
 HISTORY = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
-INTERNAL = {"cli", "codec", "columnar", "decoder", "errors", "jsonform", "messages", "protocol", "views"}
+INTERNAL = {"cli", "codec", "columnar", "decoder", "errors", "jsonform", "messages", "protocol", "terminal", "views"}
 """Modules that users meet under other names, or not at all."""
 
 

@@ -142,8 +142,8 @@ def test_the_message_that_contributing_declares_works(tmp_path: Path, monkeypatc
 def test_verb_that_contributing_adds_is_a_command(tmp_path: Path) -> None:
     """The file is added to a copy of the package, and nothing else is edited."""
     _, example = blocks(CONTRIBUTING, "python")
-    package = tmp_path / "kwire"
-    shutil.copytree(ROOT / "python" / "kwire", package, ignore=shutil.ignore_patterns("__pycache__"))
+    package = tmp_path / "kwire_admin"
+    shutil.copytree(ROOT / "kwire-admin" / "src" / "kwire_admin", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "operations" / "verbs" / "topics" / "largest.py").write_text(example, encoding="utf-8")
 
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}

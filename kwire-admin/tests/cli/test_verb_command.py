@@ -175,7 +175,7 @@ def test_table_on_a_terminal(cluster: FakeCluster) -> None:
 
 def test_json_output_does_not_import_rich(cluster: FakeCluster) -> None:
     code = (
-        "import sys; from kwire.cli.program import run; "
+        "import sys; from kwire_admin.cli import run; "
         f"run(['-b', {cluster.bootstrap!r}, '-o', 'json', 'topics', 'list']); "
         "print(sorted({'rich', 'yaml', 'numpy', 'pydantic', 'pyarrow'} & set(sys.modules)), file=sys.stderr)"
     )

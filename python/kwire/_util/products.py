@@ -54,7 +54,7 @@ PARTS = {
     "tool-runner": "kwire-zookeeper-tools",  # runs a tool in place of a script of Kafka
     "zookeeper-offsets": "kwire-zookeeper-tools",  # reads offsets that consumers of Kafka 0.8 keep
 }
-"""What one product calls in another that it may not import, by the product that has it."""
+"""What one product calls in another without importing it, by the product that has it."""
 
 
 class MissingProduct(KwireError):

@@ -1,1 +1,1 @@
-"""What the commands of all products share: the choice of a cluster, options, tables, and colors (extra `terminal`)."""
+"""Shared parts of the commands of all products (extra `terminal`): choice of a cluster, options, tables, colors."""

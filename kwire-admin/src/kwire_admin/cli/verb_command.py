@@ -29,7 +29,7 @@ class NounGroup(click.Group):
     Args:
         noun: the noun.
         find_beside: returns a group of commands with the same name, which are listed beside the verbs, or None. It is
-            called for help, and for a command that is no verb.
+            called for help, and for a command besides the verbs.
     """
 
     def __init__(self, noun: str, find_beside: Callable[[], click.Command | None] | None = None) -> None:

@@ -1,1 +1,1 @@
-"""What the commands of the pipeline share."""
+"""Shared parts of the commands of the pipeline."""

@@ -1,1 +1,1 @@
-"""Commands of kwire-admin that are no verbs: one module for each."""
+"""Commands of kwire-admin besides verbs: one module for each."""
